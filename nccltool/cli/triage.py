@@ -119,7 +119,7 @@ def _follow(asked: "FollowOptions", view: "TriageView") -> int:
 
     followed = follow.follow(asked, say_escaped, tell)
     if followed.was_told and view.form != "json":
-        say_escaped(f"{followed.why}: it stays {followed.incident.root_cause}")
+        say_escaped(f"{followed.why}: still {followed.incident.root_cause}")
     else:
         say_escaped(followed.why)
         deliver(table.shown(followed.incident, view), view.output)

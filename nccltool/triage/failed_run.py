@@ -70,9 +70,9 @@ def _finding(incident: Incident, errors: Sequence[Finding], folder: Path) -> Fin
     both = f"; the run names {other.subject.kind} {other.subject.name} ({other.code})" if other else ""
     return TRIAGE.finding(
         subject=by_logs.subject,
-        message=f"the logs say {incident.root_cause}{offender} (confidence {incident.confidence:.2f}){both}:"
+        message=f"the logs show {incident.root_cause}{offender} (confidence {incident.confidence:.2f}){both}:"
         f" {by_logs.message}",
-        evidence=(*by_logs.evidence, f"{incident.lines_read} lines were read: {folder / 'log.txt'}, kernel log"),
+        evidence=(*by_logs.evidence, f"{incident.lines_read} lines read: {folder / 'log.txt'}, kernel log"),
         remedy=by_logs.remedy,
         page=by_logs.page,
     )
@@ -81,6 +81,6 @@ def _finding(incident: Incident, errors: Sequence[Finding], folder: Path) -> Fin
 def _could_not(error: Exception, folder: Path) -> Finding:
     return TRIAGE.finding(
         subject=Subject(kind="file", name=str(folder / "log.txt")),
-        message=f"the logs of the run could not be judged: {type(error).__name__}: {error}",
+        message=f"triage of the run's logs failed: {type(error).__name__}: {error}",
         remedy=f"nccltool triage {folder / 'log.txt'}",
     )

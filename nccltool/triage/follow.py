@@ -122,7 +122,7 @@ class _Follower:
             self._say_what_is_waited_for(now)
             if not why and self._is_sure(now):
                 why = self._said_to_be_sure()
-        incident = self._incident(is_over=why != "the time of --for is over")
+        incident = self._incident(is_over=why != "the --for time has elapsed")
         if why == "interrupted":
             incident = replace(incident, verdict=verdict(interrupted=True))
         return FollowResult(incident, why, self._told is not None and _key(incident) == self._told)
@@ -137,7 +137,7 @@ class _Follower:
 
     def _said_to_be_sure(self) -> str:
         if self._order.follow:
-            return f"sure for {self._needed_s():g} s"
+            return f"certain: unchanged for {self._needed_s():g} s"
         if self._told != self._held:
             self._told = self._held
             self._tell(self._incident(is_over=False))
@@ -152,7 +152,7 @@ class _Follower:
             piece = file.read()
             if file.before is not None:
                 self._end(file.before)
-                self._say(f"{file.path} begins anew: it was rotated or cut off")
+                self._say(f"{file.path} starts over: it was rotated or truncated")
             caught_up &= not piece
             self._take(file.log, piece)
         if self._inputs.read_dumps(time.monotonic()):
@@ -199,13 +199,13 @@ class _Follower:
         """Why nothing more will come, or need not be waited for; empty = go on."""
         pipe, quiet_s = self._inputs.pipe, now - self._came_at
         if self._order.for_s is not None and now - self._began_at >= self._order.for_s:
-            return "the time of --for is over"
+            return "the --for time has elapsed"
         if pipe is not None:
             return "end of input" if pipe.ended and self._caught_up else ""
         if self._has_ended and quiet_s > ECHOES * self._order.settle_s:
             return "the job has ended"
         if self._is_abandoned(now) and quiet_s > self._order.settle_s:
-            return "nobody writes any more"
+            return "no process writes to the logs any longer"
         return ""
 
     def _is_abandoned(self, now: float) -> bool:
@@ -246,11 +246,11 @@ class _Follower:
     def _note(self, diagnosis: RankedCauses, failed: bool) -> None:
         about = f"{diagnosis.root_cause} (confidence {diagnosis.confidence:.2f})"
         if self._held is not None:
-            self._say(f"looks like {about}; sure when nothing changes that for {self._needed_s():g} s")
+            self._say(f"looks like {about}; certain if unchanged for {self._needed_s():g} s")
         elif failed:
-            self._say(f"something failed; not sure yet what: {about}")
+            self._say(f"something failed, cause not certain yet: {about}")
         else:
-            self._say("what had failed was overcome")
+            self._say("the job recovered from the failure")
 
     def _is_quiet(self, read: _Read, now: float) -> bool:
         """Whether a log's last line has no end, and has had none for so long that none will come."""

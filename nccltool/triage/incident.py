@@ -52,7 +52,7 @@ class RankedCauses:
     candidates: tuple[Candidate, ...] = ()
     """The most likely first."""
     evidence: tuple[LogLine, ...] = ()
-    decides: str = "a log that has lines"
+    decides: str = "a log that is not empty"
     """What would settle it between the first two candidates."""
 
 

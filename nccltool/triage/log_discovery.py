@@ -64,7 +64,7 @@ class LogDiscovery:
             self._take_up(str(path), True)
         elif str(path) not in self._missing:
             self._missing.add(str(path))
-            self.say(f"waiting for {path}, which is not there yet")
+            self.say(f"waiting for {path}, which does not exist yet")
 
     def _take_up(self, name: str, is_first: bool) -> None:
         if name in self._known:
@@ -74,7 +74,7 @@ class LogDiscovery:
             return
         head = log_files.head_of(name)
         if what := log_files.foreign(head):
-            self.say(f"{name} is {what}: left out")
+            self.say(f"skipped {name}: it is {what}")
         elif log_files.is_packed(head):
             self._packed.append(name)
         elif self._may_be_a_dump(name, head):

@@ -52,7 +52,7 @@ def _settings(hosts: list[ObservedHost]) -> OverviewTable:
     for name in sorted({name for host in hosts for name in host.environment}):
         values: dict[str, list[str]] = {}
         for host in hosts:
-            values.setdefault(host.environment.get(name, "(not echoed)"), []).append(host.name)
+            values.setdefault(host.environment.get(name, "(not logged)"), []).append(host.name)
         rows += [(name, value, "all" if len(values) == 1 else fold(where)) for value, where in values.items()]
     return OverviewTable(title="variables", headers=("variable", "value", "hosts"), rows=tuple(rows))
 
@@ -86,4 +86,4 @@ def _differences(hosts: list[ObservedHost]) -> Iterator[str]:
         yield f"{name}: {'; '.join(groups.values())}"
     silent = [host.name for host in hosts if not host.networks]
     if silent and len(silent) < len(hosts):
-        yield f"network: {fold(silent)} never said which it uses"
+        yield f"network: {fold(silent)} did not log which network it uses"

@@ -117,7 +117,7 @@ def _finding(diagnosis: RankedCauses, remedy: str) -> Finding:
         code=label,
         severity="error",
         subject=_subject(diagnosis),
-        message=f"{causes.summary(label)} ({', '.join(diagnosis.candidates[0].why[:3])})",
+        message=f"{causes.summary(label).rstrip('.')} ({', '.join(diagnosis.candidates[0].why[:3])})",
         evidence=tuple(f"{one.file}:{one.line}: {one.text}" for one in diagnosis.evidence),
         remedy=remedy or " ".join(causes.section(label, "Fix").split()),
         page=f"docs/runbooks/causes/{label}.md",

@@ -136,10 +136,10 @@ def summary(overview: Overview, look: Look = PLAIN) -> str:
         widths = [max(len(row[column]) for row in rows) for column in range(len(table.headers))]
         blocks.append(look.table(table.headers, rows, flexible=widths.index(max(widths))) + "\n")
     if not blocks:
-        return "no line of NCCL was found: set NCCL_DEBUG=INFO\n"
+        return "no NCCL lines found; set NCCL_DEBUG=INFO\n"
     differ = [
         "hosts differ",
         *(line for text in overview.differences for line in look.wrapped(INDENT + escaped(text), 2 * INDENT)),
     ]
-    said = differ if overview.differences else ["no difference between hosts was found"]
+    said = differ if overview.differences else ["no differences between hosts"]
     return "\n".join([*blocks, "\n".join(said) + "\n"])

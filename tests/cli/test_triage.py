@@ -70,8 +70,8 @@ def test_following_ends_with_what_is_sure(form: str, log: Path, tmp_path: Path, 
     said = nccltool("triage", "--follow", *words, str(log), str(tmp_path / "other\x1b.log"))
     assert (said.code, said.out) == (1, "")
     assert "shm-size" in out.read_text()
-    assert f"waiting for {tmp_path}/other\\x1b.log, which is not there yet\n" in said.err
-    assert "looks like shm-size (confidence 0.98); sure when nothing changes that for 0.2 s\n" in said.err
+    assert f"waiting for {tmp_path}/other\\x1b.log, which does not exist yet\n" in said.err
+    assert "looks like shm-size (confidence 0.98); certain if unchanged for 0.2 s\n" in said.err
 
 
 def test_nothing_to_follow_is_exit_code_4(tmp_path: Path, nccltool: Nccltool) -> None:
@@ -80,7 +80,7 @@ def test_nothing_to_follow_is_exit_code_4(tmp_path: Path, nccltool: Nccltool) ->
         4,
         "UNKNOWN triage: nothing in the logs to check, 0 lines read\n",
     )
-    assert said.err.endswith("the time of --for is over\n")
+    assert said.err.endswith("the --for time has elapsed\n")
 
 
 def test_an_empty_path_is_no_folder(nccltool: Nccltool) -> None:

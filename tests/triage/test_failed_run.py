@@ -48,7 +48,7 @@ def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize(
     ("log", "errors", "words"),
     [
-        (LOGS["shm-64m-pod"], [found("rank-died")], "the logs say shm-size, file /dev/shm (confidence 0.98): "),
+        (LOGS["shm-64m-pod"], [found("rank-died")], "the logs show shm-size, file /dev/shm (confidence 0.98): "),
         (RAISED, [found("rank-error")], ""),
         (
             RAISED,
@@ -61,7 +61,7 @@ def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             "app-error, rank 1 (confidence 0.75); the run names rank 0 (rank-died)",
         ),
         (LOST, [found("rank-died")], ""),
-        (REFUSED, [found("rank-died")], "the logs say rdzv-store (confidence 0.80): "),
+        (REFUSED, [found("rank-died")], "the logs show rdzv-store (confidence 0.80): "),
         (REFUSED, [found("host-refused")], ""),
         (LOGS["retried-and-finished"], [found("rank-died")], ""),
         ("all is well\n", [found("rank-died")], ""),
@@ -83,7 +83,7 @@ def test_the_kernel_is_asked_since_the_run_began(tmp_path: Path, kernel: Path) -
     (tmp_path / "log.txt").write_text(LOST)
     kernel.write_text(OOM)
     (finding,) = added_to(failed(found("rank-died")), tmp_path)
-    assert finding.message.startswith("the logs say out-of-memory")
+    assert finding.message.startswith("the logs show out-of-memory")
     assert OOM.strip() in finding.evidence[0]
     assert (tmp_path / "words").read_text().startswith("--ctime --since 20")
 
@@ -99,4 +99,4 @@ def test_a_failure_of_its_own_is_said_and_nothing_more(tmp_path: Path) -> None:
     (tmp_path / "log.txt").mkdir()
     (finding,) = added_to(failed(found("rank-died")), tmp_path)
     assert finding.severity == "info"
-    assert finding.message.startswith("the logs of the run could not be judged: IsADirectoryError: ")
+    assert finding.message.startswith("triage of the run's logs failed: IsADirectoryError: ")

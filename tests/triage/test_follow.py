@@ -19,7 +19,7 @@ SHM, RETRIED = LOGS["shm-64m-pod"], LOGS["retried-and-finished"]
 INIT = "h1:5:5 [0] NCCL INFO comm 0x1 rank 0 nranks 2 cudaDev 0 busId 1 commId 0x9 - Init START\n"
 LIMIT_S = 60.0
 """Ends a test that would hang."""
-SURE, SURE_OF_AN_ECHO = "sure for 2 s", "sure for 6 s"
+SURE, SURE_OF_AN_ECHO = "certain: unchanged for 2 s", "certain: unchanged for 6 s"
 
 
 def follow(*paths: Path, settle_s: float = 2.0, for_s: float = LIMIT_S) -> tuple[FollowResult, list[str]]:
@@ -53,7 +53,7 @@ def test_the_last_line_is_judged_when_its_end_does_not_come(tmp_path: Path, cloc
     log = tmp_path / "job.log"
     log.write_text("starting\n[rank1]: ValueError: no such file")
     followed, _ = follow(log, settle_s=20, for_s=5)
-    assert summed(followed) == ("none", 4, "the time of --for is over")
+    assert summed(followed) == ("none", 4, "the --for time has elapsed")
     followed, _ = follow(log)
     assert summed(followed) == ("app-error", 1, SURE)
 
@@ -70,15 +70,15 @@ def test_what_is_overcome_is_not_said(tmp_path: Path, clock: Clock) -> None:
 def test_a_job_that_goes_on_does_not_hang_yet(text: str, cause: str, tmp_path: Path, clock: Clock) -> None:
     (tmp_path / "job.log").write_text(text)
     followed, _ = follow(tmp_path / "job.log", settle_s=30, for_s=5)
-    assert summed(followed) == (cause, 0 if cause == "none" else 1, "the time of --for is over")
+    assert summed(followed) == (cause, 0 if cause == "none" else 1, "the --for time has elapsed")
 
 
 def test_a_job_that_stands_still_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: Clock) -> None:
     monkeypatch.setattr(triage_follow, "STANDS_STILL_S", 3.0)
     (tmp_path / "job.log").write_text(INIT)
     followed, said = follow(tmp_path / "job.log", settle_s=30, for_s=8)
-    assert summed(followed) == ("other", 1, "the time of --for is over")
-    assert [note for note in said if note.startswith("something failed; not sure yet what: other")]
+    assert summed(followed) == ("other", 1, "the --for time has elapsed")
+    assert [note for note in said if note.startswith("something failed, cause not certain yet: other")]
 
 
 def test_the_end_of_who_writes_is_the_end(tmp_path: Path, clock: Clock) -> None:
@@ -89,7 +89,7 @@ def test_the_end_of_who_writes_is_the_end(tmp_path: Path, clock: Clock) -> None:
         clock.later(writer.close, 5.0)
         followed, _ = follow(log)
         assert writer.closed
-    assert (followed.why, followed.incident.lines_read) == ("nobody writes any more", 1)
+    assert (followed.why, followed.incident.lines_read) == ("no process writes to the logs any longer", 1)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -141,7 +141,7 @@ def test_a_pipe_is_judged_as_it_comes_and_read_to_its_end() -> None:
     out, err = running.process.communicate(timeout=LIMIT_S)
     assert running.process.returncode == 1
     assert "root cause" not in out
-    assert err.splitlines()[-1] == "end of input: it stays shm-size"
+    assert err.splitlines()[-1] == "end of input: still shm-size"
 
 
 def test_following_a_pipe_ends_before_it_does() -> None:

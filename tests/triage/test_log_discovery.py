@@ -18,7 +18,7 @@ def test_a_file_that_is_not_there_yet(name: str, tmp_path: Path, clock: Clock) -
     clock.append(log, SHM)
     followed, said = follow(tmp_path / name.partition("/")[0])
     assert summed(followed) == ("shm-size", 1, SURE)
-    assert (f"waiting for {log}, which is not there yet" in said) == (name == "job.log")
+    assert (f"waiting for {log}, which does not exist yet" in said) == (name == "job.log")
 
 
 def test_a_log_that_was_rotated_is_read_once(tmp_path: Path, clock: Clock) -> None:
@@ -27,7 +27,7 @@ def test_a_log_that_was_rotated_is_read_once(tmp_path: Path, clock: Clock) -> No
     clock.later(partial(log.rename, tmp_path / "job.log.1"))
     clock.append(log, SHM)
     followed, said = follow(tmp_path)
-    assert f"{log} begins anew: it was rotated or cut off" in said
+    assert f"{log} starts over: it was rotated or truncated" in said
     assert followed.incident.first_failure is not None
     assert followed.incident.first_failure.file == f"{log} (2)"
     assert followed.incident.lines_read == 1 + SHM.count("\n")
@@ -71,5 +71,5 @@ def test_a_named_pipe(tmp_path: Path, clock: Clock) -> None:
 def test_a_pickle_that_comes_does_not_end_it(tmp_path: Path, clock: Clock) -> None:
     (tmp_path / "dump_0").write_bytes(b"\x80\x04 entries")
     followed, said = follow(tmp_path, for_s=5.0)
-    assert followed.why == "the time of --for is over"
-    assert [note for note in said if "is a pickled dump of the flight recorder" in note]
+    assert followed.why == "the --for time has elapsed"
+    assert [note for note in said if "is a pickled flight recorder dump" in note]

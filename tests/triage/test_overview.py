@@ -21,6 +21,6 @@ def test_the_summary_shows_hosts_and_what_differs(tmp_path: Path, nccltool: Nccl
     assert [line.split() for line in said.out.splitlines() if line.startswith(("h3", "NCCL_IB_HCA", "0x9"))] == [
         ["h3", "2.24.3+cuda12.4", "Socket"],
         ["NCCL_IB_HCA", "mlx5", "h1"],
-        ["NCCL_IB_HCA", "(not", "echoed)", "h[2-3]"],
+        ["NCCL_IB_HCA", "(not", "logged)", "h[2-3]"],
         ["0x9", "3", "?", "1", "1"],
     ]

@@ -20,8 +20,8 @@ def test_the_table_names_cause_offender_lines_and_remedy(tmp_path: Path, nccltoo
     assert (said.code, said.err) == (1, "")
     assert said.out.splitlines()[:3] == [
         "FAIL triage: shm-size (confidence 0.98), suspect file /dev/shm; 4 lines read",
-        "    shared memory is full",
-        "    a segment of shared memory could not be made",
+        "    /dev/shm is full",
+        "    a shared memory segment could not be created",
     ]
     assert f"{log}:1, host pod-0, 2025-12-01 10:00:02" in said.out
     assert "failed to extend /dev/shm/nccl-Qx81aZ" in said.out

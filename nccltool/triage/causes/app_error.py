@@ -1,47 +1,47 @@
-"""The user's program failed on a rank; the rest follows.
+"""The user's program failed on one rank; the other failures follow from it.
 
 ## Meaning
-A rank raised an exception of its own, or broke a rule of a framework. The other ranks then wait for it, lose
-it, or are ended by the agent.
+A rank raised an exception in its own code, or misused its framework. The other ranks then wait for it, lose the
+connection to it, or are stopped by the launcher.
 
 ## Impact
-The job died. Hosts and fabric are innocent.
+The job died. Hosts and fabric are healthy.
 
 ## Verify
-    grep -n -A30 'Traceback' LOG | head -60    # expected: the first one, and the rank that printed it
+    grep -n -A30 'Traceback' LOG | head -60    # expected: the first traceback, and the rank that printed it
     python -m torch.distributed.elastic.multiprocessing.errors.record
-    # with @record the agent prints the traceback
+    # with @record, torchrun prints the traceback
 
 ## Causes
-A missing file, a wrong argument, a shape that does not fit, an assertion; parameters without a gradient in DDP
+A missing file, a wrong argument, a shape mismatch, a failed assertion; parameters without a gradient in DDP
 (find_unused_parameters); a NaN check.
 
 ## Fix
-Correct the program or its input, and start again from the last checkpoint. Blast radius: this job only.
+Correct the program or its input and restart from the last checkpoint. Blast radius: this job.
 
 ## Escalate
-To the owner of the program, with rank and traceback.
+To the owner of the program, with the rank and the traceback.
 """
 
 from itertools import takewhile
 
 from nccltool.triage.causes.base import FITS, TYPICAL, Clue, Clues, Given, Offender, Timeline, first_to_end
 
-DECIDES = "the first traceback, and whether it came before the first time-out"
+DECIDES = "the first traceback, and whether it precedes the first timeout"
 EXPLAINS = frozenset({"straggler-timeout", "peer-exited", "other", "nccl-bug", "collective-mismatch"})
 
 SOURCES = ("misc/argcheck",)
 SIGNS_OF_FAILURE = {
-    "torch.unused": (0.9, "parameters got no gradient"),
-    "nccl.bad-argument": (0.8, "NCCL was called with an argument that is not allowed"),
-    "torch.no-nccl": (0.85, "this torch has no NCCL"),
+    "torch.unused": (0.9, "some parameters received no gradient"),
+    "nccl.bad-argument": (0.8, "NCCL was called with an invalid argument"),
+    "torch.no-nccl": (0.85, "this build of torch has no NCCL"),
     "cuda.no-device": (0.6, "the process sees no usable GPU"),
     "torch.no-gpu": (TYPICAL, "the process sees no GPU"),
-    "cuda.invalid-device": (0.6, "the process asked for a GPU that it does not have"),
-    "torch.models-differ": (0.6, "the models of the ranks differ"),
-    "app.assert": (TYPICAL, "an assertion in a kernel failed"),
-    "app.launch": (0.6, "the program could not be started as it was told"),
-    "app.stopped": (0.6, "the program gave up of its own accord"),
+    "cuda.invalid-device": (0.6, "the process selected a GPU that does not exist"),
+    "torch.models-differ": (0.6, "the model differs between ranks"),
+    "app.assert": (TYPICAL, "a device-side assertion failed"),
+    "app.launch": (0.6, "the program could not be started with its command line"),
+    "app.stopped": (0.6, "the program stopped itself"),
     "app.segfault": (FITS, "a process crashed"),
 }
 
@@ -52,14 +52,14 @@ def clues(timeline: Timeline) -> Given:
     if not timeline.failed:
         return
     if used := timeline.first("torch.nccl-error", where=lambda e: e.get("error") in _MISUSE):
-        yield Clue(FITS, "NCCL was used in a way that it does not allow", used)
+        yield Clue(FITS, "NCCL reported invalid usage", used)
     if event := timeline.first("app.exception"):
         yield Clue(0.75, f"a rank raised {event.get('type')}", event)
         waiting = timeline.first("torch.timeout")
         if waiting and timeline.before(event, waiting):
-            yield Clue(FITS, "it did so before the others timed out", event)
+            yield Clue(FITS, "the exception came before the other ranks timed out", event)
         elif waiting:
-            yield Clue(-FITS, "others had timed out before", waiting)
+            yield Clue(-FITS, "other ranks timed out before it", waiting)
 
 
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:

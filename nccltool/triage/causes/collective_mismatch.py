@@ -1,44 +1,44 @@
-"""Ranks issue different operations, sizes or orders.
+"""Ranks call different collectives, sizes or orders.
 
 ## Meaning
-All ranks of a group must call the same collectives in the same order with sizes that fit. One did not: another
-branch, another number of batches, tensors of other shapes.
+All ranks of a group must call the same collectives, in the same order, with matching sizes. One rank did not: it
+took another branch, ran another number of batches, or used tensors of another shape.
 
 ## Impact
-The job hangs until the watchdog ends it, fails with truncated messages, or silently computes nonsense.
+The job hangs until the watchdog stops it, fails with truncated messages, or silently computes wrong results.
 
 ## Verify
-    TORCH_DISTRIBUTED_DEBUG=DETAIL COMMAND  # names both calls at the first difference; slow, for diagnosis only
+    TORCH_DISTRIBUTED_DEBUG=DETAIL COMMAND  # names both calls at the first mismatch; slow, for debugging only
     grep -h 'Watchdog caught' LOG | grep -o 'SeqNum=[0-9]*, OpType=[A-Z_]*, NumelIn=[0-9]*' | sort | uniq -c
-    # expected: one line; ranks with another OpType or NumelIn at the same SeqNum are the ones that differ
+    # expected: one line; a rank with another OpType or NumelIn at the same SeqNum is the one that differs
 
 ## Causes
-A collective inside `if rank == 0`; checkpointing or evaluation on one rank only; uneven data so that ranks make
-different numbers of steps; parameters that are unused on some ranks; groups created in different orders.
+A collective inside `if rank == 0`; a checkpoint or evaluation on one rank only; uneven data, which gives ranks
+different numbers of steps; parameters unused on some ranks; process groups created in different orders.
 
 ## Fix
-Correct the program: every rank must reach every collective. Uneven inputs: torch's Join, drop_last=True, or
-padding. Blast radius: the program only.
+Correct the program: every rank must call every collective. For uneven inputs use torch's Join, drop_last=True
+or padding. Blast radius: this job.
 
 ## Escalate
-To the owner of the training code, with both calls and their stacks (flight recorder).
+To the owner of the training code, with both calls and their stacks from the flight recorder.
 """
 
 from nccltool.triage.causes.base import FITS, Clue, Clues, Given, LogEvent, Offender, Timeline, odd_one_out
 from nccltool.triage.timeline.exits import CollectiveTimeout
 
-DECIDES = "operation, size and sequence number of the same collective on every rank (flight recorder, or DETAIL)"
+DECIDES = "operation, size and sequence number of the collective on every rank (flight recorder)"
 EXPLAINS = frozenset({"app-error", "straggler-timeout", "peer-exited", "other"})
 
 SIGNS = {
-    "torch.fingerprint": (0.95, "torch compared the calls of the ranks, and they differ"),
-    "nccl.mismatched": (0.9, "NCCL saw different calls"),
-    "hvd.mismatch": (0.9, "Horovod saw different calls"),
-    "ras.mismatch": (0.7, "ranks have made different numbers of calls"),
-    "gloo.size-mismatch": (0.85, "Gloo got another number of bytes than it expected"),
-    "mpi.truncated": (0.85, "MPI got a longer message than its receiver expected"),
-    "ib.receive-mismatch": (0.85, "NCCL got another size than it expected"),
-    "torch.models-differ": (FITS, "the models of the ranks differ"),
+    "torch.fingerprint": (0.95, "torch found different calls on different ranks"),
+    "nccl.mismatched": (0.9, "NCCL found different calls on different ranks"),
+    "hvd.mismatch": (0.9, "Horovod found different calls on different ranks"),
+    "ras.mismatch": (0.7, "ranks made different numbers of calls"),
+    "gloo.size-mismatch": (0.85, "Gloo received a message of unexpected size"),
+    "mpi.truncated": (0.85, "MPI received a message longer than its buffer"),
+    "ib.receive-mismatch": (0.85, "NCCL received a message of unexpected size"),
+    "torch.models-differ": (FITS, "the model differs between ranks"),
 }
 
 
@@ -46,13 +46,13 @@ def clues(timeline: Timeline) -> Given:
     """Calls that differ at the same place of the sequence."""
     if event := timeline.first("nccl.truncated"):
         strength = 0.75 if timeline.has("nccl.init-complete", "bench.row", "nccl.rings") else FITS
-        yield Clue(strength, "a message had another size than its receiver expected", event)
+        yield Clue(strength, "a message did not have the size that its receiver expected", event)
     if differing := _differing(timeline):
         one, other = differing
         why = f"rank {one.rank} was in {_call(one)}, rank {other.rank} in {_call(other)}"
         yield Clue(0.9, why, one.event)
     elif odd := _calls_differ(timeline):
-        yield Clue(0.8, "ranks made different calls at the same place", odd)
+        yield Clue(0.8, "ranks made different calls at the same position", odd)
 
 
 def _call(timeout: CollectiveTimeout) -> str:
@@ -60,7 +60,7 @@ def _call(timeout: CollectiveTimeout) -> str:
 
 
 _ONE_SIDED = ("SEND", "RECV", "COALESCED", "P2P")
-"""Operations that differ between ranks by nature."""
+"""Operations that always differ between ranks."""
 
 
 def _differing(timeline: Timeline) -> tuple[CollectiveTimeout, CollectiveTimeout] | None:

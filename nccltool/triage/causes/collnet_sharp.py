@@ -1,10 +1,11 @@
-"""SHARP (CollNet), reduction in the network, failed.
+"""SHARP (CollNet), the reduction in InfiniBand switches, failed.
 
 ## Meaning
-NCCL asked the InfiniBand switches to reduce (NCCL_COLLNET_ENABLE=1). The SHARP job could not be made or broke.
+NCCL_COLLNET_ENABLE=1 offloads reductions to the InfiniBand switches. The SHARP job could not be created, or it
+failed later.
 
 ## Impact
-NCCL mostly falls back to its own algorithms; when it does not, or the plugin crashes, the job dies.
+NCCL usually falls back to its own algorithms. If it does not, or the plugin crashes, the job dies.
 
 ## Verify
     sharp_hello -d mlx5_0:1 -v 3               # on the host; expected: Test Passed
@@ -12,15 +13,15 @@ NCCL mostly falls back to its own algorithms; when it does not, or the plugin cr
     ibnetdiscover | grep -iE 'SHARP|aggregation'     # expected: aggregation nodes
 
 ## Causes
-The aggregation manager is down or out of resources (jobs that ended without releasing them); too many SHARP
-jobs; versions of plugin, daemon and switch that do not fit; one host that reaches no aggregation node.
+The aggregation manager is down or out of resources (dead jobs that never released them); too many SHARP jobs;
+incompatible versions of plugin, daemon and switch; a host that reaches no aggregation node.
 
 ## Fix
-Set NCCL_COLLNET_ENABLE=0 for the job; clean stale SHARP jobs or restart sharp_am. Blast radius: the variable
-concerns this job; restarting sharp_am breaks all jobs that use SHARP.
+Set NCCL_COLLNET_ENABLE=0 for the job; clean up stale SHARP jobs, or restart sharp_am. Blast radius: the variable
+affects this job; a restart of sharp_am breaks all jobs that use SHARP.
 
 ## Escalate
-To the fabric team, with the log of sharp_am.
+To the fabric team, with the sharp_am log.
 """
 
 from nccltool.triage.causes.base import SAYS, Clues, Offender, Timeline

@@ -1,36 +1,36 @@
 """Two ranks use the same GPU.
 
 ## Meaning
-Each rank of a communicator needs a GPU of its own. Two took the same, mostly because both believe that they are
-the first of the host.
+Each rank of a communicator needs its own GPU. Two ranks selected the same one, usually because both use the
+default device of their host.
 
 ## Impact
-Communicators cannot be made ("invalid usage"). The job does not start.
+Communicators cannot be created ("invalid usage"). The job does not start.
 
 ## Verify
     grep -h 'Init START' LOG | grep -o 'rank [0-9]* .*busId [0-9a-f]*' | sort -k6
-    # expected: each busId once a host
+    # expected: each busId once per host
     python -c 'import os,torch; print(os.environ["LOCAL_RANK"], torch.cuda.current_device())'   # expected: equal
-    echo $CUDA_VISIBLE_DEVICES                 # on each rank; expected: all GPUs, or one that differs
+    echo $CUDA_VISIBLE_DEVICES                 # on each rank; expected: all GPUs, or a different one on each
 
 ## Causes
 torch.cuda.set_device(LOCAL_RANK) is missing or comes after the first collective; more ranks than GPUs; the same
-CUDA_VISIBLE_DEVICES for all ranks; two containers on one GPU whose host names differ; MIG slices of one GPU.
+CUDA_VISIBLE_DEVICES for all ranks; two containers with different hostnames on one GPU; MIG slices of one GPU.
 
 ## Fix
-Call torch.cuda.set_device(int(os.environ["LOCAL_RANK"])) before init_process_group, and start no more ranks
-than there are GPUs. Blast radius: this job only.
+Call torch.cuda.set_device(int(os.environ["LOCAL_RANK"])) before init_process_group, and start at most one rank
+per GPU. Blast radius: this job.
 
 ## Escalate
-To the scheduler's owner, when it gives one GPU to two tasks.
+To the owner of the scheduler, if it assigns one GPU to two tasks.
 """
 
 from nccltool.triage.causes.base import TYPICAL, Clue, Clues, Given, Offender, Timeline
 
-DECIDES = "LOCAL_RANK and the PCI address of the GPU of each rank"
+DECIDES = "LOCAL_RANK and GPU PCI address of each rank"
 EXPLAINS = frozenset({"app-error", "nccl-bug"})
 
-SIGNS = {"nccl.duplicate-gpu": (0.95, "NCCL saw two ranks on one GPU")}
+SIGNS = {"nccl.duplicate-gpu": (0.95, "NCCL found two ranks on one GPU")}
 
 
 def clues(timeline: Timeline) -> Given:

@@ -1,27 +1,27 @@
-"""An environment variable has a value that cannot work.
+"""An environment variable has an invalid value.
 
 ## Meaning
-NCCL, torch or Gloo refused a value, or took it and was left without a choice: an algorithm that does not exist,
-one that cannot do the operation, an address that cannot be parsed.
+NCCL, torch or Gloo rejected a value, or the value left no option: an unknown algorithm, an algorithm that does
+not support the operation, an address that cannot be parsed.
 
 ## Impact
-Communicators or the first collective fail on all ranks alike, at once.
+Init or the first collective fails at once, on all ranks.
 
 ## Verify
-    env | grep -E '^(NCCL|TORCH|GLOO)_'        # on a rank; expected: only what you mean to set
+    env | grep -E '^(NCCL|TORCH|GLOO)_'        # on a rank; expected: only variables that you set on purpose
     cat /etc/nccl.conf ~/.nccl.conf            # expected: no surprises
     nccltool doctor                            # expected: no findings about values
 
 ## Causes
-NCCL_ALGO=Tree where an operation has no tree; NCCL_ALGO=CollNet without SHARP; a typing error; quotes or blanks
-that became part of the value; a setting copied from another version.
+NCCL_ALGO=Tree for an operation that has no tree algorithm; NCCL_ALGO=CollNet without SHARP; a typo; quotes or
+spaces that became part of the value; a setting copied from another version.
 
 ## Fix
-Unset the variable, or give it a value of the documentation of this version. Blast radius: this job; if it
-stands in /etc/nccl.conf, every job on the host.
+Unset the variable, or set a value that this version documents. Blast radius: this job; for a setting in
+/etc/nccl.conf, every job on the host.
 
 ## Escalate
-To whoever owns the job template or module file that sets it.
+To the owner of the job template or module file that sets the variable.
 """
 
 from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Clues, Given, Offender, Timeline
@@ -31,11 +31,11 @@ EXPLAINS = frozenset({"app-error", "nccl-bug"})
 
 SOURCES = ("graph/tuning", "misc/param", "param/")
 SIGNS = {
-    "nccl.bad-value": (0.95, "NCCL does not know a word of a list"),
+    "nccl.bad-value": (0.95, "NCCL does not know a value in a list"),
     "nccl.bad-comm-id": (SAYS, "NCCL_COMM_ID is not an address"),
-    "env.refused": (0.85, "a value was refused"),
+    "env.refused": (0.85, "a value was rejected"),
 }
-SIGNS_OF_FAILURE = {"nccl.ignored-value": (TYPICAL, "a value was not understood")}
+SIGNS_OF_FAILURE = {"nccl.ignored-value": (TYPICAL, "a value was ignored as invalid")}
 _CHOICES = ("NCCL_ALGO", "NCCL_PROTO")
 
 
@@ -43,7 +43,7 @@ def clues(timeline: Timeline) -> Given:
     if event := timeline.first("nccl.no-algorithm"):
         is_set = any(map(timeline.variable, _CHOICES)) or bool(event.get("name"))
         strength = SAYS if is_set else FITS
-        yield Clue(strength, "NCCL_ALGO and NCCL_PROTO leave no way to do the operation", event)
+        yield Clue(strength, "NCCL_ALGO and NCCL_PROTO leave no algorithm for the operation", event)
 
 
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:

@@ -1,37 +1,37 @@
 """The limit of open files is reached.
 
 ## Meaning
-A process may open no more files or sockets (RLIMIT_NOFILE). NCCL over sockets needs channels x sockets x peers
-of them; the store needs one for each rank; DataLoader workers share tensors by file descriptors.
+The process cannot open more files or sockets (RLIMIT_NOFILE). NCCL over sockets needs channels x sockets x peers
+descriptors; the store needs one per rank; DataLoader workers share tensors through file descriptors.
 
 ## Impact
-The rank that reaches the limit fails to connect or to accept; the others see closed connections.
+The rank at the limit cannot open or accept connections; the other ranks see closed connections.
 
 ## Verify
-    ulimit -n                                  # the way the job starts; expected: 65536 or more
-    ls /proc/PID/fd | wc -l                    # expected: far below it
-    env | grep -E 'NSOCKS|NTHREADS'            # expected: not set, unless the cloud asks for it
+    ulimit -n                                  # started the same way as the job; expected: 65536 or more
+    ls /proc/PID/fd | wc -l                    # expected: far below the limit
+    env | grep -E 'NSOCKS|NTHREADS'            # expected: not set, unless the cloud provider recommends it
 
 ## Causes
 A limit of 1024 in a batch step or container; NCCL_NSOCKS_PERTHREAD x NCCL_SOCKET_NTHREADS far above the
-default; all to all among many ranks; a leak of descriptors; torch's file_descriptor sharing strategy.
+default; all-to-all among many ranks; a descriptor leak; torch's file_descriptor sharing strategy.
 
 ## Fix
-Raise the limit (--ulimit nofile=1048576, LimitNOFILE= in slurmd.service) or lower NCCL_NSOCKS_PERTHREAD. Blast
-radius: the variable concerns this job; the unit concerns new jobs on the host.
+Raise the limit (--ulimit nofile=1048576, or LimitNOFILE=1048576 in slurmd.service), or lower
+NCCL_NSOCKS_PERTHREAD. Blast radius: the variable affects this job; the unit affects new jobs on the host.
 
 ## Escalate
-To the platform team for the default of the host.
+To the platform team, for the default limit of the host.
 """
 
 import re
 
 from nccltool.triage.causes.base import HINT, SAYS, Clue, Clues, Given, Offender, Timeline
 
-DECIDES = "`ulimit -n` as the job sees it, and the number of entries in /proc/PID/fd"
+DECIDES = "`ulimit -n` inside the job, and `ls /proc/PID/fd | wc -l`"
 EXPLAINS = frozenset({"app-error", "net-unreachable"})
 
-SIGNS = {"limits.files": (SAYS, "a process could open no more files")}
+SIGNS = {"limits.files": (SAYS, "a process reached the limit of open files")}
 _PID = re.compile(r"\b(\d{2,7}):\d{2,7}\b ")
 _SOCKETS = "NCCL_NSOCKS_PERTHREAD"
 

@@ -1,27 +1,27 @@
-"""GPUDirect RDMA is not available where it was expected.
+"""GPUDirect RDMA is unavailable where it was expected.
 
 ## Meaning
-The NIC cannot read and write GPU memory: neither nvidia-peermem nor dma-buf (nor GDRCopy where a library needs
-it) is there. Data goes through host memory.
+The NIC cannot access GPU memory: nvidia-peermem and dma-buf are both missing (or GDRCopy, for a library that
+needs it). Data is copied through host memory.
 
 ## Impact
-Bandwidth between hosts falls to a half or less, CPU load rises; libraries that insist on it (NVSHMEM, DeepEP)
-fail.
+Bandwidth between hosts drops to half or less, and CPU load rises. Libraries that require GPUDirect RDMA
+(NVSHMEM, DeepEP) fail.
 
 ## Verify
-    lsmod | grep -E 'nvidia_peermem|gdrdrv'    # expected: a line each
+    lsmod | grep -E 'nvidia_peermem|gdrdrv'    # expected: one line each
     grep -h 'GPU Direct RDMA' LOG | sort -u    # with NCCL_DEBUG_SUBSYS=INIT,NET; expected: Enabled for all HCAs
     grep -c 'GDRDMA' LOG                       # expected: not 0
     ls -l /dev/gdrdrv                          # expected: it exists, also in the container
 
 ## Causes
 nvidia-peermem not loaded after a driver update; a kernel, driver or NIC without dma-buf; a container without
-the device; NCCL_NET_GDR_LEVEL=LOC or NCCL_NET_GDR_DISABLE; an IOMMU or a hypervisor in between; ROCm without
-its peer memory support.
+the device; NCCL_NET_GDR_LEVEL=LOC or NCCL_NET_GDR_DISABLE; an IOMMU or a hypervisor in the path; ROCm without
+peer memory support.
 
 ## Fix
-modprobe nvidia-peermem (and make it load at boot), or use the open kernel modules with dma-buf. Blast radius:
-loading a module does not disturb jobs; a driver change drains the host.
+Run modprobe nvidia-peermem and load it at boot (/etc/modules-load.d), or install the open kernel modules, which
+support dma-buf. Blast radius: loading a module does not disturb jobs; a driver change needs a drain.
 
 ## Escalate
 To the platform team, with kernel, driver and OFED versions.
@@ -34,9 +34,9 @@ from nccltool.triage.causes.base import FITS, HINT, SAYS, Clue, Clues, Given, Of
 DECIDES = "`lsmod | grep peermem` and the GPU Direct RDMA lines with NCCL_DEBUG_SUBSYS=INIT,NET"
 
 SIGNS = {
-    "gdr.no-peermem": (SAYS, "the module for peer memory is missing"),
+    "gdr.no-peermem": (SAYS, "the nvidia-peermem module is missing"),
     "gdrcopy.missing": (0.85, "GDRCopy is missing"),
-    "gdr.failed": (0.7, "GPU memory could not be used by the NIC"),
+    "gdr.failed": (0.7, "the NIC could not use GPU memory"),
     "ib.bad-address": (0.75, "GPU memory could not be registered with the HCA"),
     "ib.register-failed": (FITS, "memory could not be registered with the HCA"),
 }
@@ -47,10 +47,10 @@ def clues(timeline: Timeline) -> Given:
     off = [event for event in timeline.of("nccl.gdr-hca") if event.get("state") == "Disabled"]
     too_far = timeline.has("nccl.gdr-distance")
     if off:
-        yield Clue(FITS if too_far else 0.8, "NCCL cannot use GPUDirect RDMA with an HCA", off[0])
+        yield Clue(FITS if too_far else 0.8, "NCCL cannot use GPUDirect RDMA on an HCA", off[0])
     if (one := _one_sided(timeline)) and not too_far:
         event = timeline.first("nccl.channel", where=lambda e: e.host == one)
-        yield Clue(0.65, f"connections of {one} lack GDRDMA, those of other hosts have it", event)
+        yield Clue(0.65, f"connections of {one} lack GDRDMA, other hosts have it", event)
     if _lacks(timeline.transports) and not timeline.failed:
         event = timeline.first("nccl.channel", where=lambda e: "NET/IB" in e.get("via"))
         yield Clue(HINT if too_far else FITS, "connections over the HCAs lack GDRDMA", event)

@@ -1,29 +1,29 @@
 """A GPU failed: Xid, ECC, illegal access, fallen off the bus.
 
 ## Meaning
-The driver reported an error of a GPU, or a kernel on it made an access that is not allowed. What the other
-ranks report are consequences.
+The driver reported a GPU error, or a CUDA kernel made an illegal memory access. Errors on the other ranks are
+consequences.
 
 ## Impact
-The rank on this GPU dies or hangs, and its job with it. After an uncorrectable error or a GPU that is gone,
-every job on it fails until it is reset or replaced.
+The rank on this GPU dies or hangs, and the job with it. After an uncorrectable error, or when the GPU has fallen
+off the bus, every job on it fails until it is reset or replaced.
 
 ## Verify
     dmesg -T | grep -iE 'xid|nvrm|fallen off'          # on the host; expected: nothing since the job began
     nvidia-smi -q -d ECC,ROW_REMAPPER,PAGE_RETIREMENT  # expected: no pending, no uncorrectable
     dcgmi diag -r 3                                    # expected: Pass; not while a job runs
-    CUDA_LAUNCH_BLOCKING=1 COMMAND                     # an illegal access always at the same kernel: the program
+    CUDA_LAUNCH_BLOCKING=1 COMMAND                     # always the same kernel: the program is the cause
 
 ## Causes
-Memory or link errors of the GPU; overheating or power; a driver defect; for illegal accesses (Xid 13, 31)
-usually a kernel of the program.
+GPU memory or link errors; overheating or power; a driver defect; for illegal accesses (Xid 13, 31) usually a
+kernel of the program.
 
 ## Fix
-Drain the host; reset the GPU (nvidia-smi --gpu-reset) or reboot. Blast radius: all jobs on the host. If the
-same GPU fails again, replace it. If an Xid 13 or 31 follows the program to another GPU, it is the program.
+Drain the host, then nvidia-smi --gpu-reset -i GPU, or reboot. Blast radius: all jobs on the host. Replace a GPU
+that fails again. If an Xid 13 or 31 follows the program to another GPU, the program is the cause.
 
 ## Escalate
-To the hardware vendor with nvidia-bug-report.sh, when it comes again after a reset.
+To the hardware vendor with the output of nvidia-bug-report.sh, if the fault returns after a reset.
 """
 
 from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Clues, Given, Offender, Timeline
@@ -33,14 +33,14 @@ DECIDES = "the kernel log of the host (Xid) and `nvidia-smi -q -d ECC` for the G
 EXPLAINS = frozenset({"app-error", "nccl-bug"})
 
 SIGNS = {
-    "kernel.gpu-lost": (0.95, "a GPU is gone from the bus"),
-    "kernel.amdgpu": (0.85, "the driver of an AMD GPU reported a fault"),
+    "kernel.gpu-lost": (0.95, "a GPU has fallen off the bus"),
+    "kernel.amdgpu": (0.85, "the AMD GPU driver reported a fault"),
     "kernel.ecc": (SAYS, "a GPU has uncorrectable memory errors"),
     "cuda.ecc": (0.95, "CUDA reports an uncorrectable ECC error"),
-    "cuda.illegal": (0.75, "a kernel made an illegal memory access"),
-    "cuda.launch": (TYPICAL, "a kernel failed"),
-    "cuda.xid-hint": (TYPICAL, "CUDA reports an error of the device"),
-    "kernel.aer": (FITS, "the kernel saw PCIe errors that were not corrected"),
+    "cuda.illegal": (0.75, "a CUDA kernel made an illegal memory access"),
+    "cuda.launch": (TYPICAL, "a CUDA kernel failed"),
+    "cuda.xid-hint": (TYPICAL, "CUDA reports a device error"),
+    "kernel.aer": (FITS, "the Linux kernel logged uncorrected PCIe errors"),
 }
 _OF_PROGRAMS = ("13", "31", "43", "45", "68", "69")
 """Xids that a program can cause: kernel exceptions, page faults, and what follows from them."""

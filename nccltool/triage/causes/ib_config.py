@@ -1,32 +1,31 @@
-"""InfiniBand or RoCE is configured wrongly: GID index, RoCE version, subnet, rails, partition, choice of HCAs.
+"""InfiniBand or RoCE is misconfigured: GID index, RoCE version, subnet, rails, partition, HCA selection.
 
 ## Meaning
-Ranks know each other, but the queue pairs between their HCAs cannot be connected, or the hosts do not use the
-same kind of network.
+Ranks found each other, but the queue pairs between their HCAs cannot connect, or hosts use different kinds of
+network.
 
 ## Impact
-Jobs of several hosts fail when they connect the HCAs: in init, or at the first collective. Every restart fails
-alike.
+Multi-host jobs fail when HCAs connect: in init or at the first collective. Every restart fails the same way.
 
 ## Verify
-    show_gids  # expected: the chosen index is RoCE v2 with an IPv4 address, on every host
+    show_gids  # expected: the selected index is RoCE v2 with an IPv4 address, on every host
     ibv_devinfo | grep -E 'hca_id|state|link_layer'    # expected: the same list on all hosts, PORT_ACTIVE
     ib_write_bw -d mlx5_0 -x 3 PEER            # expected: a bandwidth, for every pair of rails
     cat /sys/class/infiniband/mlx5_0/ports/1/pkeys/0   # expected: the same on all hosts
 
 ## Causes
-NCCL_IB_GID_INDEX that is right on one host only, or of RoCE v1; rails in subnets without a route while
-NCCL_CROSS_NIC lets them talk; NCCL_IB_HCA with a prefix that also takes storage NICs or a NIC without an
-address; an HCA that is down on one host, so that it falls back to sockets; devices that a container does not
-see.
+An NCCL_IB_GID_INDEX that is right on one host only, or that selects RoCE v1; rails in subnets without a route
+between them while NCCL_CROSS_NIC allows cross-rail traffic; an NCCL_IB_HCA prefix that also matches storage NICs
+or a NIC without an address; an HCA that is down on one host, which then uses sockets; devices not visible in a
+container.
 
 ## Fix
-Unset NCCL_IB_GID_INDEX (NCCL 2.21 and newer chooses it), or set the index of show_gids; list the compute HCAs
-in NCCL_IB_HCA with = before the list. Blast radius: this job. Addresses, partitions and routes of the fabric
-concern every job on it.
+Unset NCCL_IB_GID_INDEX (NCCL 2.21 and later select it), or set the index that show_gids prints; list the compute
+HCAs exactly: NCCL_IB_HCA==mlx5_0,mlx5_1. Blast radius: this job. Changes of addresses, partitions or routes
+affect every job on the fabric.
 
 ## Escalate
-To the fabric team with both ends (HCA, port, GID) as the message names them.
+To the fabric team with both ends (HCA, port, GID) from the message.
 """
 
 from nccltool.triage.causes.base import FITS, HINT, SAYS, TYPICAL, Clue, Clues, Given, LogEvent, Offender, Timeline
@@ -35,13 +34,13 @@ DECIDES = "`show_gids` on both hosts, and `ib_write_bw -d HCA -x GID_INDEX` betw
 
 SOURCES = ("transport/net_ib", "net_ib/", "misc/ibvwrap", "ibvwrap", "ib_plugin")
 SIGNS = {
-    "ib.qp-failed": (SAYS, "two HCAs could not be connected"),
+    "ib.qp-failed": (SAYS, "two HCAs could not connect"),
     "ib.mixed": (SAYS, "InfiniBand and RoCE ports are mixed"),
     "ib.open-failed": (FITS, "an HCA could not be opened"),
-    "ib.rail-hint": (FITS, "NCCL supposes that the rails are not connected"),
-    "ib.gid-hint": (FITS, "NCCL supposes a wrong GID index"),
+    "ib.rail-hint": (FITS, "NCCL suspects that the rails are not connected"),
+    "ib.gid-hint": (FITS, "NCCL suspects a wrong GID index"),
 }
-SIGNS_OF_FAILURE = {"ib.gid-change": (FITS, "the table of GIDs changed while the job ran")}
+SIGNS_OF_FAILURE = {"ib.gid-change": (FITS, "the GID table changed while the job ran")}
 _RETRY_EXCEEDED, _REMOTE = ("12", "13"), ("9", "10", "11")
 
 
@@ -51,13 +50,13 @@ def clues(timeline: Timeline) -> Given:
     if timeline.failed and len(kinds) > 1:
         event = timeline.first("nccl.no-ib", "nccl.socket", "nccl.network")
         strength = SAYS if timeline.has("nccl.wrong-type") else TYPICAL
-        yield Clue(strength, "some hosts use RDMA and others sockets", event)
+        yield Clue(strength, "some hosts use RDMA, others sockets", event)
     for event in timeline.of("ib.completion"):
         if event.get("status") in _RETRY_EXCEEDED and not timeline.had_worked:
-            yield Clue(0.65, "packets got no answer from the beginning on", event)
+            yield Clue(0.65, "packets were never acknowledged, from the start", event)
             break
         if event.get("status") in _REMOTE:
-            yield Clue(FITS, "the other HCA refused a request", event)
+            yield Clue(FITS, "the remote HCA rejected a request", event)
             break
     if event := _uneven(timeline):
         yield Clue(FITS, "hosts have different numbers of HCAs", event)

@@ -1,44 +1,43 @@
-"""A port, cable or switch: a link is down or flaps, or packets got no answer in mid-run.
+"""A port, cable or switch: a link is down or flaps, or packets were lost during the run.
 
 ## Meaning
 The fabric worked and then lost packets: a port went down, or retries were exceeded between HCAs that had
 exchanged data before.
 
 ## Impact
-The job dies or hangs where the link was in use. Other jobs on this link fail too, now or later.
+The job dies or hangs where it used the link. Other jobs on this link fail too, now or later.
 
 ## Verify
-    dmesg -T | grep -iE 'mlx5.*link (up|down)'  # on the host that is named; expected: nothing during the job
+    dmesg -T | grep -iE 'mlx5.*link (up|down)'  # on the suspect host; expected: nothing during the job
     mlxlink -d mlx5_0 -m -c                            # expected: State Active, few effective bit errors
     ibqueryerrors -s PortXmitWait                      # expected: no SymbolError, LinkDowned
     ethtool -S IFACE | grep -E 'link_down|discard|crc' # expected: not growing
 
 ## Causes
-A bad cable or transceiver; a switch port or a switch that restarted; a NIC whose firmware failed; congestion
-without working PFC/ECN on RoCE.
+A bad cable or transceiver; a switch or switch port that restarted; a NIC firmware failure; congestion without
+working PFC/ECN on RoCE.
 
 ## Fix
-Take the host (or its HCA, with NCCL_IB_HCA=^mlx5_2) out and start again. Blast radius: one host less for
-everybody until the link is repaired. Longer NCCL_IB_TIMEOUT=22 NCCL_IB_RETRY_CNT=13 rides out short flaps of
-one job.
+Drain the host, or exclude its HCA with NCCL_IB_HCA=^mlx5_2, and restart the job. Blast radius: one host less for
+all users until the link is repaired. NCCL_IB_TIMEOUT=22 NCCL_IB_RETRY_CNT=13 lets this job survive short flaps.
 
 ## Escalate
-To the fabric team with host, HCA, port and the times of port error.
+To the fabric team with host, HCA, port and the times of the port errors.
 """
 
 from collections import Counter
 
 from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Clues, Given, Offender, Timeline
 
-DECIDES = "the link's counters and the kernel log of the named host at that time"
+DECIDES = "link counters and kernel log of the suspect host at that time"
 
 SIGNS_OF_FAILURE = {
     "ib.port-error": (0.85, "an HCA reported a port error"),
-    "kernel.link-down": (0.85, "the kernel saw a link go down"),
-    "kernel.nic-fault": (0.8, "the kernel saw a NIC fail"),
+    "kernel.link-down": (0.85, "the Linux kernel logged a link down"),
+    "kernel.nic-fault": (0.8, "the Linux kernel logged a NIC failure"),
     "ib.async-fatal": (TYPICAL, "an HCA reported a fatal event"),
     "ucx.link": (0.6, "UCX exceeded its retries"),
-    "ib.failover": (FITS, "NCCL gave an HCA up"),
+    "ib.failover": (FITS, "NCCL stopped using an HCA"),
 }
 
 
@@ -47,7 +46,7 @@ def clues(timeline: Timeline) -> Given:
     event = timeline.first("ib.completion", where=lambda e: e.get("status") in ("12", "13"))
     if event and timeline.failed:
         strength = SAYS if timeline.had_worked else FITS
-        yield Clue(strength - 0.1, "packets got no answer, retries were exceeded", event)
+        yield Clue(strength - 0.1, "packets were not acknowledged, retries were exceeded", event)
 
 
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:

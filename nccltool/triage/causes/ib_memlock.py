@@ -1,26 +1,26 @@
-"""Memory could not be registered with the HCA: the limit of locked memory.
+"""Memory could not be registered with the HCA: the limit of locked memory is too low.
 
 ## Meaning
-RDMA pins the memory that it reads and writes. The process may not lock enough (ulimit -l, RLIMIT_MEMLOCK), so
-ibv_reg_mr, ibv_create_cq or ibv_create_qp answer "Cannot allocate memory".
+RDMA pins the memory that it reads and writes. The limit of locked memory (ulimit -l, RLIMIT_MEMLOCK) is too low,
+so ibv_reg_mr, ibv_create_cq or ibv_create_qp fail with "Cannot allocate memory".
 
 ## Impact
-Ranks on this host fail when they set up RDMA. All RDMA jobs that start the same way on it are affected.
+Ranks on this host fail when they set up RDMA. So do all RDMA jobs that are started the same way on it.
 
 ## Verify
-    srun -w HOST bash -c 'ulimit -l'           # the way the job starts; expected: unlimited
+    srun -w HOST bash -c 'ulimit -l'           # started the same way as the job; expected: unlimited
     grep -i 'locked' /proc/$(pgrep -n slurmd)/limits   # expected: unlimited
     docker run ... bash -c 'ulimit -l'         # expected: unlimited
 
 ## Causes
-slurmd or sshd started before limits were raised; a container without --ulimit memlock=-1; limits.conf that
-login shells read and batch steps do not. Less often: the HCA is out of resources, or GPU memory cannot be
+slurmd or sshd started before limits were raised; a container without --ulimit memlock=-1; a limits.conf that
+applies to login shells but not to batch steps. Less often: the HCA is out of resources, or GPU memory cannot be
 registered.
 
 ## Fix
-Containers: --ulimit memlock=-1:-1. Slurm: LimitMEMLOCK=infinity in slurmd.service, restart slurmd, and
-PropagateResourceLimitsExcept=MEMLOCK. Blast radius: restarting slurmd keeps jobs; the new limit holds for new
-jobs.
+Containers: --ulimit memlock=-1:-1. Slurm: LimitMEMLOCK=infinity in slurmd.service,
+PropagateResourceLimitsExcept=MEMLOCK in slurm.conf, then systemctl restart slurmd. Blast radius: a restart of
+slurmd keeps running jobs; the new limit applies to new jobs.
 
 ## Escalate
 To the platform team, for the unit file and the container runtime.
@@ -28,12 +28,12 @@ To the platform team, for the unit file and the container runtime.
 
 from nccltool.triage.causes.base import FITS, SAYS, Clue, Clues, Given, LogEvent, Offender, Timeline
 
-DECIDES = "`ulimit -l` as the job itself sees it"
+DECIDES = "`ulimit -l` inside the job"
 
 SIGNS = {
-    "ib.memlock": (SAYS, "the limit of locked memory is named"),
-    "ib.no-memory": (0.8, "the HCA could not be given memory"),
-    "ib.create-failed": (0.6, "the HCA could not make a queue"),
+    "ib.memlock": (SAYS, "a message names the limit of locked memory"),
+    "ib.no-memory": (0.8, "the HCA driver could not allocate memory"),
+    "ib.create-failed": (0.6, "the HCA driver could not create a queue"),
     "ib.register-failed": (0.5, "memory could not be registered with the HCA"),
 }
 _SMALL_KBYTES = 1 << 20

@@ -1,11 +1,11 @@
 """Multi-node NVLink does not work: IMEX daemon or channels.
 
 ## Meaning
-GPUs of a rack share memory over NVLink when the IMEX daemons of all its hosts are connected and the process may
-use an IMEX channel. One of these is missing.
+GPUs of a rack share memory over NVLink if the IMEX daemons of all hosts are connected and the process has access
+to an IMEX channel. One of the two is missing.
 
 ## Impact
-Communicators over several hosts of the rack cannot be made, or fall back to the network.
+Communicators that span hosts of the rack cannot be created, or fall back to the network.
 
 ## Verify
     nvidia-imex-ctl -N                         # expected: UP, all nodes READY
@@ -14,32 +14,33 @@ Communicators over several hosts of the rack cannot be made, or fall back to the
     cat /etc/nvidia-imex/nodes_config.cfg      # expected: the same on all hosts
 
 ## Causes
-nvidia-imex not running on one host, or with another list of nodes; a container or pod without a channel
+nvidia-imex is not running on one host, or has another node list; a container or pod without a channel
 (Kubernetes: no ComputeDomain); a cgroup that denies the device; hosts of different cliques in one job.
 
 ## Fix
-Start nvidia-imex on all hosts of the domain with the same list; give the container a channel. Blast radius:
-restarting IMEX breaks running jobs of the domain. NCCL_MNNVL_ENABLE=0 lets one job run over the network.
+Run systemctl start nvidia-imex on all hosts of the domain, with the same node list; give the container a
+channel. Blast radius: a restart of IMEX breaks running jobs in the domain. NCCL_MNNVL_ENABLE=0 makes one job use
+the network.
 
 ## Escalate
-To the platform team, with the output of nvidia-imex-ctl of every host.
+To the platform team, with the output of nvidia-imex-ctl -N from every host.
 """
 
 import re
 
 from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Clues, Given, Offender, Timeline
 
-DECIDES = "`nvidia-imex-ctl -N` on every host of the rack, and whether the process sees a channel"
+DECIDES = "`nvidia-imex-ctl -N` on every host of the rack, and `ls /dev/nvidia-caps-imex-channels/` in the job"
 EXPLAINS = frozenset({"nccl-bug", "app-error", "nvlink-fabric"})
 
 SOURCES = ("mnnvl",)
 SIGNS = {
-    "mnnvl.broken": (0.95, "multi-node NVLink is there and does not work"),
+    "mnnvl.broken": (0.95, "multi-node NVLink was detected but does not work"),
     "imex.channel": (SAYS, "an IMEX channel is missing"),
     "imex.daemon": (SAYS, "the IMEX daemon is not working"),
-    "mnnvl.imex": (0.85, "IMEX is named in an error"),
-    "mnnvl.unsupported": (TYPICAL, "multi-node NVLink was asked for, and there is none"),
-    "cuda.not-permitted": (0.6, "CUDA may not share memory between processes"),
+    "mnnvl.imex": (0.85, "an error message names IMEX"),
+    "mnnvl.unsupported": (TYPICAL, "multi-node NVLink was requested but is not available"),
+    "cuda.not-permitted": (0.6, "CUDA is not permitted to share memory between processes"),
 }
 SIGNS_OF_FAILURE = {"mnnvl.import": (TYPICAL, "memory of another host could not be imported over NVLink")}
 _OF_PEERS = re.compile(r"transport/p2p|mnnvl|include/alloc")

@@ -1,28 +1,28 @@
-"""A known defect of a version of NCCL or of what is around it.
+"""A known defect of this NCCL version, or of software around it.
 
 ## Meaning
-The signs fit a defect that was reported and, mostly, mended in a later version; or NCCL broke one of its own
-rules.
+The log matches a reported defect, which a later version usually fixes; or NCCL failed one of its own internal
+checks.
 
 ## Impact
-The job hangs or fails, with settings and hardware that are right.
+The job hangs or fails although settings and hardware are right.
 
 ## Verify
-    grep -h 'NCCL version' LOG | sort -u       # expected: a version newer than the one that has the defect
-    ss -ltnp | grep PID  # for strangers at NCCL's ports: which scanner or collector connects
+    grep -h 'NCCL version' LOG | sort -u       # expected: a version newer than the one with the defect
+    ss -ltnp | grep PID  # for foreign connections to NCCL's ports: find the scanner or collector
     LD_PRELOAD=/path/to/newer/libnccl.so.2 COMMAND     # expected: works
 
 ## Causes
-See the reason that triage gives: it names the sign and the versions. Scrapers and port scanners that connect to
-NCCL's listening ports disturb versions that do not discard strangers.
+The reason that triage prints: it names the defect and the versions. Metric scrapers and port scanners that
+connect to NCCL's ports disturb versions that do not discard foreign connections.
 
 ## Fix
-Take a newer NCCL (it is a drop-in within a major version), or the workaround that the defect's report names.
-For strangers at the ports: keep monitoring away from ephemeral ports, or NCCL_SOCKET_IFNAME on a network they
-do not scan. Blast radius: this job.
+Install a newer NCCL (a drop-in replacement within a major version), or apply the workaround from the defect's
+report. For foreign connections: exclude ephemeral ports from scans, or set NCCL_SOCKET_IFNAME to a network that
+is not scanned. Blast radius: this job.
 
 ## Escalate
-To NVIDIA/nccl on GitHub with version, log at NCCL_DEBUG=INFO, and a small reproducer.
+To github.com/NVIDIA/nccl with the version, a log at NCCL_DEBUG=INFO, and a small reproducer.
 """
 
 import re
@@ -30,7 +30,7 @@ from typing import NamedTuple
 
 from nccltool.triage.causes.base import FITS, HINT, Clue, Clues, Given, Offender, Timeline
 
-DECIDES = "whether the same job works with a newer NCCL"
+DECIDES = "whether the job works with a newer NCCL"
 
 
 class _Defect(NamedTuple):
@@ -43,19 +43,25 @@ class _Defect(NamedTuple):
     why: str
 
 
-_SHARED_MEMORY = "before 2.26.2 kernels want more shared memory than these GPUs have"
-_WRONG_ID = "2.26 before 2.26.5 looks for NICs by a wrong id"
+_SHARED_MEMORY = "kernels before 2.26.2 need more shared memory than these GPUs have"
+_WRONG_ID = "2.26 before 2.26.5 looks up NICs by a wrong id"
 _PAST_A_BUFFER = "2.18 and 2.19 write past a buffer with NVLS and dual-port NICs"
 _TRUNCATED = "Message truncated : received 1024 bytes instead of 256"
 _DEFECTS = (
     _Defect("nccl.shared-memory", "maxSharedMem", (2, 25, 0), (2, 26, 2), _SHARED_MEMORY),
     _Defect("topology.no-net-id", "NET with id", (2, 26, 0), (2, 26, 5), _WRONG_ID),
     _Defect("app.heap", "invalid next size", (2, 18, 0), (2, 20, 0), _PAST_A_BUFFER),
-    _Defect("nccl.warning", _TRUNCATED, (2, 0, 0), (2, 12, 0), "defect of IB exchanges"),
+    _Defect(
+        "nccl.warning",
+        _TRUNCATED,
+        (2, 0, 0),
+        (2, 12, 0),
+        "before 2.12 the InfiniBand setup has a defect",
+    ),
 )
 SIGNS = {"app.nccl-crash": (0.75, "the process crashed inside NCCL")}
 SIGNS_OF_FAILURE = {
-    "app.heap": (FITS, "the heap of a process was damaged"),
+    "app.heap": (FITS, "the heap of a process was corrupted"),
     "app.segfault": (HINT, "a process crashed"),
 }
 _NUMBERS = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?")
@@ -69,11 +75,11 @@ def clues(timeline: Timeline) -> Given:
             yield Clue(0.85, defect.why, shown)
     if event := timeline.first("nccl.wrong-magic"):
         name = stranger(event.get("magic"))
-        known = f"a stranger connected to NCCL's port ({name!r}), and it did not recover"
-        unknown = "a process that is not of this job connected"
+        known = f"a foreign process connected to NCCL's port ({name!r}), and NCCL did not recover"
+        unknown = "a process outside this job connected"
         yield Clue(0.85, known, event) if name else Clue(FITS, unknown, event)
     if event := timeline.first("torch.nccl-error", "bench.failed", where=lambda e: "internal error" in e.text):
-        yield Clue(0.3, "NCCL calls it an internal error", event)
+        yield Clue(0.3, "NCCL reported an internal error", event)
 
 
 def _has(timeline: Timeline, defect: _Defect) -> bool:

@@ -1,12 +1,11 @@
-"""A wrong, absent, virtual or loopback interface or address was chosen.
+"""NCCL or Gloo uses a wrong, missing, virtual or loopback interface.
 
 ## Meaning
-NCCL or Gloo takes an interface by NCCL_SOCKET_IFNAME or GLOO_SOCKET_IFNAME, else the first that is not lo or
-docker. What it took does not lead to the other hosts, has no address, or does not exist.
+NCCL uses the interface of NCCL_SOCKET_IFNAME, Gloo that of GLOO_SOCKET_IFNAME; otherwise the first one other than
+lo or docker. The interface does not reach the other hosts, has no address, or does not exist.
 
 ## Impact
-A job of several hosts cannot start: ranks fail in init or wait until their time-out. Where it starts, it can be
-slow.
+A multi-host job does not start: ranks fail in init or wait until they time out. If it does start, it can be slow.
 
 ## Verify
     grep -h 'Bootstrap' LOG | sort -u          # expected: one interface name, one subnet over all hosts
@@ -15,16 +14,16 @@ slow.
     ip route get PEER_ADDRESS                  # expected: "dev" with that interface
 
 ## Causes
-A name that hosts do not share (eth0 here, ens3 there); an exclusion list (^docker0) that replaces the built-in
-one and lets lo in again; bridges, tunnels and veth pairs in containers; a hostname that resolves to loopback.
+A name that differs between hosts (eth0, ens3); an exclusion list (^docker0) that replaces the built-in one and
+allows lo again; bridges, tunnels and veth pairs in containers; a hostname that resolves to loopback.
 
 ## Fix
-Name the interface that leads to the other hosts, the same way on all of them: NCCL_SOCKET_IFNAME=eth0 (or a
-prefix that all share) and GLOO_SOCKET_IFNAME=eth0. Blast radius: this job; it has to be started again.
-Correcting /etc/hosts or the interface itself changes the host for all jobs.
+Set the interface that reaches the other hosts: NCCL_SOCKET_IFNAME=eth0 GLOO_SOCKET_IFNAME=eth0, or a common
+prefix where names differ. Restart the job. Blast radius: this job. Changes of /etc/hosts or of the interface
+affect all jobs on the host.
 
 ## Escalate
-To the network team when the interface that should carry the traffic is missing, down or without an address.
+To the network team if the interface for this traffic is missing, down or without an address.
 """
 
 import re
@@ -32,14 +31,14 @@ import re
 from nccltool.triage.addresses import is_of_containers, is_unreachable, is_virtual
 from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Clues, Given, LogEvent, Offender, Timeline
 
-DECIDES = "the interface and subnet that each host's Bootstrap line names, next to `ip -br addr` there"
+DECIDES = "interface and subnet in each host's Bootstrap line, compared with `ip -br addr` there"
 
 SIGNS = {
-    "nccl.no-interface": (SAYS, "NCCL found no interface that it may use"),
+    "nccl.no-interface": (SAYS, "NCCL found no usable interface"),
     "gloo.no-interface": (SAYS, "Gloo found no address for the interface"),
     "gloo.no-device": (TYPICAL, "Gloo could not open its device"),
-    "nccl.no-family": (0.8, "a socket of the address's family could not be made"),
-    "nccl.bad-family": (TYPICAL, "a rank offered an address of no family: it had no usable interface"),
+    "nccl.no-family": (0.8, "a socket of the address family could not be created"),
+    "nccl.bad-family": (TYPICAL, "a rank sent an address without a family: it had no usable interface"),
 }
 _CONNECTS = ("nccl.connect-failed", "nccl.retry", "gloo.connect-failed", "store.retry", "store.timeout")
 
@@ -47,17 +46,17 @@ _CONNECTS = ("nccl.connect-failed", "nccl.retry", "gloo.connect-failed", "store.
 def clues(timeline: Timeline) -> Given:
     """Interfaces that cannot work, and addresses that peers cannot reach."""
     if found := timeline.first("nccl.ib", where=lambda e: e.get("oob").startswith(":")):
-        yield Clue(TYPICAL, "a rank has no interface beside its HCAs (OOB is empty)", found)
+        yield Clue(TYPICAL, "a rank has no interface besides its HCAs (OOB is empty)", found)
     if event := _to_itself(timeline):
-        yield Clue(SAYS, f"a peer is looked for at {_peer(event)}, which no other host is", event)
+        yield Clue(SAYS, f"a rank connects to {_peer(event)}, which is not the address of another host", event)
     connects = timeline.has("nccl.connect-failed", "gloo.connect-failed")
     retries = timeline.has("nccl.retry")
     if (event := _virtual(timeline)) and (timeline.failed or retries):
         strength = SAYS if connects or timeline.hung or retries else FITS
-        yield Clue(strength, f"{event.get('interface')} leads to no other host", event)
+        yield Clue(strength, f"{event.get('interface')} does not reach other hosts", event)
     elif (connects or timeline.hung) and _subnets_differ(timeline):
         event = _odd_bootstrap(timeline)
-        yield Clue(0.8, "hosts chose interfaces in different subnets, and cannot connect", event)
+        yield Clue(0.8, "hosts use interfaces in different subnets and cannot connect", event)
 
 
 def _peer(event: LogEvent) -> str:

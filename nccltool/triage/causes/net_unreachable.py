@@ -1,26 +1,25 @@
-"""The interface is right, but a firewall, security group, port, route or MTU keeps hosts apart.
+"""The interface is right, but a firewall, security group, port, route or MTU blocks traffic between hosts.
 
 ## Meaning
-Ranks have found each other's addresses and cannot open connections to them, or packets of some size do not
-pass.
+Ranks know each other's addresses but cannot connect, or packets above some size are lost.
 
 ## Impact
-Init fails, or hangs until connections give up (about a minute). All jobs between these two hosts are affected.
+Init fails, or hangs until connections time out (about a minute). All jobs across these two hosts are affected.
 
 ## Verify
-    nc -vz PEER 29500                          # from the host that complains; expected: succeeded
+    nc -vz PEER 29500                          # from the host that reports the error; expected: succeeded
     ping -M do -s 8972 -c 3 PEER               # jumbo frames; expected: 0% packet loss, or use -s 1472
-    nft list ruleset; iptables -S              # on both hosts; expected: nothing that drops high ports
+    nft list ruleset; iptables -S              # on both hosts; expected: no rule that drops high ports
     ip route get PEER                          # expected: the fabric's interface
 
 ## Causes
-A host firewall or a cloud security group that admits only some ports (NCCL uses ephemeral ones); a missing rule
+A host firewall or a cloud security group that allows only some ports (NCCL uses ephemeral ones); a missing rule
 for EFA traffic within the security group; a missing route between subnets; MTU 9000 on hosts and 1500 on a
 switch; a Kubernetes network policy.
 
 ## Fix
-Admit all traffic between the hosts of a job. Blast radius: the rule applies to every job on these hosts; for
-one job, NCCL_SOCKET_IFNAME can choose another network.
+Allow all traffic between the hosts of a job in the firewall or security group. Blast radius: the rule applies to
+every job on these hosts. For one job, set NCCL_SOCKET_IFNAME to another network.
 
 ## Escalate
 To the network team with source, destination, port and the time of the failure.
@@ -29,15 +28,15 @@ To the network team with source, destination, port and the time of the failure.
 from nccltool.triage.addresses import is_of_containers, is_unreachable
 from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Clues, Given, LogEvent, Offender, Timeline
 
-DECIDES = "`nc -vz PEER PORT` from the host that could not connect, while a listener runs there"
+DECIDES = "`nc -vz PEER PORT` from the host that could not connect, with a listener on PEER"
 
 SOURCES = ("misc/socket", "os/linux", "transport/net_socket", "bootstrap")
 SIGNS = {
-    "efa.unreachable": (SAYS, "the fabric got no answer from the other host"),
-    "efa.failed": (0.75, "a request to another host failed in the fabric"),
-    "ucx.unreachable": (TYPICAL, "UCX found the other host unreachable"),
+    "efa.unreachable": (SAYS, "the fabric provider got no answer from the other host"),
+    "efa.failed": (0.75, "a fabric request to another host failed"),
+    "ucx.unreachable": (TYPICAL, "UCX reported the other host unreachable"),
     "net.too-long": (TYPICAL, "a packet was too long for the path"),
-    "nccl.peer-lost": (0.65, "a host stopped answering on a connection that had been made"),
+    "nccl.peer-lost": (0.65, "a host stopped answering on an open connection"),
 }
 _NO_ROUTE = ("No route to host", "Network is unreachable", "Host is unreachable")
 _NO_ANSWER = ("110", "113", "101")
@@ -55,14 +54,14 @@ def clues(timeline: Timeline) -> Given:
         strength = FITS if "refused" in error else strength
         yield Clue(strength, f"a connection to {event.get('peer')} failed: {error}", event)
     if event and is_of_containers(event.get("peer")):
-        yield Clue(FITS, "the address is one of a container network of its host", event)
+        yield Clue(FITS, "the address belongs to a container network, local to its host", event)
     if timeline.hung and timeline.nodes > 1 and not timeline.has("nccl.init-complete", "nccl.rings"):
-        yield Clue(0.5, "ranks of several hosts began, and none could finish", timeline.hung)
+        yield Clue(0.5, "ranks on several hosts started init, and none completed it", timeline.hung)
     retries = timeline.of("nccl.retry")
     tries = max((int(event.get("try") or 0) for event in retries), default=0)
     many = max(tries, timeline.counts.get("nccl.retry", 0)) >= _MANY_RETRIES
     if many and not timeline.has("nccl.rings", "nccl.init-complete"):
-        yield Clue(0.6, "a connection was tried again and again, and never came", retries[0])
+        yield Clue(0.6, "a connection was retried and never succeeded", retries[0])
     if event := timeline.first("store.retry", where=lambda e: timeline.failed and e.get("errno") in _NO_ANSWER):
         yield Clue(0.75, f"the store's host does not answer: {event.get('error')}", event)
     if event := timeline.first(

@@ -1,9 +1,9 @@
-"""Nothing failed, whatever some lines look like.
+"""Nothing failed, even where lines look like errors.
 
 ## Meaning
-No line says that something failed and was not overcome. Warnings of plugins that are not installed, refused
-connections that were tried again, an allocation that a program handles, and a worker group that was restarted
-and then finished are part of healthy runs.
+No line shows a failure from which the job did not recover. Healthy runs also log warnings about plugins that are
+not installed, refused connections that a retry fixed, failed allocations that the program handles, and worker
+groups that restarted and then finished.
 
 ## Impact
 None.
@@ -13,19 +13,19 @@ None.
     grep -c 'Init COMPLETE' LOG        # expected: the number of ranks, or a multiple of it
 
 ## Causes
-A run that went well; or a log that ends before the failure, or lacks the host where it happened.
+A successful run; or a log that ends before the failure, or lacks the host where it happened.
 
 ## Fix
-Nothing to do. Blast radius: none. If the job did fail, give triage the logs of all ranks and of the scheduler,
-taken with NCCL_DEBUG=INFO.
+Nothing to do. Blast radius: none. If the job did fail, run triage over the logs of all ranks and of the
+scheduler, taken with NCCL_DEBUG=INFO.
 
 ## Escalate
-Only when the job failed and the complete logs still say nothing.
+Only if the job failed and the complete logs show nothing.
 """
 
 from nccltool.triage.causes.base import Clue, Clues, Given, Offender, Timeline
 
-DECIDES = "the exit code of the job, and the logs of all its ranks"
+DECIDES = "exit code of the job, and logs of all ranks"
 EXPLAINS = frozenset[str]()
 
 
@@ -35,9 +35,9 @@ def clues(timeline: Timeline) -> Given:
         return
     ended = timeline.first("bench.average", "torchrun.succeeded", "job.completed", "nccl.destroyed")
     if ended:
-        yield Clue(0.9, "the job came to its end in order", ended)
+        yield Clue(0.9, "the job completed", ended)
     else:
-        yield Clue(0.6, "no line says that something failed", timeline.first("nccl.init-complete"))
+        yield Clue(0.6, "no line reports a failure", timeline.first("nccl.init-complete"))
 
 
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:

@@ -1,11 +1,11 @@
 """NVLink, NVSwitch, the fabric manager, or NVLink SHARP (NVLS) failed.
 
 ## Meaning
-GPUs of a host with NVSwitches can be used only when the fabric manager has set the switches up. It has not, or
-a link, a switch or a multicast resource failed.
+On a host with NVSwitches, GPUs are usable only after the fabric manager has configured the switches. It has not,
+or a link, a switch or a multicast resource failed.
 
 ## Impact
-CUDA answers "system not yet initialized" (802) on the whole host, or communicators with NVLS cannot be made.
+CUDA returns "system not yet initialized" (802) on the whole host, or communicators with NVLS cannot be created.
 
 ## Verify
     systemctl status nvidia-fabricmanager      # expected: active (running), the version of the driver
@@ -14,15 +14,17 @@ CUDA answers "system not yet initialized" (802) on the whole host, or communicat
     dmesg -T | grep -i sxid                    # expected: nothing
 
 ## Causes
-The fabric manager is not running or of another version than the driver; a GPU reset without restarting it; a
-failed link or switch; multicast memory left by a killed process; partitions of a virtualised host.
+The fabric manager is not running, or its version differs from the driver's; a GPU reset without a restart of the
+fabric manager; a failed link or switch; multicast memory left by a killed process; partitions of a virtualized
+host.
 
 ## Fix
-Restart nvidia-fabricmanager, or reboot the host. Blast radius: all jobs on it. NCCL_NVLS_ENABLE=0 lets one job
-run without NVLS, slower. Install the fabric manager in exactly the driver's version.
+Run systemctl restart nvidia-fabricmanager, or reboot the host. Blast radius: all jobs on it. Install the fabric
+manager in exactly the version of the driver. NCCL_NVLS_ENABLE=0 lets one job run without NVLS, slower.
 
 ## Escalate
-To the vendor with nvidia-bug-report.sh and the fabric manager's log, when links or switches report errors.
+To the vendor with the output of nvidia-bug-report.sh and the fabric manager's log, if links or switches report
+errors.
 """
 
 from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Clues, Given, Offender, Timeline
@@ -33,13 +35,13 @@ EXPLAINS = frozenset({"gpu-fault", "app-error", "nccl-bug"})
 
 SOURCES = ("transport/nvls",)
 SIGNS = {
-    "nvls.failed": (SAYS, "multicast memory could not be bound"),
-    "cuda.not-ready": (SAYS, "CUDA waits for the fabric to be set up"),
-    "nvls.p2p-off": (SAYS, "GPUs with NVLink between them cannot reach each other"),
+    "nvls.failed": (SAYS, "NVLS multicast memory could not be bound"),
+    "cuda.not-ready": (SAYS, "CUDA waits for the fabric manager"),
+    "nvls.p2p-off": (SAYS, "GPUs connected by NVLink cannot access each other"),
     "kernel.sxid": (SAYS, "an NVSwitch reported an error"),
     "fabric.manager": (SAYS, "the fabric manager is not working"),
-    "nvls.fabric-hint": (TYPICAL, "NCCL supposes the fabric manager or a switch"),
-    "fabric.state": (TYPICAL, "the fabric is still being set up"),
+    "nvls.fabric-hint": (TYPICAL, "NCCL suspects the fabric manager or a switch"),
+    "fabric.state": (TYPICAL, "the fabric is still initializing"),
     "fabric.link": (0.6, "an NVLink is down or has errors"),
     "nvls.conflict": (FITS, "NVLS was forced where ranks share a GPU"),
 }
@@ -48,7 +50,7 @@ SIGNS = {
 def clues(timeline: Timeline) -> Given:
     """Errors of switches and links, and CUDA errors inside NVLS."""
     if event := timeline.first("cuda.failed", "cuda.not-permitted", where=lambda e: "nvls" in e.get("where")):
-        yield Clue(0.85, "CUDA refused what NVLS needs", event)
+        yield Clue(0.85, "CUDA rejected a call that NVLS needs", event)
     if event := timeline.first("kernel.xid", where=lambda e: e.get("xid") in NVLINK_XIDS):
         yield Clue(0.95, f"the driver reported an NVLink error (Xid {event.get('xid')})", event)
 

@@ -1,26 +1,26 @@
-"""Something failed, and the logs do not say why.
+"""The job failed, and the logs do not say why.
 
 ## Meaning
-There are signs of failure, and no line that tells the cause, or lines that only repeat that something failed.
+There are signs of a failure but no line with its cause, or only lines that repeat that something failed.
 
 ## Impact
-The job did not do its work. Whether a restart helps is open.
+The job did not complete. A restart may or may not help.
 
 ## Verify
     NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,BOOTSTRAP,ENV,NET,GRAPH NCCL_DEBUG_FILE=/tmp/nccl.%h.%p.log COMMAND
-    nccltool triage /tmp      # expected: another label than other
+    nccltool triage /tmp      # expected: a label other than `other`
     dmesg -T | grep -E 'Xid|oom|mlx5|AER'      # on every host; expected: nothing since the job began
 
 ## Causes
-Logs of one rank only, NCCL_DEBUG not set, output that was cut or buffered, a launcher that swallowed the error.
+Logs of one rank only, NCCL_DEBUG not set, truncated or unflushed output, a launcher that hid the error.
 
 ## Fix
-Collect more: all ranks, the scheduler's record, the kernel logs of all hosts, and the flight recorder
-(TORCH_FR_BUFFER_SIZE=2000 TORCH_NCCL_DUMP_ON_TIMEOUT=1). Blast radius: none, it only takes disk space. Then run
-`nccltool probe` over the same hosts: it names a rank that hangs.
+Restart with NCCL_DEBUG=INFO TORCH_FR_BUFFER_SIZE=2000 TORCH_NCCL_DUMP_ON_TIMEOUT=1, and collect the logs of all
+ranks, the scheduler's record, the kernel logs of all hosts and the flight recorder dumps. Run nccltool probe on
+the same hosts: it names a rank that hangs. Blast radius: none, except disk space.
 
 ## Escalate
-With the collected logs, when they still name nothing.
+With the collected logs, if they still do not show a cause.
 """
 
 from nccltool.triage.causes.base import FITS, Clue, Clues, Given, Offender, Timeline, signs
@@ -29,11 +29,11 @@ DECIDES = "logs of all ranks with NCCL_DEBUG=INFO, and the kernel logs of their 
 EXPLAINS = frozenset[str]()
 
 _SIGNS = {
-    "bench.timeout": (0.6, "the test timed out, and nothing was said before"),
+    "bench.timeout": (0.6, "the test timed out without an earlier error"),
     "mpi.lost": (FITS, "the launcher lost a host"),
     "job.node-failed": (FITS, "the scheduler lost a host"),
-    "nccl.warning": (0.4, "NCCL warned of something that no rule knows"),
-    "job.stalled": (0.4, "nothing moved any more"),
+    "nccl.warning": (0.4, "NCCL printed a warning that triage does not know"),
+    "job.stalled": (0.4, "the job made no progress"),
 }
 
 

@@ -1,11 +1,11 @@
 """GPU or host memory is exhausted; also the OOM killer (exit code -9).
 
 ## Meaning
-An allocation on the GPU or on the host failed, or the kernel killed a process of a host or cgroup without
-memory. The other ranks then lose their peer or wait for it.
+An allocation on the GPU or on the host failed, or the kernel killed a process because its host or cgroup had no
+memory left. The other ranks then lose the connection to it, or wait for it.
 
 ## Impact
-The job dies. It will die again at the same place unless it needs less or gets more.
+The job dies. It will die again at the same point unless it uses less memory or gets more.
 
 ## Verify
     dmesg -T | grep -iE 'oom|killed process'   # on the host of the dead rank; expected: nothing
@@ -15,27 +15,27 @@ The job dies. It will die again at the same place unless it needs less or gets m
 
 ## Causes
 A batch, sequence or model that is too large; one rank with more data than the others; processes of another job
-on the GPU; data loading workers that copy the data set; a cgroup limit that is too tight.
+on the GPU; DataLoader workers that copy the data set; a cgroup limit that is too low.
 
 ## Fix
-Smaller micro batches, more sharding, fewer workers; ask for more memory. Blast radius: this job. End foreign
-processes only when their owner is known.
+Reduce the micro batch size or the number of DataLoader workers, shard the model further, or request more memory
+(Slurm: --mem). Blast radius: this job. Kill foreign processes only after asking their owner.
 
 ## Escalate
-To the platform team when the host is short of memory without a job.
+To the platform team if the host is short of memory without a job.
 """
 
 from nccltool.triage.causes.base import FITS, SAYS, Clue, Clues, Given, LogEvent, Offender, Timeline, first_to_end
 
-DECIDES = "the kernel log (oom-kill) of the dead rank's host, or the allocation that torch reports"
+DECIDES = "kernel log (oom-kill) of the dead rank's host, or the allocation in torch's error message"
 EXPLAINS = frozenset({"app-error", "nccl-bug", "preempted"})
 
 SIGNS_OF_FAILURE = {
-    "torch.oom": (SAYS, "an allocation on a GPU failed"),
-    "cuda.oom": (0.85, "CUDA had no memory for NCCL"),
-    "host.oom": (SAYS, "a process was killed, or refused, for lack of memory"),
-    "host.malloc": (0.85, "the host had no memory"),
-    "mpi.killed": (FITS, "a process was killed (9)"),
+    "torch.oom": (SAYS, "a GPU allocation failed"),
+    "cuda.oom": (0.85, "CUDA had no memory left for NCCL"),
+    "host.oom": (SAYS, "a process was killed or refused memory because none was left"),
+    "host.malloc": (0.85, "the host had no memory left"),
+    "mpi.killed": (FITS, "a process was killed by SIGKILL (9)"),
 }
 _SIGKILL = 9
 
@@ -46,9 +46,9 @@ def clues(timeline: Timeline) -> Given:
         return
     killed = timeline.first("job.killed")
     if killed and not timeline.hung and killed == timeline.earliest(timeline.troubles()):
-        yield Clue(FITS, "a process was killed, and nothing was said before", killed)
+        yield Clue(FITS, "a process was killed without an earlier error", killed)
     if event := _killed(timeline):
-        yield Clue(0.6, "a rank was killed by SIGKILL, as the OOM killer does", event)
+        yield Clue(0.6, "a rank was killed by SIGKILL, which the OOM killer sends", event)
 
 
 def _killed(timeline: Timeline) -> LogEvent | None:

@@ -1,8 +1,9 @@
-"""Peer-to-peer between GPUs or between GPU and NIC is broken by ACS, an IOMMU or virtualisation.
+"""Peer-to-peer between GPUs, or between GPU and NIC, is broken by ACS, an IOMMU or virtualization.
 
 ## Meaning
-Devices write to each other over PCIe. With ACS request redirection or an IOMMU that translates, these writes
-are sent up to the root complex, delayed, blocked or lost. CUDA reports that peer access works, and it does not.
+Devices write to each other over PCIe. With ACS request redirection, or an IOMMU that translates addresses, these
+writes go up to the root complex and are delayed, blocked or lost. CUDA reports peer access as available, but it
+does not work.
 
 ## Impact
 Collectives hang, fail with local protection errors (status 4), or deliver wrong data. Every job on this host
@@ -13,42 +14,42 @@ that uses PCIe peer-to-peer is affected.
     # on bare metal; expected: nothing on bridges above GPUs and NICs
     cat /proc/cmdline                                  # expected: no iommu=on, or iommu=pt
     nvidia-smi topo -p2p rw                            # expected: OK for every pair
-    NCCL_P2P_DISABLE=1 COMMAND                         # works with it and hangs without it: it is this
+    NCCL_P2P_DISABLE=1 COMMAND                         # works with it, hangs without it: this is the cause
 
 ## Causes
-ACS enabled by firmware or by the kernel for an IOMMU; a VM whose devices are passed through one by one; AMD and
-Intel hosts with the IOMMU in translating mode; consumer GPUs whose driver refuses peer access.
+ACS enabled by firmware, or by the kernel for an IOMMU; a VM with devices passed through one by one; AMD and Intel
+hosts with the IOMMU in translating mode; consumer GPUs whose driver does not support peer access.
 
 ## Fix
-Disable ACS on the bridges (setpci, or in the BIOS) and boot with iommu=pt. Until then NCCL_P2P_DISABLE=1 or
-NCCL_NET_GDR_LEVEL=LOC. Blast radius: the variables make this job slower; setpci and boot options change
-isolation on the whole host and need a drain.
+Set NCCL_P2P_DISABLE=1 or NCCL_NET_GDR_LEVEL=LOC as a workaround. Then disable ACS on the bridges (setpci, or in
+the BIOS) and boot with iommu=pt. Blast radius: the variables make this job slower; setpci and boot options change
+device isolation on the whole host and need a drain.
 
 ## Escalate
-To the platform team or the cloud, when the host is virtual: ACS cannot be changed from inside.
+To the platform team, or the cloud provider for a virtual host: ACS cannot be changed inside a VM.
 """
 
 import re
 
 from nccltool.triage.causes.base import FITS, HINT, SAYS, TYPICAL, Clue, Clues, Given, LogEvent, Offender, Timeline
 
-DECIDES = "whether the same command works with NCCL_P2P_DISABLE=1, and `lspci -vvv | grep ReqRedir+`"
+DECIDES = "whether the command works with NCCL_P2P_DISABLE=1, and `lspci -vvv | grep ReqRedir+`"
 EXPLAINS = frozenset({"gpu-fault", "data-corruption", "nccl-bug"})
 
 SOURCES = ("transport/p2p",)
 SIGNS = {
-    "kernel.iommu-fault": (SAYS, "the IOMMU stopped an access of a device"),
-    "cuda.no-peer": (0.8, "CUDA refuses peer access between two GPUs"),
-    "cuda.peer-import": (TYPICAL, "a peer's memory could not be opened"),
+    "kernel.iommu-fault": (SAYS, "the IOMMU blocked a device access"),
+    "cuda.no-peer": (0.8, "CUDA reports no peer access between two GPUs"),
+    "cuda.peer-import": (TYPICAL, "the memory of a peer could not be opened"),
 }
 SIGNS_OF_FAILURE = {
-    "shell.acs-on": (0.6, "ACS redirects requests on a bridge"),
-    "shell.iommu": (FITS, "an IOMMU translates"),
-    "ib.acs-hint": (FITS, "NCCL supposes ACS"),
+    "shell.acs-on": (0.6, "ACS request redirection is on at a bridge"),
+    "shell.iommu": (FITS, "an IOMMU translates addresses"),
+    "ib.acs-hint": (FITS, "NCCL suspects ACS"),
     "nccl.p2p-disabled": (HINT, "peer-to-peer is off between GPUs"),
-    "cuda.peer-refused": (FITS, "CUDA refused peer access"),
+    "cuda.peer-refused": (FITS, "CUDA rejected peer access"),
     "ib.access-violation": (0.5, "an HCA could not reach memory (access violation)"),
-    "iommu.hint": (HINT, "RCCL wants the IOMMU to pass addresses through"),
+    "iommu.hint": (HINT, "RCCL recommends iommu=pt"),
 }
 _REFUSED = ("cuda.no-peer", "cuda.peer-import", "cuda.peer-refused")
 _GPUS = re.compile(r"\d+\[\w+\] -> \d+\[\w+\]")
@@ -65,9 +66,9 @@ def clues(timeline: Timeline) -> Given:
         yield Clue(0.8, "an HCA could not reach local memory (status 4)", refused)
     connected = timeline.has("nccl.rings") or any(name.startswith("P2P") for name in timeline.transports)
     if timeline.hung and connected and _single_host(timeline):
-        yield Clue(0.55, "the GPUs of one host were connected, and then nothing moved", timeline.hung)
+        yield Clue(0.55, "the GPUs of one host connected, and then nothing happened", timeline.hung)
     if refused := timeline.first("cuda.failed", where=lambda e: _IN_P2P.search(e.get("where"))):
-        yield Clue(0.5, "CUDA refused to share memory between GPUs", refused)
+        yield Clue(0.5, "CUDA could not share memory between GPUs", refused)
     if event := _workaround(timeline):
         yield Clue(0.65, f"it works with {event.get('command')[:60]}", event)
 

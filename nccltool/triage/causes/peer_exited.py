@@ -1,27 +1,27 @@
-"""Only the echo of another rank's death is in the log.
+"""The log shows only the consequences of another rank's exit.
 
 ## Meaning
-Ranks lost a peer: connections were closed or reset, the store went away. Why the peer ended stands in its own
-log, and that is not here.
+Ranks lost a peer: connections were closed or reset, or the store was gone. Why the peer exited is in its own log,
+which was not given.
 
 ## Impact
 The job died with the peer.
 
 ## Verify
     grep -hE 'closed by (remote )?peer|reset by peer' LOG | sort | uniq -c
-    # expected: the address that most name
+    # expected: one address in most lines
     sacct -j JOB -o JobID,NodeList,State,ExitCode      # expected: the first step that is not COMPLETED
     dmesg -T | tail -50                                # on the peer's host; expected: no Xid, no oom-kill
 
 ## Causes
-A crash, an OOM kill, an exception or a plain early exit on the other rank; a host that went down.
+A crash, an OOM kill, an exception or an early exit on the other rank; a host that went down.
 
 ## Fix
-Get the log of the rank or host that is named, and its kernel log, and run triage over all of them together.
+Get the log of the suspect rank or host and its kernel log, then run nccltool triage over all logs together.
 Blast radius: none.
 
 ## Escalate
-To whoever holds the logs of the other host.
+To the person who has the logs of the other host.
 """
 
 from collections import Counter
@@ -29,16 +29,16 @@ from collections import Counter
 from nccltool.triage.addresses import is_unreachable
 from nccltool.triage.causes.base import FITS, Clue, Clues, Given, LogEvent, Offender, Timeline
 
-DECIDES = "the log and the kernel log of the peer whose connection was closed"
+DECIDES = "log and kernel log of the peer whose connection was closed"
 EXPLAINS = frozenset({"other"})
 
 SIGNS_OF_FAILURE = {
     "gloo.peer-closed": (0.6, "a peer closed its connection"),
     "nccl.peer-closed": (0.6, "a peer closed its connection"),
     "job.actor-died": (0.4, "Ray lost a worker"),
-    "store.closed": (0.3, "the store went away"),
-    "torch.no-dump": (0.6, "a rank left no dump of the flight recorder, the others did"),
-    "app.rank-left": (FITS, "a rank said that it leaves"),
+    "store.closed": (0.3, "the connection to the store was lost"),
+    "torch.no-dump": (0.6, "a rank left no flight recorder dump, the others did"),
+    "app.rank-left": (FITS, "a rank logged that it exits"),
 }
 
 
@@ -47,12 +47,12 @@ def clues(timeline: Timeline) -> Given:
     if not timeline.failed:
         return
     if event := timeline.first("torch.nccl-error", where=lambda e: "remote process exited" in e.text):
-        yield Clue(FITS, "NCCL says that a remote process exited", event)
+        yield Clue(FITS, "NCCL reported that a remote process exited", event)
     named = (event for event in (*timeline.failures(), *timeline.of("nccl.warning")) if not _is_of_the_end(event))
     if other := next(named, None):
-        yield Clue(-0.5, "something is named that failed", other)
+        yield Clue(-0.5, "another failure is named in the log", other)
     if timeline.timeouts:
-        yield Clue(-0.3, "ranks timed out: a peer that is gone is noticed sooner")
+        yield Clue(-0.3, "ranks timed out: the exit of a peer is usually noticed sooner")
 
 
 def _is_of_the_end(event: LogEvent) -> bool:

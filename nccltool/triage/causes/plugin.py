@@ -1,36 +1,36 @@
-"""A network, tuner or profiler plugin is missing, fails, or does not fit.
+"""A network, tuner or profiler plugin is missing, fails, or is incompatible.
 
 ## Meaning
-NCCL loads plugins for the network (aws-ofi-nccl, FasTrak, gIB, HPC-X), for tuning and profiling. One was asked
-for and could not be used.
+NCCL loads plugins for the network (aws-ofi-nccl, FasTrak, gIB, HPC-X), for tuning and profiling. One that was
+requested could not be used.
 
 ## Impact
-With NCCL_NET set, the job fails; without it, NCCL falls back to its own transports and is slow, or ranks
-differ.
+With NCCL_NET set, the job fails. Without it, NCCL falls back to its own transports and is slow, or ranks use
+different networks.
 
 ## Verify
     grep -hE 'NET/(Plugin|OFI|FasTrak)|Using network' LOG | sort | uniq -c   # expected: the same on all hosts
     ldd /path/libnccl-net.so | grep 'not found'        # expected: nothing
-    fi_info -p efa                                     # on EFA hosts; expected: one entry a device
+    fi_info -p efa                                     # on EFA hosts; expected: one entry per device
     echo $LD_LIBRARY_PATH $NCCL_NET $NCCL_NET_PLUGIN $NCCL_TUNER_PLUGIN
 
 ## Causes
 The library is not in the image or not on the loader's path; it was built for another NCCL, libfabric or CUDA;
-the provider has no device in this container; settings that the plugin refuses.
+the provider finds no device in this container; the plugin rejects its settings.
 
 ## Fix
-Install the plugin's version for this NCCL and platform, on all hosts; or unset NCCL_NET, NCCL_NET_PLUGIN,
-NCCL_TUNER_PLUGIN to run without. Blast radius: this job; without the plugin it may be much slower.
+Install the plugin version for this NCCL and platform on all hosts, or unset NCCL_NET NCCL_NET_PLUGIN
+NCCL_TUNER_PLUGIN to run without it. Blast radius: this job; without the plugin it may be much slower.
 
 ## Escalate
-To the platform's vendor, with the plugin's version and its first error line.
+To the platform vendor, with the plugin version and its first error line.
 """
 
 import re
 
 from nccltool.triage.causes.base import FITS, HINT, SAYS, TYPICAL, Clue, Clues, Given, Offender, Timeline
 
-DECIDES = "`ldd` of the plugin's library and its own first error line, with NCCL_DEBUG=INFO"
+DECIDES = "`ldd` on the plugin library, and its first error line with NCCL_DEBUG=INFO"
 
 SOURCES = ("plugin/", r"[\w.]*_ofi_", r"ucx_\w*plugin")
 SIGNS = {
@@ -38,11 +38,11 @@ SIGNS = {
     "plugin.fastrak-failed": (0.85, "the platform's network plugin failed"),
     "plugin.ofi-failed": (0.8, "the libfabric plugin failed"),
     "plugin.tuner-failed": (0.8, "a tuner plugin failed"),
-    "plugin.config": (0.8, "the plugin's checker refuses the settings"),
+    "plugin.config": (0.8, "the plugin rejects its settings"),
 }
 SIGNS_OF_FAILURE = {
-    "plugin.warned": (0.6, "a plugin warned of an error"),
-    "plugin.failed": (FITS, "a network plugin could not be initialised"),
+    "plugin.warned": (0.6, "a plugin logged a warning about an error"),
+    "plugin.failed": (FITS, "a network plugin could not be initialized"),
     "plugin.unsupported": (FITS, "a plugin's interface is too old or too new"),
 }
 _NAME = re.compile(r"\b((?:NET|TUNER|PROFILER)/(?!Plugin|IB\b|Socket)[A-Za-z]\w*)")
@@ -54,7 +54,7 @@ def clues(timeline: Timeline) -> Given:
         yield Clue(strength, "a plugin could not be loaded", event)
     if timeline.failed:
         if timeline.networks and not timeline.variable("NCCL_NET") and not timeline.has("plugin.none"):
-            yield Clue(-HINT, "NCCL took another network, and went on")
+            yield Clue(-HINT, "NCCL used another network and continued")
         return
     over_sockets = any("Socket" in name for name in timeline.networks)
     if over_sockets and timeline.has("plugin.ofi-failed", "plugin.fastrak-failed"):

@@ -1,7 +1,7 @@
-"""The scheduler or the user ended the job.
+"""The scheduler or the user stopped the job.
 
 ## Meaning
-SIGTERM, scancel, a time limit, preemption, eviction or Ctrl-C came first. What ranks report afterwards are
+SIGTERM, scancel, a time limit, preemption, eviction or Ctrl-C came first. Later errors of the ranks are
 consequences.
 
 ## Impact
@@ -13,28 +13,28 @@ None on the cluster. Work since the last checkpoint is lost.
     grep -hE 'CANCELLED|SIGTERM|signal: 15' LOG | head -3          # expected: before the first error
 
 ## Causes
-The time limit; a job of higher priority; a spot instance taken back; maintenance; scancel or Ctrl-C; scaling
-down.
+The time limit; a job of higher priority; a reclaimed spot instance; maintenance; scancel or Ctrl-C; a scale-down.
 
 ## Fix
-Start again, with more time or a checkpoint at SIGTERM (--signal=B:USR1@300). Blast radius: none.
+Restart with a longer time limit, or write a checkpoint on a signal before the end (Slurm:
+--signal=B:USR1@300). Blast radius: none.
 
 ## Escalate
-Not needed, unless nobody ended it: ask the scheduler's log who sent the signal.
+Not needed, unless nobody stopped the job on purpose: find the sender of the signal in the scheduler's log.
 """
 
 from nccltool.triage.causes.base import FITS, SAYS, Clue, Clues, Given, LogEvent, Offender, Timeline, signs
 
-DECIDES = "the scheduler's record: who ended the job, and when"
+DECIDES = "the scheduler's record: who stopped the job, and when"
 EXPLAINS = frozenset({"peer-exited", "straggler-timeout", "other", "app-error", "out-of-memory", "nccl-bug"})
 
 _SIGNS = {
     "job.preempted": (0.95, "the job was preempted or evicted"),
     "job.time-limit": (0.95, "the time limit was reached"),
     "job.cancelled": (SAYS, "the scheduler cancelled the job"),
-    "job.sigterm": (0.75, "the job was asked to end (SIGTERM)"),
-    "job.sigusr": (0.6, "the job was warned of its end (SIGUSR1)"),
-    "job.interrupted": (FITS, "somebody pressed Ctrl-C"),
+    "job.sigterm": (0.75, "the job received SIGTERM"),
+    "job.sigusr": (0.6, "the job received SIGUSR1, the warning before its end"),
+    "job.interrupted": (FITS, "a user pressed Ctrl-C"),
     "job.terminated": (0.5, "a process was terminated"),
 }
 _ALSO = {
@@ -46,7 +46,7 @@ _AT_ONCE = 3
 
 
 def clues(timeline: Timeline) -> Given:
-    """The end that somebody gave the job, if nothing failed before it."""
+    """The end that a user or the scheduler gave the job, if nothing failed before it."""
     ended = timeline.first(*_SIGNS)
     if not timeline.failed or not ended or timeline.has("job.node-failed"):
         return  # the scheduler ends a job whose host it lost

@@ -1,7 +1,7 @@
-"""The ranks did not meet: wrong or unresolvable master address, port in use, too few joined.
+"""Ranks could not join the rendezvous: wrong or unresolvable master address, port in use, too few joined.
 
 ## Meaning
-Before NCCL starts, ranks meet at a TCPStore or a rendezvous at MASTER_ADDR:MASTER_PORT. That did not work.
+Before NCCL starts, ranks connect to a TCPStore or a rendezvous at MASTER_ADDR:MASTER_PORT. That failed.
 
 ## Impact
 The job does not start. Nothing was trained or measured.
@@ -10,39 +10,39 @@ The job does not start. Nothing was trained or measured.
     getent hosts MASTER_ADDR                   # on every host; expected: the same, routed address
     ss -ltnp 'sport = :29500'  # on the master; expected: this job's process, or nothing before it starts
     nc -vz MASTER_ADDR 29500                   # from the others; expected: succeeded
-    squeue -j JOB -o '%D %N'                   # expected: as many nodes as --nnodes says
+    squeue -j JOB -o '%D %N'                   # expected: as many nodes as --nnodes
 
 ## Causes
-An old process that still holds the port; two jobs with the same port on a host; a pod name that DNS does not
-know yet; a wrong --nnodes; a node that started late or not at all; clocks that differ (torchrun's c10d
-rendezvous drops a node that is some 15 s behind).
+An old process that still holds the port; two jobs with the same port on a host; a pod name not yet in DNS; a
+wrong --nnodes; a node that started late or not at all; clock skew (torchrun's c10d rendezvous drops a node that
+is about 15 s behind).
 
 ## Fix
-Port in use: end the old process, or choose another --master-port / --rdzv-endpoint. Name not found: use an
-address, or wait for the service record. Too few: start the missing nodes, or raise join_timeout. Blast radius:
-this job only.
+Port in use: kill the old process, or set another --master-port or --rdzv-endpoint. Name not found: use an IP
+address, or wait for the DNS record. Too few nodes: start the missing nodes, or raise --rdzv-conf
+join_timeout=900. Blast radius: this job.
 
 ## Escalate
-To whoever runs the name service or the scheduler, when names or nodes are missing.
+To the owner of DNS or of the scheduler, if names or nodes are missing.
 """
 
 from nccltool.triage.causes.base import FITS, HINT, SAYS, TYPICAL, Clue, Clues, Offender, Timeline
 
-DECIDES = "whether MASTER_ADDR resolves on every host and its port answers, before the job starts"
+DECIDES = "whether MASTER_ADDR resolves on every host and its port is free before the job starts"
 
 SIGNS_OF_FAILURE = {
-    "store.in-use": (SAYS, "the port of the store is taken"),
-    "store.unresolved": (SAYS, "a host name could not be resolved"),
-    "gloo.unresolved": (TYPICAL, "Gloo could not resolve the name of its own host"),
+    "store.in-use": (SAYS, "the port of the store is in use"),
+    "store.unresolved": (SAYS, "a hostname could not be resolved"),
+    "gloo.unresolved": (TYPICAL, "Gloo could not resolve its own hostname"),
     "mpi.no-start": (0.8, "the launcher could not start processes on all hosts"),
-    "store.timeout": (TYPICAL, "the store could not be reached in time"),
+    "store.timeout": (TYPICAL, "the store could not be reached before the timeout"),
     "store.too-few": (TYPICAL, "too few ranks or nodes joined"),
-    "store.no-environment": (0.65, "the environment lacks what the rendezvous needs"),
+    "store.no-environment": (0.65, "a variable that the rendezvous needs is not set"),
     "store.rendezvous": (FITS, "the rendezvous failed"),
-    "nccl.bind-failed": (0.6, "an address could not be bound"),
-    "nccl.bootstrap-mismatch": (FITS, "ranks of different jobs or sizes met at one address"),
-    "store.keep-alive": (HINT, "a node lost the rendezvous"),
-    "nccl.init-complete": (-FITS, "communicators were made: the ranks had met"),
+    "nccl.bind-failed": (0.6, "a process could not bind to an address"),
+    "nccl.bootstrap-mismatch": (FITS, "ranks of different jobs or world sizes used one address"),
+    "store.keep-alive": (HINT, "a node lost the connection to the rendezvous"),
+    "nccl.init-complete": (-FITS, "communicators were created, so the ranks had joined"),
 }
 _NAMING = ("store.timeout", "store.unresolved", "store.lookup-retry", "store.endpoint", "store.retry")
 

@@ -1,12 +1,11 @@
 """/dev/shm is too small (also a bare SIGBUS).
 
 ## Meaning
-Ranks of one host exchange data through files in /dev/shm, and so do torch's DataLoader workers. There is no
-room.
+Ranks on one host exchange data through files in /dev/shm, and so do torch's DataLoader workers. It is full.
 
 ## Impact
-Ranks on this host fail in init or when data loading starts; writing to a full /dev/shm without reserving kills
-a process with SIGBUS.
+Ranks on this host fail in init or when data loading starts. A write to a full /dev/shm can also kill a process
+with SIGBUS.
 
 ## Verify
     df -h /dev/shm                             # in the container; expected: several GiB, or half of the memory
@@ -14,15 +13,14 @@ a process with SIGBUS.
     dmesg -T | grep -i 'bus error'             # expected: nothing
 
 ## Causes
-Docker's default of 64 MiB; a pod without a memory-backed volume at /dev/shm; files that a killed job left.
+Docker's default of 64 MiB; a pod without a memory-backed volume at /dev/shm; files left by a killed job.
 
 ## Fix
-docker run --shm-size=16g or --ipc=host; Kubernetes: an emptyDir with medium: Memory mounted at /dev/shm. Blast
-radius: the container has to be started again. Where files are left over, delete /dev/shm/nccl-* of dead
-processes only.
+docker run --shm-size=16g or --ipc=host; Kubernetes: mount an emptyDir with medium: Memory at /dev/shm. Blast
+radius: the container must be restarted. If files are left over, delete only /dev/shm/nccl-* of dead processes.
 
 ## Escalate
-To whoever owns the pod template.
+To the owner of the pod template.
 """
 
 from nccltool.triage.causes.base import FITS, SAYS, Clue, Clues, Given, Offender, Timeline
@@ -32,10 +30,10 @@ EXPLAINS = frozenset({"app-error", "nccl-bug"})
 
 SOURCES = ("transport/shm", "misc/shmutils", "include/shm")
 SIGNS = {
-    "shm.full": (SAYS, "shared memory is full"),
+    "shm.full": (SAYS, "/dev/shm is full"),
     "shm.dataloader": (SAYS, "a DataLoader worker ran out of shared memory"),
-    "shm.segment": (0.8, "a segment of shared memory could not be made"),
-    "shm.sigbus": (0.7, "a process died of a bus error"),
+    "shm.segment": (0.8, "a shared memory segment could not be created"),
+    "shm.sigbus": (0.7, "a process died from a bus error"),
 }
 _SIGBUS = 7
 
@@ -44,7 +42,7 @@ def clues(timeline: Timeline) -> Given:
     if killed := timeline.killed_by(_SIGBUS):
         yield Clue(0.75, "a rank was killed by SIGBUS", killed[0].event)
     if event := timeline.first("shell.shm", where=lambda e: e.get("size") in ("64M", "65536") and timeline.failed):
-        yield Clue(FITS, "/dev/shm has the default size of a container", event)
+        yield Clue(FITS, "/dev/shm has Docker's default size", event)
 
 
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:

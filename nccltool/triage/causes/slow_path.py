@@ -1,11 +1,11 @@
-"""It works, but over the wrong path: sockets instead of RDMA, one NIC, no GPUDirect, PCIe instead of NVLink.
+"""The job works, but over a slow path: sockets instead of RDMA, one NIC, no GPUDirect, PCIe instead of NVLink.
 
 ## Meaning
-Nothing failed. NCCL chose a slower way than the hosts offer, or the measured bandwidth is far below what the
-network that it names can do.
+Nothing failed. NCCL uses a slower path than the hosts offer, or the measured bandwidth is far below that of the
+network it uses.
 
 ## Impact
-Steps take longer, by a few percent or by ten times; the job is paid for and not used.
+Steps take longer, by a few percent or by ten times.
 
 ## Verify
     grep -h 'Using network' LOG | sort | uniq -c       # expected: IB, or the platform's plugin; not Socket
@@ -15,22 +15,22 @@ Steps take longer, by a few percent or by ten times; the job is paid for and not
 
 ## Causes
 No RDMA devices in the container (NET/IB : No device found); NCCL_IB_HCA or NCCL_IB_DISABLE; a NIC too far from
-the GPU (distance 3 > 2); peer-to-peer switched off; a NUMA or PCIe slot that halves the lanes; congestion or a
+the GPU (distance 3 > 2); peer-to-peer disabled; a NUMA layout or PCIe slot that halves the lanes; congestion or a
 wrong MTU.
 
 ## Fix
-Give the container the RDMA devices (--device /dev/infiniband, an SR-IOV resource), and let NCCL choose; move
-NICs or set NCCL_NET_GDR_LEVEL=PHB where the topology allows. Blast radius: this job.
+Add the RDMA devices to the container (--device /dev/infiniband, or an SR-IOV resource), and unset NCCL_IB_DISABLE
+and NCCL_IB_HCA. Move NICs, or set NCCL_NET_GDR_LEVEL=PHB where the topology allows. Blast radius: this job.
 
 ## Escalate
-To the fabric team when all settings are right and the bandwidth is still low, with figures of ib_write_bw.
+To the fabric team with ib_write_bw results, if all settings are right and the bandwidth is still low.
 """
 
 import re
 
 from nccltool.triage.causes.base import FITS, HINT, TYPICAL, Clue, Clues, Given, LogEvent, Offender, Timeline
 
-DECIDES = "bandwidth of the same hosts by ib_write_bw, next to that of all_reduce_perf"
+DECIDES = "bandwidth of ib_write_bw between the same hosts, compared with all_reduce_perf"
 EXPLAINS = frozenset({"none", "other"})
 
 _SLOW_BYTES_PER_S = 6.25e9
@@ -48,11 +48,11 @@ def clues(timeline: Timeline) -> Given:
     if event := _slow(timeline):
         yield Clue(0.75, f"{event.get('busbw')} GB/s is less than half of a 100 Gbit/s NIC", event)
     if timeline.has("nccl.simple-order"):
-        yield Clue(0.3, "NCCL found no good graph", timeline.first("nccl.simple-order"))
+        yield Clue(0.3, "NCCL found no good topology graph", timeline.first("nccl.simple-order"))
     if "SHM" in timeline.transports:
         event = timeline.first("nccl.channel", where=lambda e: re.search("SHM|shared", e.get("via")))
         strength = FITS if timeline.has("nccl.p2p-disabled") or timeline.variable("NCCL_P2P_DISABLE") else HINT
-        yield Clue(strength, "GPUs of a host exchange data through host memory", event)
+        yield Clue(strength, "GPUs on one host exchange data through host memory", event)
 
 
 def _sockets(timeline: Timeline) -> Given:
@@ -63,9 +63,9 @@ def _sockets(timeline: Timeline) -> Given:
     wanted = timeline.variable("NCCL_IB_HCA") or timeline.variable("NCCL_IB_DISABLE") == "0"
     others = any("Socket" not in name for name in timeline.networks)
     if wanted or others or timeline.has("shell.port-active"):
-        yield Clue(0.8, "RDMA was meant to be used, and NCCL took sockets", event)
+        yield Clue(0.8, "RDMA was intended, but NCCL uses sockets", event)
     else:
-        yield Clue(0.3, "hosts talk over sockets", event)
+        yield Clue(0.3, "hosts communicate over sockets", event)
 
 
 def _slow(timeline: Timeline) -> LogEvent | None:

@@ -1,11 +1,11 @@
-"""A rank came too late: it was slow or stuck outside of the collective.
+"""A rank was late: it was slow or stuck outside the collective.
 
 ## Meaning
-Most ranks wait in a collective that one has not entered, until their watchdog ends them. The one that is
-missing among those that time out is the one to look at.
+Most ranks wait in a collective that one rank has not entered, until the watchdog stops them. The rank that is
+missing among those that time out is the suspect.
 
 ## Impact
-The job hangs for the length of the time-out, half an hour by default, and dies.
+The job hangs until the timeout (10 minutes by default with NCCL, 30 minutes otherwise), then dies.
 
 ## Verify
     grep -h 'Watchdog caught' LOG | grep -o 'Rank [0-9]*' | sort -u    # expected: all ranks but the late one
@@ -14,16 +14,17 @@ The job hangs for the length of the time-out, half an hour by default, and dies.
     iostat -x 5; nfsstat -c                    # on its host, while it reads data or writes a checkpoint
 
 ## Causes
-Work on one rank only (preprocessing, saving, evaluation) that takes longer than the time-out; a data loader
-that waits for storage; a deadlock or the GIL; a slow or throttled GPU; garbage collection; a debugger.
+Work on one rank only (preprocessing, saving, evaluation) that takes longer than the timeout; a DataLoader that
+waits for storage; a deadlock, or a thread that holds the GIL; a slow or throttled GPU; garbage collection; a
+debugger.
 
 ## Fix
-Look at what the late rank did. If the work is right and long, raise the time-out:
-init_process_group(timeout=timedelta(hours=2)), or let all ranks take part. Blast radius: this job; longer
-time-outs also delay real failures.
+Run py-spy dump --pid PID on the late rank. If its work is correct but long, raise the timeout:
+init_process_group(timeout=timedelta(hours=2)), or spread the work over all ranks. Blast radius: this job; a
+longer timeout also delays the report of real failures.
 
 ## Escalate
-To the owner of the training code; to the storage team when the late rank waits for files.
+To the owner of the training code; to the storage team if the late rank waits for files.
 """
 
 from collections import Counter
@@ -31,19 +32,19 @@ from collections import Counter
 from nccltool.triage.causes.base import FITS, TYPICAL, Clue, Clues, Given, Offender, Timeline
 from nccltool.triage.timeline.exits import ProcessExit
 
-DECIDES = "where the rank stands that is not among those that time out (py-spy, flight recorder)"
+DECIDES = "the stack of the rank that did not time out (py-spy or flight recorder)"
 EXPLAINS = frozenset({"peer-exited", "other"})
 
 SIGNS_OF_FAILURE = {
-    "torch.behind": (0.85, "torch names ranks that did not join"),
-    "torch.no-dump": (0.4, "a rank left no dump of the flight recorder, the others did"),
-    "hvd.stalled": (0.8, "Horovod waits for ranks that did not come"),
+    "torch.behind": (0.85, "torch named ranks that did not join"),
+    "torch.no-dump": (0.4, "a rank left no flight recorder dump, the others did"),
+    "hvd.stalled": (0.8, "Horovod waited for ranks that never joined"),
     "torch.barrier": (0.85, "a rank did not reach the barrier"),
-    "torch.stuck": (0.6, "a rank's watchdog did not get on"),
+    "torch.stuck": (0.6, "the watchdog of a rank got stuck"),
     "torch.timeout": (0.5, "a collective timed out"),
-    "gloo.timeout": (FITS, "Gloo waited in vain for a peer"),
+    "gloo.timeout": (FITS, "Gloo timed out waiting for a peer"),
     "job.stalled": (0.3, "a rank reported no progress"),
-    "store.get-failed": (0.3, "a rank waited in vain at the store"),
+    "store.get-failed": (0.3, "a rank timed out waiting for a key in the store"),
 }
 _SIGKILL, _SIGABRT = 9, 6
 _FEW = 4
@@ -57,12 +58,12 @@ def clues(timeline: Timeline) -> Given:
     event = timeline.first("torch.timeout")
     if event and silent(timeline):
         names = ", ".join(map(str, sorted(silent(timeline))))
-        yield Clue(TYPICAL, f"rank {names} is not among those that time out", event)
+        yield Clue(TYPICAL, f"rank {names} is missing among the ranks that timed out", event)
     if (ended := unmoved(timeline)) is not None:
-        yield Clue(0.55, f"rank {ended.rank} had to be killed, the others ended by themselves", ended.event)
+        yield Clue(0.55, f"rank {ended.rank} had to be killed, the others exited by themselves", ended.event)
     if (late := behind(timeline)) is not None:
         status = timeline.first("torch.status", where=lambda e: e.rank == late)
-        yield Clue(0.6, f"rank {late} has enqueued less than the others", status)
+        yield Clue(0.6, f"rank {late} enqueued fewer collectives than the others", status)
 
 
 def silent(timeline: Timeline) -> frozenset[int]:

@@ -1,11 +1,11 @@
-"""The topology could not be read: a topology file, PCI paths, a hidden /sys.
+"""The topology could not be read: topology file, PCI paths, hidden /sys.
 
 ## Meaning
-NCCL reads /sys and NVML, or the files NCCL_TOPO_FILE and NCCL_GRAPH_FILE, to learn how GPUs and NICs are
-connected. What it read is incomplete or does not fit the GPUs.
+NCCL learns how GPUs and NICs are connected from /sys and NVML, or from NCCL_TOPO_FILE and NCCL_GRAPH_FILE. This
+information is incomplete, or does not match the GPUs.
 
 ## Impact
-Init fails on this host. Where it only warns, NCCL guesses, and can be slow.
+Init fails on this host. If NCCL only warns, it guesses the topology and can be slow.
 
 ## Verify
     echo $NCCL_TOPO_FILE $NCCL_GRAPH_FILE      # expected: empty, or files for exactly this kind of host
@@ -14,31 +14,31 @@ Init fails on this host. Where it only warns, NCCL guesses, and can be slow.
     nvidia-smi -L                              # expected: the GPUs that the job was given
 
 ## Causes
-A topology file for another kind of VM, or of another NCCL; a graph file for more GPUs than the job has; a
-container that hides /sys or NVML's view of some GPUs; MIG or GPU sharing; a VM that shows no PCI tree.
+A topology file for another VM type or NCCL version; a graph file with more GPUs than the job has; a container
+that hides /sys, or some GPUs from NVML; MIG or GPU sharing; a VM without a PCI tree.
 
 ## Fix
-Unset NCCL_GRAPH_FILE and NCCL_TOPO_FILE, or take the file of this platform and version; mount /sys in the
-container; give pods whole GPUs. Blast radius: this job.
+Unset NCCL_GRAPH_FILE and NCCL_TOPO_FILE, or use the files for this platform and version; mount /sys in the
+container; assign whole GPUs to pods. Blast radius: this job.
 
 ## Escalate
-To the platform's vendor, with the dumped topology.
+To the platform vendor, with the dumped topology.
 """
 
 from nccltool.triage.causes.base import FITS, HINT, SAYS, TYPICAL, Clue, Clues, Given, Offender, Timeline
 
-DECIDES = "whether it works with NCCL_TOPO_FILE and NCCL_GRAPH_FILE unset, and the dumped topology"
+DECIDES = "whether the job works with NCCL_TOPO_FILE and NCCL_GRAPH_FILE unset, and the dumped topology"
 
 SOURCES = ("graph/(?!tuning)",)
 SIGNS_OF_FAILURE = {
-    "topology.attribute": (SAYS, "the topology lacks an attribute that NCCL needs"),
+    "topology.attribute": (SAYS, "an attribute that NCCL needs is missing in the topology"),
     "topology.graph-file": (SAYS, "the graph file names a GPU that the job does not have"),
-    "topology.no-device": (0.85, "NVML does not know a GPU that CUDA uses"),
+    "topology.no-device": (0.85, "NVML does not report a GPU that CUDA uses"),
     "topology.no-net": (0.85, "no path from a GPU to a NIC was found"),
     "topology.no-graph": (TYPICAL, "no paths between GPUs were found"),
-    "topology.no-net-id": (0.6, "a NIC of the graph is not in the topology"),
+    "topology.no-net-id": (0.6, "a NIC in the graph is missing in the topology"),
     "topology.no-transport": (FITS, "two ranks have no transport between them"),
-    "topology.uds": (FITS, "processes of a host cannot reach each other's sockets"),
+    "topology.uds": (FITS, "processes on one host cannot connect to each other's sockets"),
     "topology.file": (0.8, "a topology file could not be read"),
 }
 _FILES = ("NCCL_TOPO_FILE", "NCCL_GRAPH_FILE")
@@ -49,9 +49,9 @@ def clues(timeline: Timeline) -> Given:
         return
     if unread := timeline.first("topology.sysfs"):
         strength = TYPICAL if unread.role == "failure" else HINT
-        yield Clue(strength, "a path of /sys could not be read", unread)
+        yield Clue(strength, "a path in /sys could not be read", unread)
     if (event := timeline.first("nccl.simple-order")) and any(map(timeline.variable, _FILES)):
-        yield Clue(HINT, "no good graph was found", event)
+        yield Clue(HINT, "NCCL found no good topology graph", event)
 
 
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:

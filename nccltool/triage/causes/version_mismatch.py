@@ -1,42 +1,42 @@
-"""Driver, CUDA, NCCL or plugin versions do not fit, or differ between ranks.
+"""Driver, CUDA, NCCL or plugin versions are incompatible, or differ between ranks.
 
 ## Meaning
-A library needs a newer driver, a framework was built for another NCCL or GPU, or the hosts of one job do not
-run the same NCCL.
+A library needs a newer driver, a framework was built for another NCCL or GPU, or the hosts of a job run different
+NCCL versions.
 
 ## Impact
-The job does not start, or fails in ways that look like something else: messages of wrong size, unknown address
-families, missing symbols.
+The job does not start, or fails with misleading errors: messages of wrong size, unknown address families,
+missing symbols.
 
 ## Verify
     grep -h 'NCCL version' LOG | sort | uniq -c        # expected: one version
     nvidia-smi --query-gpu=driver_version --format=csv # on all hosts; expected: the same, new enough
     python -c 'import torch; print(torch.__version__, torch.version.cuda, torch.cuda.nccl.version())'
-    ldconfig -p | grep nccl; echo $LD_LIBRARY_PATH     # expected: no second libnccl before torch's own
+    ldconfig -p | grep nccl; echo $LD_LIBRARY_PATH     # expected: no other libnccl before torch's own
 
 ## Causes
 Images of different age in one job; LD_LIBRARY_PATH or LD_PRELOAD with another libnccl; a container for a newer
-CUDA than the driver; a driver that was updated and the host not rebooted.
+CUDA than the driver supports; a driver update without a reboot.
 
 ## Fix
-Start all ranks from one image; remove foreign libraries from LD_LIBRARY_PATH; choose an image for the driver's
-CUDA. Blast radius: this job. A driver update needs a drain and a reboot of the host.
+Start all ranks from one image; unset LD_PRELOAD and remove foreign libraries from LD_LIBRARY_PATH; use an image
+for the driver's CUDA version. Blast radius: this job. A driver update needs a drain and a reboot of the host.
 
 ## Escalate
-To whoever builds the images, with both versions.
+To the owner of the images, with both versions.
 """
 
 from nccltool.triage.causes.base import FITS, SAYS, Clue, Clues, Given, Offender, Timeline, odd_one_out
 
-DECIDES = "the versions of NCCL, torch and the driver on every host"
+DECIDES = "versions of NCCL, torch and the driver on every host"
 EXPLAINS = frozenset({"app-error", "nccl-bug", "net-interface", "plugin"})
 
 SIGNS = {
     "nccl.version-mismatch": (0.95, "ranks run different versions of NCCL"),
-    "nccl.driver-old": (SAYS, "the driver is older than CUDA needs"),
-    "version.driver": (SAYS, "driver and libraries do not fit"),
-    "version.build": (0.85, "a library was built for something else"),
-    "version.library": (0.6, "a library of CUDA, NCCL or torch is not where the program looks for it"),
+    "nccl.driver-old": (SAYS, "the driver is too old for this CUDA"),
+    "version.driver": (SAYS, "driver and libraries are incompatible"),
+    "version.build": (0.85, "a library was built for another version or GPU"),
+    "version.library": (0.6, "the program does not find a library of CUDA, NCCL or torch"),
 }
 _CONSEQUENCES = (
     *("nccl.bad-family", "nccl.truncated", "nccl.bootstrap-mismatch"),
@@ -50,7 +50,7 @@ def clues(timeline: Timeline) -> Given:
         strength = SAYS if timeline.has(*_CONSEQUENCES) else FITS
         yield Clue(strength, f"hosts run NCCL {', '.join(sorted(timeline.versions))}", event)
     if timeline.failed and timeline.has("nccl.truncated") and not timeline.has("nccl.init-complete"):
-        yield Clue(FITS, "ranks exchange structures of different size", timeline.first("nccl.truncated"))
+        yield Clue(FITS, "ranks exchange structures of different sizes", timeline.first("nccl.truncated"))
 
 
 def _by_host(timeline: Timeline) -> dict[str, str]:

@@ -39,7 +39,7 @@ def _without_dump(of: dict[int, RecorderDump]) -> Iterator[LogEvent]:
     missing = sorted(world - of.keys())
     if len(of) > 1 and 0 < len(missing) <= _MOST_MISSING * len(world):
         some = of[min(of)]
-        text = f"Flight recorder: ranks [{_listed(missing)}] of {len(world)} left no dump, the others did"
+        text = f"Flight recorder: ranks [{_listed(missing)}] of {len(world)} left no dump; the others did"
         yield some.shows("torch.no-dump", text, {"ranks": _listed(missing)}, rank=missing[0])
 
 
@@ -67,7 +67,7 @@ def _swapped(odd: Mapping[int, RecordedCall], other: Mapping[int, RecordedCall],
     """Whether each makes the call of the other next: then it is their order that differs."""
     now, later = (odd[place], other[place]), (other.get(place + 1), odd.get(place + 1))
     alike = all(next_ and call.compared == next_.compared for call, next_ in zip(now, later, strict=True))
-    return ", in another order" if alike else ""
+    return ", in a different order" if alike else ""
 
 
 def _behind(group: str, members: Mapping[int, RecorderDump]) -> Iterator[LogEvent]:

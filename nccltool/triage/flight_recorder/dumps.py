@@ -120,8 +120,8 @@ def _document(file: str, data: bytes, trust_pickle: bool) -> Any:
         return msgspec.json.decode(data)
     if not trust_pickle:
         raise BadInput(
-            f"{file} is a pickled dump of the flight recorder, and a pickle can hold programs",
-            "use --trust-pickle if nobody else can have written it, or dump JSON",
+            f"{file} is a pickled flight recorder dump, and a pickle can run code",
+            "pass --trust-pickle if you trust its author, or dump JSON",
         )
     return _Plain(BytesIO(data)).load()
 

@@ -62,7 +62,8 @@ class TailedFile:
             return b""
         except OSError as error:
             raise BadInput(
-                f"{self.path} cannot be read: {error.strerror}", "name a log that this user may read; ulimit -n"
+                f"{self.path} cannot be read: {error.strerror}",
+                "name a log that this user may read, or raise ulimit -n",
             ) from error
 
     def _open(self) -> None:

@@ -88,7 +88,7 @@ def test_calls_in_another_order_are_said_to_be(tmp_path: Path) -> None:
     usual = [entry(1, op=one), waits(2, op=other)]
     events = list(flight_recorder.events(write(tmp_path, usual, [entry(1, op=other), waits(2, op=one)], usual)))
     assert [(event.kind, event.rank) for event in events] == [("torch.fingerprint", 1)]
-    assert "collective #1 of process group 0, in another order" in events[0].text
+    assert "collective #1 of process group 0, in a different order" in events[0].text
 
 
 _ENTRIES = st.lists(

@@ -89,7 +89,7 @@ def test_a_damaged_file_is_said(pack: Callable[[bytes], bytes], place: int, tmp_
     file.write_bytes(packed)
     with pytest.raises(BadInput, match="cannot be read") as raised:
         list(log_files.chunks(str(file)))
-    assert raised.value.remedy == "unpack what is left of it, and read that"
+    assert raised.value.remedy == "unpack what is readable, and name that file"
 
 
 @pytest.mark.parametrize("pack", PACKS, ids=["gzip", "xz", "zstd"])
@@ -113,7 +113,7 @@ def test_what_is_no_log_is_left_out_of_a_folder_and_said_when_it_is_named(head: 
     (tmp_path / "core.4711").write_bytes(head + b"\nNCCL WARN Cuda failure 2 'out of memory'\n")
     (tmp_path / "rank0.log").write_bytes(TEXT)
     assert [Path(file).name for file in log_files.files([str(tmp_path)])] == ["rank0.log"]
-    with pytest.raises(BadInput, match=r"core\.4711 is .*: no log"):
+    with pytest.raises(BadInput, match=r"core\.4711 is .*, not a log"):
         list(log_files.chunks(str(tmp_path / "core.4711")))
 
 
