@@ -202,13 +202,13 @@ def test_the_factors_are_those_of_the_code() -> None:
 
 
 def test_every_word_of_a_choice_stands_on_the_page_of_probe() -> None:
-    page = (DOCS / "commands/probe.md").read_text().partition("## What to measure")[2]
+    page = (DOCS / "commands/probe.md").read_text().partition("## Options that need more words")[2]
     words = {*collectives.NAMES, *dtypes.ELEMENT_SIZE, *dtypes.REDUCE_OPS, *views.FORMATS}
     assert {word for word in words if not re.search(rf"\b{word}\b", page)} == set()
 
 
-def test_every_strategy_has_its_row_on_the_page_of_train() -> None:
-    table = (DOCS / "commands/train.md").read_text().partition("\n## Strategies\n")[2].partition("\n## ")[0]
+def test_every_strategy_has_its_row() -> None:
+    table = (DOCS / "strategies.md").read_text().partition("\n## Strategies\n")[2].partition("\n## ")[0]
     assert sorted(re.findall(r"^\| `(\S+)` \|", table, re.MULTILINE)) == list(strategies.WORDS)
 
 

@@ -17,6 +17,6 @@ def page(word: str) -> str | None:
     name = known({"three_d": "3d", "tp_fsdp": "tp+fsdp"}.get(word, word), names())
     if name is None:
         return None
-    text = manual.section("commands/train.md", "Strategies")
+    text = manual.section("strategies.md", "Strategies")
     told = next("; ".join(rest) for first, *rest in manual.rows(text) if manual.words(first) == (name,))
     return titled(name, "strategy", f"{told}\n\nTrain with it: `nccltool train {name}`")
