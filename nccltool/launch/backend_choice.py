@@ -22,8 +22,8 @@ _ON_CPUS = "or measure on CPUs: --backend gloo"
 _REMEDIES: dict[GpuCause, str] = {
     "torch": f"install a torch built for these GPUs (pytorch.org/get-started/locally); {_ON_CPUS}",
     "driver": f"update the driver (in a container: provide libcuda), or install a torch that fits it; {_ON_CPUS}",
-    "hidden": f"give all ranks the same masks: check the launcher's options and wrappers; {_ON_CPUS}",
-    "cuda": f"look there: nvidia-smi (amd-smi), dmesg | grep -i -E 'NVRM|Xid|amdgpu'; {_ON_CPUS}",
+    "hidden": f"set the same GPU masks on all ranks: check the launcher's options and wrappers; {_ON_CPUS}",
+    "cuda": f"on that host: nvidia-smi (amd-smi), dmesg | grep -i -E 'NVRM|Xid|amdgpu'; {_ON_CPUS}",
 }
 _Hosts = Mapping[str, Sequence[RankFacts]]
 
@@ -34,7 +34,7 @@ def choose_backend(job: Job, ranks: Sequence[RankFacts]) -> tuple[str, str]:
         return job.backend, f"asked for with --backend {job.backend}"
     for here in _by_host(ranks).values():
         if _sharing(here) and (gpus := _too_few(job, here)):
-            return "gloo", f"{_few(gpus, here)}, and {here[0].library} needs one for each"
+            return "gloo", f"{_few(gpus, here)}, and {here[0].library} needs one per rank"
     lacking = [facts for facts in ranks if facts.gpu is None or facts.nccl is None]
     if lacking:
         return "gloo", _why_gloo(lacking, len(ranks))
@@ -61,7 +61,7 @@ def unusable(facts: RankFacts, problem: GpuProblem) -> Finding:
 def _why_gloo(lacking: Sequence[RankFacts], world_size: int) -> str:
     first = lacking[0]
     if first.gpu is not None:
-        return f"rank {first.rank} on {first.host} has a torch without {first.library}"
+        return f"rank {first.rank} on {first.host} has a torch built without {first.library}"
     if len(lacking) < world_size:
         return f"rank {first.rank} on {first.host} has no CUDA device"
     hidden = {facts.gpu_problem.text for facts in lacking if facts.gpu_problem}
@@ -70,7 +70,7 @@ def _why_gloo(lacking: Sequence[RankFacts], world_size: int) -> str:
 
 def _how_shared(ranks: Sequence[RankFacts]) -> str:
     if _sharing(ranks, permitted=True):
-        return f", and {PERMISSION} lets several use one"
+        return f", and {PERMISSION} lets ranks share a GPU"
     gpus = ranks[0].gpus
     nodes = len({facts.node_rank for facts in ranks})
     if not is_emulated(ranks) or not gpus or nodes > gpus:
@@ -117,7 +117,7 @@ def _duplicates(job: Job, ranks: Sequence[RankFacts]) -> Iterator[Finding]:
         if sharing and (gpus := _too_few(job, here)):
             yield finding_kinds.DUPLICATE_GPU.finding(
                 subject=Subject(kind="host", name=here[0].host),
-                message=f"{_few(gpus, here)}, and {here[0].library} needs one for each",
+                message=f"{_few(gpus, here)}, and {here[0].library} needs one per rank",
                 remedy=f"start fewer ranks there, or measure on CPUs: --backend gloo; {PERMISSION}=1 lets NCCL "
                 f"{PERMITTED_SINCE} and later share them",
             )

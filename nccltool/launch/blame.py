@@ -18,7 +18,7 @@ from nccltool.launch.events import AgentKilled
 from nccltool.launch.last_words import Whose
 from nccltool.launch.run_state import RankState, RunState
 
-_BETWEEN = "look at the network between the hosts, the interface that was chosen and firewalls"
+_BETWEEN = "check the network between the hosts, the chosen interface and firewalls"
 _OTHERS_SHOWN = 4
 _NAMED = 8
 """Of ranks or hosts: there may be thousands."""
@@ -62,7 +62,7 @@ def after_timeout(run: RunState, waited_s: float) -> Finding:
     latest = max((s.heard_at for s in living), default=0.0)
     silent = [s for s in living if s.heard_at < latest - waited_s / 2]
     if silent:
-        reason = f"nothing was heard from {silent[0].host} since then: it is down, or cut off from the network"
+        reason = f"{silent[0].host} has sent nothing since then: it is down or cut off from the network"
         return _hung(run, silent, waited_s, reason)
     stopped = [s for s in living if s.is_stopped]
     if stopped:
@@ -74,7 +74,7 @@ def after_timeout(run: RunState, waited_s: float) -> Finding:
         return _troubled(run, troubled[0], waited_s)
     outside = [s for s in living if not s.inside_call and not s.said_bye]
     if outside and len(outside) < len(living):
-        return _hung(run, outside, waited_s, "it is outside of communication while the others wait inside")
+        return _hung(run, outside, waited_s, "it is not in a communication call; the others wait in one")
     return _undetermined(run, living, waited_s)
 
 
@@ -87,7 +87,11 @@ def _went_down(run: RunState, state: RankState) -> Finding:
         remedy = "read the traceback in the rank's log"
     else:
         kind = finding_kinds.RANK_DIED
-        how = f"was killed by {_signal(-code)}" if code and code < 0 else f"exited with code {code} without a word"
+        how = (
+            f"was killed by {_signal(-code)}"
+            if code and code < 0
+            else f"exited with code {code} and wrote no error"
+        )
         remedy = killed_remedy(state.host, -(code or 0))
     if sign is not None:
         kind, remedy = sign.kind, sign.remedy.format(host=state.host)
@@ -95,9 +99,9 @@ def _went_down(run: RunState, state: RankState) -> Finding:
     message, subject = f"{_who(state)} {how} {_where(run, state)}", _subject(state)
     is_hardware = sign is not None and sign.whose is Whose.HARDWARE
     if not is_hardware and len(alike) > max(1, len(run.ranks) // 2):
-        subject, message = ALL_RANKS, f"{message}; so did most of the others, and no rank stands out"
+        subject, message = ALL_RANKS, f"{message}; so did most other ranks, and no rank stands out"
     others = sorted((one for one in alike if one is not state), key=lambda one: one.rank) if sign else []
-    also = (f"{_several(others)} said the same",) if others else ()
+    also = (f"{_several(others)} reported the same",) if others else ()
     evidence = (*also, *_waiting(run, state, *others), *_said(state))
     return kind.finding(subject=subject, message=message, evidence=evidence, remedy=remedy)
 
@@ -122,9 +126,9 @@ def _terminated(run: RunState, ended: Sequence[RankState]) -> Finding:
     hosts = dict.fromkeys(state.host for state in ended)
     return finding_kinds.TERMINATED.finding(
         subject=ALL_RANKS,
-        message=f"{_several(ended)} were ended by SIGTERM {_where(run, ended[0])}, and none had failed before",
+        message=f"{_several(ended)} were ended by SIGTERM {_where(run, ended[0])}; none had failed before",
         evidence=(f"hosts: {listed(hosts)}", *(_who(state) for state in ended[:_OTHERS_SHOWN])),
-        remedy="ask who ended the whole job: the scheduler (preemption, a time limit) or an administrator",
+        remedy="find out who ended the job: the scheduler (preemption, time limit) or an administrator",
     )
 
 
@@ -143,7 +147,7 @@ def _troubled(run: RunState, state: RankState, waited_s: float) -> Finding:
 def _agent_killed(run: RunState, agent: AgentKilled) -> Finding:
     ranks = [s for _, s in sorted(run.ranks.items()) if s.node_rank == agent.node_rank]
     where = f" {_where(run, ranks[0])}" if ranks else ""
-    who = f", and with it {_several(ranks)}" if ranks else ""
+    who = f", along with {_several(ranks)}" if ranks else ""
     how = f"was killed by {_signal(-agent.code)}{where}{who}"
     return finding_kinds.AGENT_KILLED.finding(
         subject=Subject(kind="host", name=agent.host),
@@ -161,13 +165,13 @@ def _collective_failed(run: RunState, echoes: Sequence[RankState]) -> Finding:
     said = first.failed.text if first.failed else culprits.end_of(first).said
     bad = culprits.suspect_host(run)
     who = f"{bad.host} stands out" if bad else "no rank stands out"
-    heard_first = f"{_who(first)} said so first: {_first_line(said)}"
+    heard_first = f"{_who(first)} reported it first: {_first_line(said)}"
     first_words = (line for state in echoes[:_ECHOES_SHOWN] for line in _said(state)[:2])
     return finding_kinds.COLLECTIVE_FAILED.finding(
         subject=Subject(kind="host", name=bad.host) if bad else ALL_RANKS,
         message=f"communication failed {_where(run, first)}; {who}. {heard_first}",
         evidence=((bad.reason,) if bad else ()) + tuple(first_words),
-        remedy=f"look at the network of {bad.host}: link and error counters of its ports, firewall"
+        remedy=f"check the network of {bad.host}: link state and error counters of its ports, firewall"
         if bad
         else f"no rank died: {_on_one_host(run) or _BETWEEN}",
     )
@@ -177,9 +181,9 @@ def _never_came(run: RunState, missing: Sequence[int], waited_s: float) -> Findi
     came = sorted({state.host for state in run.ranks.values()})
     return finding_kinds.RANK_MISSING.finding(
         subject=Subject(kind="rank", name=str(missing[0])),
-        message=f"rank {listed(map(str, missing))} of {run.expected_ranks} never came in {waited_s:.0f} s",
-        evidence=(f"came: {named(came, _NAMED)}" if came else "no rank came",),
-        remedy="look at the host that should have started it; --join-timeout waits longer",
+        message=f"rank {listed(map(str, missing))} of {run.expected_ranks} did not join within {waited_s:.0f} s",
+        evidence=(f"joined: {named(came, _NAMED)}" if came else "no rank joined",),
+        remedy="check the host that should have started it; raise --join-timeout to wait longer",
     )
 
 
@@ -191,7 +195,7 @@ def _hung(run: RunState, states: Sequence[RankState], waited_s: float, reason: s
     stack = (f"stack: {frames}",) if frames else ()
     return finding_kinds.RANK_HUNG.finding(
         subject=_subject(first),
-        message=f"{who} did not come{waited} {_where(run, first)}",
+        message=f"{who} made no progress{waited} {_where(run, first)}",
         evidence=(reason, *_waiting(run, *states), *_echoes(run), *stack, *_said(first)),
         remedy=f"on {first.host}: py-spy dump --pid {first.pid}, dmesg, nvidia-smi",
     )
@@ -208,20 +212,20 @@ def _driver_silent(run: RunState, states: Sequence[RankState], waited_s: float) 
         subject=Subject(kind="host", name=first.host) if whole else _subject(first),
         message=f"CUDA has not answered {who} for {waited_s:.0f} s",
         evidence=(
-            *(["state D: its process waits for the driver in the kernel"] if asleep else []),
+            *(["state D: its process is blocked in the kernel, waiting for the driver"] if asleep else []),
             *_waiting(run, *states),
             *([f"stack: {chr(10).join(stack)}"] if stack else []),
         ),
         remedy=f"on {first.host}: does nvidia-smi hang too? dmesg | grep -i -E 'NVRM|Xid|amdgpu'; "
-        "--join-timeout waits longer, --backend gloo needs no GPU",
+        "raise --join-timeout to wait longer, --backend gloo needs no GPU",
     )
 
 
 def _undetermined(run: RunState, living: Sequence[RankState], waited_s: float) -> Finding:
-    at = _where(run, living[0]) if living else "after the ranks had ended"
+    at = _where(run, living[0]) if living else "after the ranks ended"
     return finding_kinds.HANG.finding(
         subject=ALL_RANKS,
-        message=f"nothing moved for {waited_s:.0f} s {at}; no rank stands out",
+        message=f"no progress for {waited_s:.0f} s {at}; no rank stands out",
         evidence=tuple(f"{_who(s)} waits {_where(run, s)}" for s in living[:_OTHERS_SHOWN]),
         remedy=_on_one_host(run)
         or "suspect the network: firewall between the hosts, path MTU, interface; NCCL_DEBUG=INFO shows more",
@@ -233,7 +237,7 @@ def _on_one_host(run: RunState) -> str:
     hosts = {state.host for state in run.ranks.values()}
     if len(hosts) != 1 or len(run.ranks) < run.expected_ranks:
         return ""
-    there = f"look on {min(hosts)}, where all ranks are: dmesg, nvidia-smi (amd-smi), df /dev/shm"
+    there = f"on {min(hosts)}, where all ranks run: dmesg, nvidia-smi (amd-smi), df /dev/shm"
     return f"{there}; NCCL_DEBUG=INFO shows more"
 
 
@@ -270,9 +274,9 @@ def _where(run: RunState, state: RankState) -> str:
     entered = state.entered
     if entered is None:
         if state.facts is None:
-            return "before it said hello"
+            return "during startup"
         phase = state.beat.phase if state.beat else "joining"
-        return f"after hello, before the first operation ({phase})"
+        return f"before the first operation ({phase})"
     step = entered.label or f"{entered.op} at {format_bytes(entered.bytes)}"
     phase = state.beat.phase if state.beat and state.beat.step == entered.step else ""
     if entered.step in run.product.done or (state.beat and state.beat.step > entered.step):

@@ -158,7 +158,7 @@ def _silent(run: RunState, living: Sequence[RankState]) -> Absent:
     silent = [state for state in living if state.heard_at < latest - UNHEARD_S]
     hosts = ", ".join(dict.fromkeys(state.host for state in silent))
     return Absent(
-        tuple(silent), f"nothing was heard from {hosts} before the others gave up: it is down, or cut off"
+        tuple(silent), f"{hosts} sent nothing before the others gave up: down, or cut off from the network"
     )
 
 
@@ -167,7 +167,7 @@ def _late(others: Sequence[RankState], echoes: Sequence[RankState]) -> Absent:
     first = min(state.fault_at or 0.0 for state in echoes)
     waited = all(end_of(state).role is Role.WAITED for state in echoes)
     late = [s for s in others if waited and s.beat and not s.inside_call and s.moved_at <= first - STILL_S]
-    return Absent(tuple(late), "it was outside of communication while the others waited inside")
+    return Absent(tuple(late), "it was not in a communication call; the others waited in one")
 
 
 def _behind(run: RunState) -> Absent:
@@ -176,7 +176,7 @@ def _behind(run: RunState) -> Absent:
     call = min(waited, default=0)
     made = {rank: state.words.last_enqueued for rank, state in sorted(run.ranks.items())}
     late = (run.ranks[rank] for rank, count in made.items() if count is not None and count < call)
-    return Absent(tuple(late), f"it had not made call {call}, in which others waited (last enqueued work)")
+    return Absent(tuple(late), f"it had not made call {call}, in which the others waited (last enqueued work)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +199,7 @@ def suspect_host(run: RunState) -> SuspectHost | None:
     hosts = {host for host, _ in ports}
     if len(hosts) == 1:
         named = ", ".join(sorted(port for _, port in ports))
-        return SuspectHost(hosts.pop(), f"InfiniBand lost the port there: {named}")
+        return SuspectHost(hosts.pop(), f"an InfiniBand port there went down: {named}")
     told = [(one.at, s.host, one.peer) for s in states for one in s.words.broken if one.at >= _stuck_since(s)]
     first, names = min((at for at, _, _ in told), default=0.0), _hosts_by_name(run)
     early = [(host, peer) for at, host, peer in told if at <= first + _TOGETHER_S]

@@ -197,7 +197,7 @@ class Reported(Event, frozen=True, tag="finding"):
         """With as much of the evidence as an event has room for."""
         lines = finding.evidence
         if len(lines) > MOST_EVIDENCE:
-            left_out = f"and {len(lines) - MOST_EVIDENCE + 1} lines more"
+            left_out = f"and {len(lines) - MOST_EVIDENCE + 1} more lines"
             finding = replace(finding, evidence=(*lines[: MOST_EVIDENCE - 1], left_out))
         return cls(finding=finding)
 

@@ -47,7 +47,7 @@ class Assembly:
             packed = base64.b64decode("".join(there[number] for number in sorted(there)), validate=True)
             text = unpacker.decompress(packed, _MOST_BYTES)
             if not unpacker.eof:
-                raise ValueError("the snapshot is cut, or too long")
+                raise ValueError("the snapshot is truncated or too long")
             self.snapshots[piece.node] = self._reader.read(text, "a snapshot")
         except (ValueError, zlib.error, BadInput) as error:
             self.damaged[piece.node] = str(error)

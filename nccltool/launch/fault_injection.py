@@ -57,7 +57,7 @@ def parse(text: str, ops: Collection[str] = ()) -> Fault | None:
     pairs = dict(_pair(word) for word in rest.split(",") if word)
     fault = Fault(action=action, **{key: _value(key, value, ops) for key, value in pairs.items()})
     if fault.at in ("start", "hello") and (fault.op or fault.size):
-        raise _bad(f"at={fault.at} comes before any operation", "leave op= and size= out, or choose another at=")
+        raise _bad(f"at={fault.at} comes before any operation", "remove op= and size=, or choose another at=")
     return replace(fault, at="check") if action in NUMERICAL else fault
 
 
@@ -79,7 +79,7 @@ def _value(key: str, text: str, ops: Collection[str]) -> Any:
         if not text.isdecimal():
             raise _bad(f"{key}={text} is not a number", f"write {key}=1")
         if key == "step" and not int(text):
-            raise _bad("there is no step 0 in a training", "steps are counted from 1")
+            raise _bad("there is no step 0", "steps start at 1")
         return int(text)
     allowed = PLACES if key == "at" else ops
     if allowed and text not in allowed:
@@ -95,5 +95,5 @@ def checked(text: str, ranks: int | None) -> str:
     """A drill that is one of a rank that there is, as far as their number is known. Raises BadInput."""
     fault = parse(text)
     if fault is not None and ranks and fault.rank >= ranks:
-        raise _bad(f"there is no rank {fault.rank} in this run", "ranks are counted from 0")
+        raise _bad(f"there is no rank {fault.rank} in this run", "ranks start at 0")
     return text

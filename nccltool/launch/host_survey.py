@@ -102,11 +102,11 @@ class _Surveying:
                 if why and not damaged:
                     survey.unseen[node] = why
                     continue
-                said = f"facts that cannot be read: {damaged}" if damaged else f"no facts in {COME_S:.0f} s"
+                said = f"unreadable facts: {damaged}" if damaged else f"no facts within {COME_S:.0f} s"
                 survey.lost[node] = HOST_SILENT.finding(
                     subject=Subject(kind="host", name=host),
                     message=f"{host} sent {said}",
-                    remedy="try there: nccltool facts; look at its file systems and load",
+                    remedy="run nccltool facts there; check its file systems and load",
                 )
 
     def until_tried(self) -> None:
@@ -130,8 +130,8 @@ class _Surveying:
     def _hurried(self, end: float) -> str:
         """Why waiting ended before a host had the time that is its due; empty = it had."""
         if self._stop():
-            return "interrupted before it had answered"
-        return "the budget ended before it had answered" if end == self._end <= time.monotonic() else ""
+            return "interrupted before it answered"
+        return "the budget ran out before it answered" if end == self._end <= time.monotonic() else ""
 
     def _is_settled(self, node: int) -> bool:
         return self._has_come(node) or node in self.survey.lost
@@ -167,7 +167,7 @@ class _Surveying:
                     subject=Subject(kind="host", name=host),
                     message=f"{host} sent no facts: the process there ended (exit code {code})",
                     evidence=last_said(process.words),
-                    remedy="try there: python -c 'import nccltool'; --remote-python names another Python",
+                    remedy="run there: python -c 'import nccltool'; to use another Python: --remote-python",
                 )
 
 

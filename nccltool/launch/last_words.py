@@ -57,7 +57,7 @@ _KERNEL = (
     "which compute-sanitizer or CUDA_LAUNCH_BLOCKING=1 finds; any other Xid: suspect the GPU, and drain the host"
 )
 _SMALLER = (
-    "ask for smaller sizes (probe: -e; train: --size, --batch); nvidia-smi on {host} shows who else uses the GPU"
+    "use smaller sizes (probe: -e; train: --size, --batch); nvidia-smi on {host} shows what else uses the GPU"
 )
 _NCCL_FAILED = "read NCCL's lines before it in the log; on {host}: dmesg | grep -i -E 'xid|nvrm|amdgpu'"
 _HOST_LACKS = "read the traceback in the rank's log"

@@ -148,14 +148,14 @@ class Meeting:
         callers = [node for node, goal in self._goals() if (goal.node, goal.port) == (first.node, first.port)]
         failed = [(n, a) for n, g, a in self._failed_at() if (g.node, g.port) == (first.node, first.port)]
         named = self.job.endpoint
-        where = f"at {named}, which --rdzv-endpoint names" if named else f"at port {first.port}"
-        other_way = "--rdzv-endpoint HOST:PORT names an address and a port that are open"
+        where = f"at {named} (--rdzv-endpoint)" if named else f"at port {first.port}"
+        other_way = "or set --rdzv-endpoint HOST:PORT to an open address and port"
         name, what = self.name(first.node), f"cannot reach node 0 ({self.name(first.node)}) {where}"
-        remedy = f"look at the firewalls of both hosts and the routes between them; {other_way}"
+        remedy = f"check the firewalls of both hosts and the routes between them, {other_way}"
         if len(failed) > 1 and len(failed) == len(callers):
             failed = [(first.node, failed[0][1])]
             what = f"is node 0, and none of the {len(callers)} other nodes can reach it {where}"
-            remedy = f"look at the firewall and the interfaces of {name}; {other_way}"
+            remedy = f"check the firewall and the interfaces of {name}, {other_way}"
         for node, answer in failed:
             self._refuse(node, finding_kinds.RDZV_UNREACHABLE, what, remedy, answer.failures)
 
@@ -170,7 +170,7 @@ class Meeting:
             parts += [f"cannot reach {named(called, _NAMED)}"] if called else []
             failures = [f"{self.name(node)}: {why}" for node, _, answer in those for why in answer.failures]
             what = f"{' and '.join(parts)}: connections between ranks, which use any port, will fail"
-            remedy = f"look at the firewall of {self.name(worst)}: open all ports between the hosts of a job"
+            remedy = f"check the firewall of {self.name(worst)}: open all ports between the hosts of a job"
             self._refuse(worst, finding_kinds.PEER_UNREACHABLE, what, remedy, failures[:_SHOWN])
 
     def _go(self, left: Sequence[events.Node], addresses: Mapping[int, str]) -> instructions.Go | None:
@@ -220,23 +220,23 @@ class Meeting:
         fewest = min(ranked, key=lambda item: len(item[1]))
         self._uneven = finding_kinds.RANKS_PER_NODE.finding(
             subject=Subject(kind="host", name=fewest[1][0]),
-            message=f"the nodes do not have equally many GPUs: {told}",
-            remedy="leave the odd host out, or say --nproc-per-node N",
+            message=f"the nodes have different numbers of GPUs: {told}",
+            remedy="exclude the odd host, or set --nproc-per-node N",
         )
         return None
 
     def _check_versions(self) -> None:
         for node in self._left():
             if node.nccltool != __version__:
-                what = f"has nccltool {node.nccltool}, and this is {__version__}"
-                remedy = "install the same version there, or name the right one: --remote-python"
+                what = f"has nccltool {node.nccltool}; this is {__version__}"
+                remedy = "install the same version there, or name the right Python: --remote-python"
                 self._refuse(node.node, finding_kinds.VERSION_MISMATCH, what, remedy)
 
     def _check_packages(self) -> None:
         for node in self._left():
             if node.missing:
                 what = torch_needed.lacks(node.python, node.missing)
-                remedy = torch_needed.remedy(node.missing, "name the Python there that has it: --remote-python")
+                remedy = torch_needed.remedy(node.missing, "name a Python there that has it: --remote-python")
                 self._refuse(node.node, finding_kinds.HOST_MISCONFIGURED, what, f"there: {remedy}")
 
     def _check_places(self) -> None:
@@ -244,7 +244,7 @@ class Meeting:
         for node in self._left():
             address = self.at_home.get(node.node)
             if address and not self._is_named(node):
-                what = f"leads to {address} here, so that ssh reached this host, {node.host}, in its place"
+                what = f"resolves to {address} here, so ssh reached this host, {node.host}, instead"
                 remedy = f"correct the address of {self.name(node.node)} in /etc/hosts here, or use its address"
                 self._refuse(node.node, finding_kinds.HOST_TWICE, what, remedy)
 
@@ -262,7 +262,7 @@ class Meeting:
             right, wrong = (node, other) if self._is_named(node) and not self._is_named(other) else (other, node)
             seen[node.host_id] = right
             what = f"is the same host as {self.name(right.node)}: both are {wrong.host}"
-            remedy = f"does its name lead to another host's address here? getent hosts {self.name(wrong.node)}"
+            remedy = f"does its name resolve to another host's address here? getent hosts {self.name(wrong.node)}"
             self._refuse(wrong.node, finding_kinds.HOST_TWICE, what, remedy)
 
     def _check_ports(self) -> None:
@@ -271,8 +271,8 @@ class Meeting:
                 self._refuse(node.node, finding_kinds.PORT_IN_USE, node.problem, "choose another port")
 
     def _lose_silent(self, node: int, seconds: float) -> None:
-        what = f"said nothing for {seconds:.0f} s: its login or its Python hangs, perhaps in a file system"
-        remedy = "try by hand what is started there: ssh, and python -c 'import nccltool'; look at its load"
+        what = f"sent nothing for {seconds:.0f} s: its login or its Python hangs, perhaps on a file system"
+        remedy = "try by hand: ssh, then python -c 'import nccltool' there; check its load"
         self._refuse(node, finding_kinds.HOST_SILENT, what, remedy)
 
     def name(self, node: int) -> str:

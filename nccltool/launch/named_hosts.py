@@ -46,7 +46,7 @@ def parse_hostfile(text: str, where: str) -> tuple[Host, ...]:
         if len(words) > 1:
             raise BadInput(
                 f"{there}: {' '.join(words[1:])[:60]!r} is not understood",
-                "one host or set of hosts a line; --nproc-per-node sets the ranks of a host",
+                "write one host or set of hosts per line; --nproc-per-node sets the ranks of a host",
             )
         hosts += [(host, there) for word in words for part in _split(word, there) for host in _expand(part, there)]
     return _each_once(hosts, where)
@@ -56,7 +56,7 @@ def _each_once(hosts: Sequence[tuple[Host, str]], where: str) -> tuple[Host, ...
     if not hosts:
         raise BadInput(f"{where} names no host", "for example n[01-04]")
     if len(hosts) > MOST:
-        raise BadInput(f"{where} names more than {MOST} hosts", "is a bracket too wide?")
+        raise BadInput(f"{where} names more than {MOST} hosts", "is a range too wide?")
     seen: set[tuple[str, int]] = set()
     for host, there in hosts:
         if (host.name, host.port) in seen:
@@ -95,7 +95,7 @@ def _expand(word: str, where: str) -> list[Host]:
 
 def _names(nodes: str, word: str, where: str) -> list[str]:
     if has_wide_range(nodes, MOST):
-        raise BadInput(f"{where}: {word[:60]!r} is more than {MOST} hosts", "is the bracket too wide?")
+        raise BadInput(f"{where}: {word[:60]!r} is more than {MOST} hosts", "is the range too wide?")
     from ClusterShell.NodeSet import NodeSet, NodeSetParseError
 
     try:
@@ -103,10 +103,10 @@ def _names(nodes: str, word: str, where: str) -> list[str]:
     except NodeSetParseError as error:
         raise BadInput(f"{where}: {word[:60]!r} is not a set of hosts: {error}", "for example n[01-04]") from error
     if len(named) > MOST:
-        raise BadInput(f"{where}: {word[:60]!r} is more than {MOST} hosts", "are the brackets too wide?")
+        raise BadInput(f"{where}: {word[:60]!r} is more than {MOST} hosts", "are the ranges too wide?")
     names = [str(node) for node in named]
     if any("/" in name or len(name) > _LONGEST_NAME for name in names):
-        raise BadInput(f"{where}: {word[:60]!r} is not a host", f"a name has {_LONGEST_NAME} characters at most")
+        raise BadInput(f"{where}: {word[:60]!r} is not a host", f"a name has at most {_LONGEST_NAME} characters")
     return names
 
 
@@ -118,5 +118,5 @@ def named_hosts(options: StartOptions) -> tuple[Host, ...]:
     try:
         text = contents(file, "--hostfile").decode("utf-8-sig")  # some editors begin files with a mark
     except UnicodeDecodeError as error:
-        raise BadInput(f"--hostfile {file}: it is not text", "a file with one host a line") from error
+        raise BadInput(f"--hostfile {file}: it is not text", "name a file with one host per line") from error
     return parse_hostfile(text, f"--hostfile {file}")

@@ -99,7 +99,7 @@ def likely_backend(options: StartOptions, plan: LaunchPlan) -> str | None:
     return "nccl" if plan.on_gpus else "gloo"
 
 
-_VARIABLES_TOO = "; NCCLTOOL_HOSTS and NCCLTOOL_HOSTFILE name hosts too"
+_VARIABLES_TOO = "; NCCLTOOL_HOSTS and NCCLTOOL_HOSTFILE also name hosts"
 
 
 def plan_launch(options: StartOptions, env: Mapping[str, str]) -> LaunchPlan:
@@ -116,25 +116,25 @@ def plan_launch(options: StartOptions, env: Mapping[str, str]) -> LaunchPlan:
         if isinstance(answer, LaunchPlan):
             return replace(answer, launch=replace(answer.launch, why=why_not)) if why_not else answer
         why_not = why_not or answer.why
-    raise BadInput("no launcher can start the nodes", "say --launcher local")
+    raise BadInput("no launcher can start the nodes", "use --launcher local")
 
 
 def _check_words(asked: Launcher | None, options: StartOptions) -> None:
     traits = asked.TRAITS if asked else LauncherTraits(takes_hosts=True)
     if traits.instead:
-        raise BadInput(f"--launcher {options.launcher} starts nothing from here", traits.instead)
+        raise BadInput(f"--launcher {options.launcher} cannot start a run from here", traits.instead)
     if options.remote_python == "":
         raise BadInput("--remote-python is empty", "name a Python: --remote-python /path/to/venv/bin/python")
     if traits.needs_hosts and not options.has_hosts:
         raise BadInput(f"--launcher {options.launcher} needs hosts", "name them: --hosts n[01-04] or --hostfile F")
     if not traits.takes_hosts and options.has_hosts:
         raise BadInput(
-            f"--hosts is for ssh, and --launcher is {options.launcher}", f"leave one of them out{_VARIABLES_TOO}"
+            f"--hosts is for ssh, and --launcher is {options.launcher}", f"leave one out{_VARIABLES_TOO}"
         )
     if options.hosts is not None and options.hostfile is not None:
-        raise BadInput("--hosts and --hostfile cannot be combined", "use one of them")
+        raise BadInput("--hosts and --hostfile cannot be combined", "use one or the other")
     if not options.has_hosts and options.keep_going:
-        raise BadInput("--keep-going needs --hosts or --hostfile", "it leaves out hosts that cannot take part")
+        raise BadInput("--keep-going needs --hosts or --hostfile", "it skips hosts that cannot take part")
 
 
 _HURRIED = ("mpirun", "mpiexec")
@@ -142,15 +142,15 @@ _HURRIED = ("mpirun", "mpiexec")
 
 
 def _inside(place: inside.RankPlace, options: StartOptions, env: Mapping[str, str]) -> LaunchPlan:
-    no_meaning = f"has no meaning inside a job that {place.launcher} started"
+    no_meaning = f"has no meaning in a job started by {place.launcher}"
     if options.node_rank is not None:
-        raise BadInput(f"--node-rank {no_meaning}", "leave it out: the launcher has numbered the ranks")
+        raise BadInput(f"--node-rank {no_meaning}", "leave it out: the launcher numbers the ranks")
     if options.has_hosts:
-        raise BadInput(f"--hosts {no_meaning}", f"leave it out, or say --launcher ssh{_VARIABLES_TOO}")
+        raise BadInput(f"--hosts {no_meaning}", f"leave it out, or use --launcher ssh{_VARIABLES_TOO}")
     leads, gpus = place.rank == 0, or_none(gpu.count(env))
     # the other ranks keep quiet: a controller is not asked by thousands at once
     query = slurm_ends.job_query(env["SLURM_JOB_ID"]) if leads and "SLURM_JOB_ID" in env else None
-    here = worker_here((), f"this is rank {place.rank} of a job that {place.launcher} started")
+    here = worker_here((), f"rank {place.rank} of a job started by {place.launcher}")
     launch = replace(here, is_hurried=place.launcher in _HURRIED, scheduler_query=query)
     return LaunchPlan(
         nodes=options.nodes,

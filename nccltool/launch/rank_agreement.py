@@ -68,14 +68,14 @@ def _world_size(job: Job, ranks: Sequence[RankFacts]) -> Iterable[Finding]:
     if job.nodes is not None and nodes != job.nodes:
         yield finding_kinds.WORLD_SIZE.finding(
             subject=Subject(kind="run", name="world"),
-            message=f"{job.nodes} nodes were asked for, {nodes} came: {_hosts(ranks)}",
+            message=f"expected {job.nodes} nodes, got {nodes}: {_hosts(ranks)}",
             evidence=(f"world size {seen}",),
-            remedy="look at the nodes that are missing: not started, wrong endpoint, or a clock that is behind",
+            remedy="check the missing nodes: not started, wrong endpoint, or a clock that is behind",
         )
     elif job.nodes and job.nproc_per_node and seen != job.nodes * job.nproc_per_node:
         yield finding_kinds.WORLD_SIZE.finding(
             subject=Subject(kind="run", name="world"),
-            message=f"{job.nodes} x {job.nproc_per_node} ranks were asked for, {seen} came: {_hosts(ranks)}",
+            message=f"expected {job.nodes} x {job.nproc_per_node} ranks, got {seen}: {_hosts(ranks)}",
             remedy="start the same command with the same options on every node",
         )
 
@@ -89,7 +89,7 @@ def _ranks_per_node(job: Job, ranks: Sequence[RankFacts]) -> Iterable[Finding]:
             yield finding_kinds.RANKS_PER_NODE.finding(
                 subject=Subject(kind="host", name=hosts[node]),
                 message=f"node {node} ({hosts[node]}) has {count} ranks, the others have {usual}",
-                remedy="start as many on each: --nproc-per-node N; srun --ntasks-per-node=N; "
+                remedy="start the same number on each: --nproc-per-node N; srun --ntasks-per-node=N; "
                 "mpirun --map-by ppr:N:node; mpiexec -ppn N",
             )
 
@@ -101,8 +101,8 @@ def _world_of_one(job: Job, ranks: Sequence[RankFacts]) -> Iterable[Finding]:
     yield finding_kinds.WORLD_OF_ONE.finding(
         severity="warning" if wanted else "error",
         subject=_rank(ranks[0]),
-        message="the world is one rank: nothing crosses a link, bus bandwidth is 0",
-        remedy="ask for more: --nodes 2 or --nproc-per-node 2; in a started job, look at why ranks are alone",
+        message="world size 1: nothing crosses a link, bus bandwidth is 0",
+        remedy="use --nodes 2 or --nproc-per-node 2; in a launched job, find out why each rank is alone",
     )
 
 
@@ -138,7 +138,7 @@ def _loopback_names(ranks: Sequence[RankFacts]) -> Iterable[Finding]:
         yield finding_kinds.LOOPBACK_HOSTNAME.finding(
             subject=Subject(kind="host", name=facts.host),
             message=f"the name {facts.host} resolves to {named(addresses, _SHOWN)} on its own host",
-            evidence=("Gloo and MASTER_ADDR would hand this address to other hosts, where nothing answers",),
+            evidence=("Gloo and MASTER_ADDR would give other hosts this address, where nothing answers",),
             remedy=f"map {facts.host} to its network address in /etc/hosts, or set GLOO_SOCKET_IFNAME",
         )
 

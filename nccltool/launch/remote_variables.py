@@ -29,7 +29,7 @@ _OURS = (
     (re.compile(_ELASTIC), "each rank gets its own", "leave it out; --rdzv-endpoint says where rank 0 listens"),
     (re.compile(r"TMPDIR"), "nodes have a scratch folder that is removed at the end", "leave it out"),
     (re.compile(r"PYTORCH_NVML_BASED_CUDA_CHECK"), "nccltool itself sets it there", "leave it out"),
-    (re.compile(r"NCCLTOOL_[A-Z_]+"), "it is read here, and the job takes along what it says", "leave it out"),
+    (re.compile(r"NCCLTOOL_[A-Z_]+"), "it is read here, and its value travels with the job", "leave it out"),
 )
 
 
@@ -49,10 +49,11 @@ def forwarded(named: str | None, env: Mapping[str, str]) -> dict[str, str]:
 def _check(name: str, env: Mapping[str, str]) -> None:
     shown = f"--remote-env {name[:60]!r}"
     if "=" in name:
-        raise BadInput(f"{shown} is not a name alone", "names only; the values are taken from here")
+        raise BadInput(f"{shown} is not a plain name", "give names only; the values come from this environment")
     if "*" in name:
         raise BadInput(
-            f"{shown} is a pattern", f"names only; {', '.join(f'{of}*' for of in OF_THE_LIBRARIES)} go anyway"
+            f"{shown} is a pattern",
+            f"give names only; {', '.join(f'{of}*' for of in OF_THE_LIBRARIES)} are sent anyway",
         )
     if not _NAME.fullmatch(name):
         raise BadInput(f"{shown} is not the name of a variable", "letters, digits and _, commas between names")

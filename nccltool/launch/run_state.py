@@ -15,7 +15,7 @@ from nccltool.launch.last_words import LastWords, Sign, sign_of
 LOG_TAIL = 12
 """Lines of a rank's log that are kept for a finding."""
 SIGTERM_EXIT = -15
-LOOKING_AT_GPU = "looking at its GPU"
+LOOKING_AT_GPU = "checking its GPU"
 """The phase of a rank while it asks CUDA, which may hang with the driver."""
 
 

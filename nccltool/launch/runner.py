@@ -125,7 +125,7 @@ class _Runner:
                 self._ending, self._was_scheduled, interrupted = ended, True, False
         except RunDirError as error:
             self._ending = run_dir_full(
-                error, "the run was ended: a result must be saved before the next one starts"
+                error, "the run was stopped: a result must be saved before the next step starts"
             )
         return LaunchOutcome(self._state, self._findings(interrupted), interrupted)
 
@@ -209,10 +209,9 @@ class _Runner:
         here, others = socket.gethostname(), [process.command.host for process in elsewhere]
         return finding_kinds.HOST_LOST.finding(
             subject=Subject(kind="host", name=here),
-            message=f"this host, {here}, is cut off: "
-            f"nothing comes from any of the {len(others)} other hosts any more",
-            evidence=(f"the others: {listed(others)}",),
-            remedy=f"look at the network of {here}: its link, its interface, its switch port",
+            message=f"this host, {here}, is cut off: none of the {len(others)} other hosts responds",
+            evidence=(f"other hosts: {listed(others)}",),
+            remedy=f"check the network of {here}: its link, interface and switch port",
         )
 
     def _over(self, now: float) -> bool:
@@ -233,7 +232,7 @@ class _Runner:
             return True
         waited = now - state.progress_at
         if waited > self._job.timeout_s and waited > self._patience():  # which looks at all ranks, and is longer
-            nobody = f"no rank was started in {waited:.0f} s"
+            nobody = f"no rank started within {waited:.0f} s"
             blamed = blame.after_timeout(state, waited) if state.ranks else self._node_failed(nobody)
             self._ending = self._cut_off(now) or blamed
             return True
@@ -248,7 +247,7 @@ class _Runner:
             subject=Subject(kind="run", name="deadline"),
             message=f"the run took longer than {format_seconds(limit)}; {done} steps were done",
             evidence=self._standing_still(now),
-            remedy=f"ask for less ({state.product.ask_for_less}), or raise --deadline",
+            remedy=f"do less ({state.product.ask_for_less}), or raise --deadline",
         )
         return True
 
@@ -321,7 +320,7 @@ class _Runner:
             finding,
             subject=Subject(kind="host", name=host),
             message=f"{finding.message}: {host}",
-            remedy=f"on {host}: how long does `python -c 'import torch'` take? --join-timeout waits longer",
+            remedy=f"on {host}: time python -c 'import torch'; raise --join-timeout to wait longer",
         )
 
     def _culprit(self) -> Finding | None:
@@ -347,16 +346,16 @@ class _Runner:
             evidence=tuple(process.said)[-10:],
             remedy=blame.killed_remedy(host or "this host", signal.SIGKILL)
             if process.exit_code() == -signal.SIGKILL
-            else "read log.txt in the run directory; does `python -c 'import torch'` work there?",
+            else "read log.txt in the run directory; does python -c 'import torch' work there?",
         )
 
 
 def _ended_early(host: str, exit_code: int, lines: Sequence[str]) -> Finding:
     return finding_kinds.HOST_MISCONFIGURED.finding(
         subject=Subject(kind="host", name=host),
-        message=f"{host} cannot be used: the node process there ended (exit code {exit_code}) before it began",
+        message=f"{host} cannot be used: the node process there ended (exit code {exit_code}) before it started",
         evidence=last_said(lines),
-        remedy="try there: python -c 'import torch, nccltool'; --remote-python names another Python",
+        remedy="run there: python -c 'import torch, nccltool'; to use another Python: --remote-python",
     )
 
 
@@ -374,7 +373,7 @@ def _with_address(finding: Finding) -> Finding:
         return finding
     return replace(
         finding,
-        evidence=(f"{name} leads to {address} here, which is this host", *finding.evidence),
+        evidence=(f"{name} resolves to {address} here, which is this host", *finding.evidence),
         remedy=f"correct the address of {name} in /etc/hosts here, or use its address",
     )
 

@@ -29,7 +29,7 @@ _ENDS = {
         "",
         finding_kinds.SLURM_TIME_LIMIT,
         "ended at its time limit",
-        "ask for more (--time), or measure less: --op, -e, -n; --deadline ends a run in order before that",
+        "request more (--time), or measure less: --op, -e, -n; --deadline ends a run cleanly before that",
     ),
     "PREEMPTION": EndCause(
         "",
@@ -40,28 +40,28 @@ _ENDS = {
     "JOB REQUEUE": EndCause(
         "",
         finding_kinds.SLURM_REQUEUED,
-        "put back into the queue",
-        "it starts again by itself; sbatch --no-requeue forbids that. See who did it: sacct -j JOB --duplicates",
+        "requeued",
+        "it restarts by itself; sbatch --no-requeue prevents that. To see who did it: sacct -j JOB --duplicates",
     ),
     "NODE FAILURE": EndCause(
         "",
         finding_kinds.SLURM_NODE_FAILED,
         "ended because a node failed",
-        "see why: scontrol show node NODE, sinfo -R, and the slurmd log there",
+        "find out why: scontrol show node NODE, sinfo -R, and the slurmd log there",
     ),
 }
 _CANCEL = EndCause(
     "",
     finding_kinds.SLURM_CANCELLED,
     "cancelled",
-    "somebody ran scancel, or the command that started it ended; run it again",
+    "someone ran scancel, or the command that started it ended; run it again",
 )
 _COMPLAINTS = (
     EndCause(
         r"oom[-_]kill|OOM Killed|[Oo]ut [Oo]f [Mm]emory|Exceeded job memory limit",
         finding_kinds.SLURM_OUT_OF_MEMORY,
-        "a process was ended because the job's memory was used up",
-        "ask for more (--mem), or measure less: -e",
+        "a process was killed because the job ran out of memory",
+        "request more (--mem), or measure less: -e",
     ),
     EndCause(
         r"execve\(\): .*|No module named '?(?:nccltool|torch|msgspec|numpy)'?",
@@ -73,20 +73,20 @@ _COMPLAINTS = (
         r"Unable to contact slurm controller|Unable to communicate|Socket timed out|Protocol authentication error"
         r"|Munge|munge|Connection refused|Zero Bytes were transmitted",
         finding_kinds.SLURM_REFUSED,
-        "the controller of Slurm does not answer",
-        "scontrol ping; is munged there, and slurmctld up?",
+        "the Slurm controller does not answer",
+        "scontrol ping; are munged and slurmctld running?",
     ),
     EndCause(
         r"Unable to confirm allocation|Invalid job id|already completing|Job has expired|allocation .*revoked",
         finding_kinds.SLURM_REFUSED,
-        "the allocation is not there any more",
-        "make a new one: salloc, sbatch",
+        "the allocation no longer exists",
+        "get a new one: salloc, sbatch",
     ),
     EndCause(
         r"Unable to create step|Only allocated|Requested node configuration|Requested nodes are busy"
         r"|More (?:processors|nodes|GPUs) requested|Invalid (?:generic resource|Trackable RESource)|[Ii]nvalid",
         finding_kinds.SLURM_REFUSED,
-        "Slurm does not start a step with one task on each node",
+        "Slurm cannot start a step with one task per node",
         "try by hand: srun --overlap --ntasks-per-node=1 hostname",
     ),
 )
@@ -121,7 +121,7 @@ def _from_failed_node(lines: Sequence[str]) -> Finding | None:
     end = _ENDS["NODE FAILURE"]
     return end.kind.finding(
         subject=Subject(kind="host", name=nodes[0]),
-        message=f"Slurm says that {', '.join(nodes[:8])} failed, and ended the step",
+        message=f"Slurm reports that {', '.join(nodes[:8])} failed, and ended the step",
         evidence=tuple(lines[:_EVIDENCE]),
         remedy=end.remedy.replace("NODE", nodes[0]),
     )
@@ -135,14 +135,14 @@ def _from_cancellation(lines: Sequence[str]) -> Finding | None:
     end = _ENDS.get(match[5] or "", _CANCEL)
     due = f" ({match[5].lower()})" if match[5] and match[5] not in _ENDS else ""
     return _ended(
-        end, f"{match[1].lower()} {match[2]}", f"{due} at {match[4]}, says slurmstepd on {match[3]}", lines
+        end, f"{match[1].lower()} {match[2]}", f"{due} at {match[4]}, according to slurmstepd on {match[3]}", lines
     )
 
 
 def _ended(end: EndCause, name: str, details: str, evidence: Sequence[str]) -> Finding:
     return end.kind.finding(
         subject=Subject(kind="run", name=name),
-        message=f"{name} of Slurm was {end.what}{details}",
+        message=f"Slurm {name} was {end.what}{details}",
         evidence=tuple(evidence[:_EVIDENCE]),
         remedy=end.remedy.replace("JOB", name.split()[-1].split(".")[0]),
     )
@@ -169,7 +169,7 @@ def _from_abort(lines: Sequence[str]) -> Finding | None:
     if not any(map(_ABORTED.search, lines)) or any(map(_OWN_ERROR.search, lines)):
         return None
     step = next((f"step {match[1]}" for line in lines if (match := _STEP_ID.search(line))), "step")
-    return _ended(_CANCEL, step, ", says srun; slurmstepd gave no reason", lines)
+    return _ended(_CANCEL, step, ", according to srun; slurmstepd gave no reason", lines)
 
 
 def _from_tasks(lines: Sequence[str]) -> Finding | None:
@@ -180,9 +180,9 @@ def _from_tasks(lines: Sequence[str]) -> Finding | None:
     is_one = len(ended) == 1
     return finding_kinds.SLURM_TASK_KILLED.finding(
         subject=Subject(kind="host", name=hosts) if is_one else Subject(kind="run", name="step"),
-        message=f"the node process on {hosts} was ended by somebody: {how}"
+        message=f"the node process on {hosts} was killed: {how}"
         if is_one
-        else f"the node processes on {hosts} were ended, and Slurm does not say why: {how}",
+        else f"the node processes on {hosts} ended, and Slurm gives no reason: {how}",
         evidence=tuple(lines[:_EVIDENCE]),
         remedy=f"on {hosts}, look for the OOM killer: dmesg | grep -i -E 'out of memory|killed process'",
     )

@@ -26,7 +26,7 @@ def _wrong(event: WrongData, total: int) -> Finding:
         message=f"rank {event.rank} received {total} wrong element{'s' if total > 1 else ''}, "
         f"first in {event.op} at {format_bytes(event.bytes)}",
         evidence=(f"element {event.first_index}: got {event.got}, expected {event.expected} ({event.source})",),
-        remedy="do not train on this: repeat with -c 20 on halves of the hosts to find the one that corrupts",
+        remedy="do not train on this: repeat with -c 20 on halves of the hosts to find the one that corrupts data",
     )
 
 
@@ -54,8 +54,8 @@ def below(
 def _not_measured(op: str) -> Finding:
     return BUSBW_UNKNOWN.finding(
         subject=Subject(kind="operation", name=op),
-        message=f"{op} was not measured: its bus bandwidth cannot be judged",
-        evidence=("threshold: --min-busbw, judged at the operation's largest size",),
+        message=f"{op} was not measured: its bus bandwidth cannot be checked",
+        evidence=("threshold: --min-busbw, checked at the operation's largest size",),
         remedy="leave it out of --op, or give it sizes and ranks that it can run with",
     )
 
@@ -66,12 +66,12 @@ def _against_threshold(row: Measurement, min_gb_per_s: float) -> Finding | None:
     what = f"{row.op} at {format_bytes(row.bytes)}: busbw {format_gb_per_s(row.busbw_bytes_per_s)} GB/s"
     evidence = (
         f"between {format_gb_per_s(low)} and {format_gb_per_s(high)} GB/s",
-        "threshold: --min-busbw, judged at the operation's largest size",
+        "threshold: --min-busbw, checked at the operation's largest size",
     )
     if row.noisy and low < threshold < high:
         return BUSBW_UNKNOWN.finding(
             subject=Subject(kind="operation", name=row.op),
-            message=f"{what} cannot be told from {min_gb_per_s:g} GB/s: too noisy",
+            message=f"{what}: too noisy to compare with {min_gb_per_s:g} GB/s",
             evidence=evidence,
             remedy="measure longer: --budget 5",
         )
@@ -80,13 +80,13 @@ def _against_threshold(row: Measurement, min_gb_per_s: float) -> Finding | None:
     if row.launch_limited:
         return BUSBW_UNKNOWN.finding(
             subject=Subject(kind="operation", name=row.op),
-            message=f"{what} cannot be told from {min_gb_per_s:g} GB/s: limited by launches",
+            message=f"{what}: limited by launches, cannot be compared with {min_gb_per_s:g} GB/s",
             evidence=evidence,
             remedy="use --cuda-graph; see what else runs on the CPUs of these hosts",
         )
     return BUSBW_LOW.finding(
         subject=Subject(kind="operation", name=row.op),
-        message=f"{what} is under {min_gb_per_s:g} GB/s",
+        message=f"{what} is below {min_gb_per_s:g} GB/s",
         evidence=evidence,
-        remedy="compare with a run on fewer nodes; look at the rank and host that the others wait for",
+        remedy="compare with a run on fewer nodes; check the rank and host that the others wait for",
     )

@@ -34,7 +34,7 @@ class ArrivalsOf:
 ROWS = ArrivalsOf(
     only="the only row",
     several="rows",
-    measured=f"arrivals at {late_rank.ROUNDS} empty all-reduces after each row: time in transfer does not count",
+    measured=f"arrivals at {late_rank.ROUNDS} empty all-reduces after each row: transfer time does not count",
 )
 
 
@@ -79,7 +79,7 @@ def _of_rank(place: _Place | None, one: LateRank, unit: ArrivalsOf, several_plac
     return LATE_RANK.finding(
         severity="error" if one.fails else "warning",
         subject=Subject(kind="rank", name=str(one.rank)),
-        message=f"rank {one.rank}{on} came late in {where}, by {format_seconds(one.late_s)} in the median; the "
+        message=f"rank {one.rank}{on} arrived late in {where}, by {format_seconds(one.late_s)} in the median; the "
         "others waited for it",
         evidence=_evidence([one], unit),
         remedy=_remedy(place, several_places),
@@ -93,7 +93,7 @@ def _of_host(place: _Place, ranks: Sequence[LateRank], unit: ArrivalsOf) -> Find
     return LATE_RANK.finding(
         severity="error" if any(one.fails for one in ranks) else "warning",
         subject=Subject(kind="host", name=place.subject),
-        message=f"ranks {names} on {place.text} came late in {typical.share_text(unit.only, unit.several)}, by "
+        message=f"ranks {names} on {place.text} arrived late in {typical.share_text(unit.only, unit.several)}, by "
         f"{format_seconds(late_s)} in the median; the others waited for them",
         evidence=_evidence(ranks, unit),
         remedy=_remedy(place, several_places=True),
@@ -106,7 +106,7 @@ def _evidence(ranks: Sequence[LateRank], unit: ArrivalsOf) -> tuple[str, ...]:
     between = f"between {format_seconds(least)} and {format_seconds(most)}, "
     if ranks[0].rows == 1:
         between = ""
-    return (f"{between}by chance in less than {_share(chance)} of healthy runs", unit.measured)
+    return (f"{between}by chance in fewer than {_share(chance)} healthy runs", unit.measured)
 
 
 def _share(chance: float) -> str:

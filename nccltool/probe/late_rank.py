@@ -5,7 +5,7 @@ own call took. Nobody leaves it before the last one has come, so the rank that c
 others wait for as long as it is late: lateness = (longest wait of the round) - (own wait). The size of the
 measured operation plays no part, so a slow transfer is not taken for a late arrival.
 
-`in_row` says who came late in a row; `over_rows`, who did so too often for chance.
+`in_row` says who arrived late in a row; `over_rows`, who did so too often for chance.
 """
 
 import math
@@ -40,7 +40,7 @@ preflight: ten times what cannot be told from noise. Less is a warning."""
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RankLateness:
-    """A rank that came late in a row."""
+    """A rank that arrived late in a row."""
 
     rank: int
     late_s: float
@@ -53,7 +53,7 @@ Row = Sequence[RankLateness] | None
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LateRank:
-    """A rank that came late in more rows than chance explains."""
+    """A rank that arrived late in more rows than chance explains."""
 
     rank: int
     late_s: float

@@ -98,7 +98,7 @@ def _dip(op: str, small: Measurement, large: Measurement) -> Finding:
         subject=Subject(kind="operation", name=op),
         message=f"{op}: {format_bytes(large.bytes)} is slower than {format_bytes(small.bytes)}: "
         f"busbw {before} GB/s, then {after} GB/s",
-        evidence=("the intervals of both are more than 5 % apart",),
+        evidence=("their intervals are more than 5 % apart",),
         remedy="a switch of protocol or algorithm between these sizes; on CPUs, the end of a cache",
     )
 

@@ -79,12 +79,12 @@ def _too_large(op: str, needs: Mapping[int, StepNeeds], room: Room) -> Finding:
     sizes, needed = listed(map(format_bytes, sorted(needs))), needs[least]
     what = f"{op} at {sizes} was left out"
     which = "it" if len(needs) == 1 else format_bytes(least)
-    end = "end what else uses that GPU" if room.of_gpu else "end what else uses the memory of that host"
+    end = "stop other processes on that GPU" if room.of_gpu else "free memory on that host"
     return LEFT_OUT.finding(
         subject=Subject(kind="operation", name=op),
         message=f"{what}: {which} needs {format_decimal_bytes(needed.total + room.backend)}, {room.said}",
         evidence=(f"{needed.terms}, the backend's own buffers and a margin {format_decimal_bytes(room.backend)}",),
-        remedy=f"ask for smaller sizes (-e); or {end}",
+        remedy=f"use smaller sizes (-e), or {end}",
     )
 
 

@@ -139,7 +139,7 @@ def _between_hosts(
     return _over_networks(ops, backend, ranks, homes, dict(zip(hosts, rates, strict=True)), networks, nvlinks)
 
 
-_MISSING = UsableNetwork(bytes_per_s=None, text="it did not say what its network is")
+_MISSING = UsableNetwork(bytes_per_s=None, text="it did not report its network")
 
 
 def _domains(hosts: Iterable[str], wires: Mapping[str, UsableNetwork]) -> dict[str, str] | Unknown:
@@ -148,7 +148,7 @@ def _domains(hosts: Iterable[str], wires: Mapping[str, UsableNetwork]) -> dict[s
     for host in hosts:
         domain = wires.get(host, _MISSING).domain
         if domain is None or domain.name is None:
-            why = domain.text if domain else "it did not say how far its NVLink reaches"
+            why = domain.text if domain else "it did not report its NVLink domain"
             return Unknown(f"NVLink may connect the GPUs of several hosts: {why}")
         found[host] = domain.name or host
     return found
@@ -228,7 +228,7 @@ def _of_gpus(ranks: Sequence[RankFacts], links: Sequence[NvLinkSpec]) -> str:
     names = named(sorted({str(facts.gpu_name) for facts in ranks}), _SHOWN)
     slowest = min(links, key=lambda link: link.bytes_per_s)
     rate = f"{format_gb_per_s(slowest.bytes_per_s)} GB/s each way over all links of a GPU"
-    each = f", {format_gb_per_s(slowest.rate_to(1))} to each other one" if slowest.peers else ""
+    each = f", {format_gb_per_s(slowest.rate_to(1))} to each peer" if slowest.peers else ""
     return f"{slowest.kind} {slowest.generation} of {names}: {rate}{each} ({slowest.source})"
 
 
@@ -236,8 +236,8 @@ def _of_network(hosts: Sequence[str], wires: Sequence[UsableNetwork], rates: Seq
     slow, fast = rates.index(min(rates)), rates.index(max(rates))
     low, high = format_gb_per_s(rates[slow]), format_gb_per_s(rates[fast])
     if low == high:
-        return f"network: {low} GB/s a host each way, {wires[slow].text}"
+        return f"network: {low} GB/s per host each way, {wires[slow].text}"
     return (
-        f"network, NOT THE SAME on all hosts: {low} GB/s each way on {hosts[slow]}, {wires[slow].text}; "
+        f"network, DIFFERENT between hosts: {low} GB/s each way on {hosts[slow]}, {wires[slow].text}; "
         f"up to {high} GB/s on {hosts[fast]}, {wires[fast].text}"
     )

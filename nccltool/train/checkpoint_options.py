@@ -43,10 +43,10 @@ def _see_that_it_is_a_folder(path: Path) -> None:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise BadInput(
-            f"--checkpoint {path} cannot be made: {reason}", "name a folder that may be written"
+            f"--checkpoint {path} cannot be created: {reason}", "name a folder that you can write to"
         ) from error
     if not os.access(path, os.W_OK | os.X_OK):
-        raise BadInput(f"--checkpoint {path} may not be written", "name a folder that may be written")
+        raise BadInput(f"--checkpoint {path} is not writable", "name a folder that you can write to")
 
 
 def fault_of(options: CheckpointOptions, steps: int, fault: str, where: LaunchPlan) -> str:
@@ -61,9 +61,9 @@ def fault_of(options: CheckpointOptions, steps: int, fault: str, where: LaunchPl
     if fault:
         raise BadInput(f"--kill-rank cannot be combined with {fault_injection.VARIABLE}", "use one or the other")
     if step > steps:
-        raise BadInput(f"--at-step {step}: there are --steps {steps}", "they are counted from 1")
+        raise BadInput(f"--at-step {step} is after the last step, --steps {steps}", "steps start at 1")
     if where.ranks and rank >= where.ranks:
-        raise BadInput(f"--kill-rank {rank}: there is no such rank in this run", "ranks are counted from 0")
+        raise BadInput(f"--kill-rank {rank}: there is no such rank in this run", "ranks start at 0")
     return f"kill:rank={rank},step={step},attempt=0"
 
 
@@ -72,12 +72,12 @@ def _check_restarts(options: CheckpointOptions, where: LaunchPlan) -> None:
         return
     if not where.node_ranks or len(where.node_ranks) != where.nodes:
         raise BadInput(
-            "--max-restarts needs a command that starts all ranks itself, and this one starts only its own",
-            "use --hosts, or run in an allocation of Slurm; or start it again yourself: --checkpoint goes on",
+            "--max-restarts needs a command that starts all ranks, and this one starts only its own",
+            "use --hosts or a Slurm allocation, or start it again yourself: --checkpoint resumes",
         )
     if options.events:
         raise BadInput(
-            "--max-restarts cannot be combined with --events: a stream is one attempt", "leave one of them out"
+            "--max-restarts cannot be combined with --events: an event stream covers one attempt", "leave one out"
         )
 
 
@@ -85,7 +85,7 @@ def see_that_it_goes_on(spec: TrainSpec, at_step: int | None) -> None:
     """Raises BadInput when the checkpoints that this host sees are of another training, or behind the drill."""
     if spec.of(ddp.Options).comm_hook == "powersgd":
         raise BadInput(
-            "--comm-hook powersgd cannot be combined with --checkpoint: what it keeps of gradients is not saved",
+            "--comm-hook powersgd cannot be combined with --checkpoint: its state is not saved",
             "use another hook",
         )
     for name in spec.strategies:
@@ -103,10 +103,11 @@ def _compare(folder: Path, step: int, spec: TrainSpec, at_step: int | None) -> N
     other = checkpoints.other_training(mark, spec)
     if other:
         raise BadInput(
-            f"--checkpoint {path} is one of another training: {other}", "train as it did, or name another folder"
+            f"--checkpoint {path} is from a different training: {other}",
+            "use the same options, or name another folder",
         )
     if at_step is not None and at_step <= step:
         raise BadInput(
-            f"--at-step {at_step}: {path} has {step} steps already, and the training goes on from there",
+            f"--at-step {at_step}: {path} has {step} steps already, and training resumes there",
             "choose a later step, or name another folder",
         )

@@ -121,7 +121,7 @@ def verified(path: Path, tick: Tick) -> Mark:
         if found.bytes != file.bytes:
             raise DamagedCheckpoint(f"{name} has {found.bytes} of {file.bytes} bytes")
         if found.sha256 != file.sha256:
-            raise DamagedCheckpoint(f"{name} has been changed (its SHA-256 is another one)")
+            raise DamagedCheckpoint(f"{name} has changed (its SHA-256 does not match)")
     return mark
 
 
@@ -131,13 +131,13 @@ def read(path: Path) -> Mark:
         with (path / MARK).open("rb") as file:
             text = file.read(_MARK_BYTES)
     except FileNotFoundError:
-        raise DamagedCheckpoint(f"it has no {MARK}: it was not written to its end") from None
+        raise DamagedCheckpoint(f"it has no {MARK}: it was not written completely") from None
     except OSError as error:
         raise DamagedCheckpoint(f"{MARK} cannot be read: {error.strerror}") from error
     try:
         mark = msgspec.json.decode(text, type=Mark)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        raise DamagedCheckpoint(f"{MARK} is cut short or has been changed") from None
+        raise DamagedCheckpoint(f"{MARK} is truncated or has changed") from None
     if mark.format != FORMAT:
         raise DamagedCheckpoint(f"it has format {mark.format}, and this nccltool reads {FORMAT}")
     if (
@@ -145,10 +145,10 @@ def read(path: Path) -> Mark:
         or msgspec.json.encode(mark) != text
         or any(Path(name).name != name for name in mark.files)
     ):
-        raise DamagedCheckpoint(f"{MARK} has been changed (its SHA-256 is another one)")
+        raise DamagedCheckpoint(f"{MARK} has changed (its SHA-256 does not match)")
     step = _NAME.fullmatch(path.name)
     if step is None or int(step[1]) != mark.step or path.parent.name != mark.strategy:
-        raise DamagedCheckpoint(f"{MARK} is that of step {mark.step} of {mark.strategy}")
+        raise DamagedCheckpoint(f"{MARK} belongs to step {mark.step} of {mark.strategy}")
     return mark
 
 
@@ -206,7 +206,7 @@ def other_training(mark: Mark, spec: TrainSpec) -> str:
     """Why a checkpoint is not one of this training; empty when it is."""
     asked = trained(sharing.of(spec, mark.strategy, mark.ranks, mark.made_for).spec)
     if mark.trained.keys() != asked.keys():
-        return "another nccltool wrote it"
+        return "another version of nccltool wrote it"
     differ = [name for name, value in asked.items() if mark.trained[name] != value]
     said = (f"--{name.replace('_', '-')} is {mark.trained[name]} there and {asked[name]} here" for name in differ)
     return ", ".join(said)

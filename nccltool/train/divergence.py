@@ -36,8 +36,8 @@ def _remedy(event: Diverged) -> str:
     if not _is_finite_alone(event):
         return "choose a smaller --learning-rate, or a --dtype with a larger range"
     return (
-        "do not train on this: nccltool probe -c 20 looks for the link that corrupts; "
-        "is the code of the strategy right?"
+        "do not train on this: nccltool probe -c 20 looks for a link that corrupts data; "
+        "check the code of the strategy too"
     )
 
 
@@ -91,13 +91,13 @@ def _evidence(event: Diverged, is_compressed: bool) -> Iterable[str]:
         f"off by {float(event.error):.3g}, tolerance {event.tolerance:.3g} (relative)"
     )
     if not _is_finite_alone(event):
-        yield "the training in one process has no finite number there either: it does not converge"
+        yield "the single-process training is not finite there either: it does not converge"
     elif event.shares and (text := _shares(event.shares)):
         yield text
     elif event.what == "gradient" and float(event.got) == 0:
-        yield "all of it is zero: it was lost, or never came"
+        yield "it is all zero: it was lost, or never arrived"
     elif event.what == "gradient" and not is_compressed:
-        yield "no weights of the micro-batches explain the gradient: numbers in it were damaged"
+        yield "no weights of the micro-batches explain the gradient: numbers in it were corrupted"
 
 
 def _shares(shares: Shares) -> str:

@@ -29,7 +29,7 @@ SLOW_RANK = 1.25
 """A rank whose own work took so much longer than that of the middle one is named; neighbours on one shared host
 differ by some percent."""
 WITHOUT_SYNC = (
-    "1 - t/T: T a step, t the forward, backward and update of a bare model on the same part of the batch"
+    "1 - t/T: T is a step, t is the forward, backward and update of a bare model on the same part of the batch"
 )
 NOT_KNOWN = "not known: no rank can do its part of this step alone"
 
@@ -97,7 +97,7 @@ def _late(trainings: Sequence[TrainingResult], state: RunState) -> tuple[Finding
     words = ArrivalsOf(
         only=measured[0].strategy if measured else "",
         several="strategies",
-        measured="arrivals between forward and backward, in extra steps: time in transfer does not count",
+        measured="arrivals between forward and backward, in extra steps: transfer time does not count",
     )
     return late_findings.of_rows((one.late_ranks for one in measured), state, words)
 
@@ -186,12 +186,12 @@ def _utilisation(tokens_per_s: float | None, heard: _Heard) -> tuple[float | Non
             "not known: over Gloo ranks use no GPU, and the peak of their CPU cores is not known",
         )
     if None in names:
-        return None, "not known: a rank has no GPU, and what its cores could do at most is not known"
+        return None, "not known: a rank has no GPU, and the peak of its cores is not known"
     dtype = spec.of(fsdp.Options).param_dtype or spec.dtype
     found = {name: peak_flops.of(name, dtype) for name in names if name}
     unknown = sorted(name for name, peak in found.items() if peak is None)
     if unknown:
-        return None, f"not known: no data sheet is at hand for {', '.join(unknown)} in {dtype}"
+        return None, f"not known: no data sheet for {', '.join(unknown)} in {dtype}"
     least = min((peak for peak in found.values() if peak), key=lambda peak: peak.flop_per_s)
     if heard.shape is not None:
         spec = replace(spec, **{size: getattr(heard.shape, size) for size in sharing.SIZES})
@@ -280,9 +280,9 @@ def _wrong(heard: _Heard) -> Finding:
 def _resumed(event: events.Resumed, heard: _Heard) -> Finding:
     ranks = heard.state.world_size
     shared = f"{event.sequences // ranks} of each of {_count(ranks, 'rank')}" if ranks else "shared by all ranks"
-    message = f"{event.strategy} went on after step {event.number}, saved by {_count(event.ranks_then, 'rank')}: "
+    message = f"{event.strategy} resumed after step {event.number}, saved by {_count(event.ranks_then, 'rank')}: "
     if event.number >= heard.spec.steps:
-        message += "no step was left to do, and only its parameters were held against the reference"
+        message += "no step was left to run, and only its parameters were compared with the reference"
     else:
         message += f"the global batch stays {_count(event.sequences, 'sequence')}, {shared}"
     return RESUMED.finding(

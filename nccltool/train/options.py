@@ -101,7 +101,7 @@ def _spec(options: TrainOptions, where: LaunchPlan) -> TrainSpec:
 def _dtype(option: str, word: str, known: Sequence[str]) -> str:
     name = dtypes.canonical(word)
     if name not in known:
-        raise BadInput(f"{option}: {word[:40]!r} is not a type to train in", f"choose from {', '.join(known)}")
+        raise BadInput(f"{option}: {word[:40]!r} is not a training type", f"choose from {', '.join(known)}")
     return name
 
 
@@ -113,12 +113,12 @@ def _possible(spec: TrainSpec, options: TrainOptions, start: StartOptions, where
             word = base.word(strategies.options()[name])
             raise BadInput(
                 f"{word} is for {', '.join(takers)}, not for {', '.join(spec.strategies)}",
-                "leave it out, or train in a way that takes it",
+                "leave it out, or choose a strategy that takes it",
             )
     of_ddp, param_dtype = spec.of(ddp.Options), spec.of(fsdp.Options).param_dtype
     if of_ddp.static_graph and of_ddp.accumulate > 1:
         raise BadInput(
-            "--static-graph cannot be combined with --accumulate: torch leaves out no synchronisation then",
+            "--static-graph cannot be combined with --accumulate: torch then skips no synchronization",
             "use one or the other",
         )
     if spec.batch % of_ddp.accumulate:
@@ -127,7 +127,7 @@ def _possible(spec: TrainSpec, options: TrainOptions, start: StartOptions, where
         )
     if param_dtype and spec.dtype != "float32":
         raise BadInput(
-            f"--param-dtype {param_dtype} cannot be combined with -d {spec.dtype}: both say the type of the "
+            f"--param-dtype {param_dtype} cannot be combined with -d {spec.dtype}: both set the type of the "
             "arithmetic",
             "use one or the other",
         )
@@ -146,7 +146,7 @@ def _installed(spec: TrainSpec, options: TrainOptions, where: LaunchPlan) -> Non
         return
     if find_spec("deepspeed") is None:
         raise BadInput(
-            "DeepSpeed is not installed here", "pip install 'nccltool[deepspeed]', or train in another way"
+            "DeepSpeed is not installed here", "pip install 'nccltool[deepspeed]', or choose another strategy"
         )
 
 

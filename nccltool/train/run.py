@@ -111,7 +111,7 @@ def _is_done(name: str, spec: TrainSpec, heard: TrainState, ranks: int) -> bool:
 
 def _note(run_dir: RunDir, attempt: int, culprit: Finding) -> None:
     with contextlib.suppress(RunDirError):  # the next event ends the run for it
-        run_dir.log(f"{culprit.message}\nattempt {attempt + 1}: all ranks are started anew\n")
+        run_dir.log(f"{culprit.message}\nattempt {attempt + 1}: restarting all ranks\n")
         run_dir.event(msgspec.json.encode(Anew(attempt=attempt)) + b"\n")
 
 
@@ -168,14 +168,14 @@ def _resumed(strategy: str | None, after: RunState) -> int | None:
 def _said(restart: Restart, attempt: _Attempt, order: LaunchOrder[TrainJob]) -> Finding:
     went_on = f"{restart.strategy or 'the run'} "
     if restart.resumed_from:
-        went_on += f"went on after step {restart.resumed_from}"
+        went_on += f"resumed after step {restart.resumed_from}"
     else:
-        went_on += "began anew" if restart.resumed_from == 0 or restart.strategy is None else "did not get there"
+        went_on += "started over" if restart.resumed_from == 0 or restart.strategy is None else "did not get there"
     lost = "" if restart.lost_s is None else f", {format_seconds(restart.lost_s)} lost"
     return RESTARTED.finding(
         severity="info" if _is_drill(attempt) else "warning",
         subject=restart.subject,
-        message=f"{restart.message}: all ranks were started anew (restart {restart.attempt} of at most "
+        message=f"{restart.message}: all ranks were restarted (restart {restart.attempt} of at most "
         f"{order.max_restarts}), {went_on}{lost}",
         evidence=attempt.culprit.evidence,
         remedy="" if _is_drill(attempt) else attempt.culprit.remedy,

@@ -45,7 +45,7 @@ def of(spec: TrainSpec, strategy: str, world: int, made_for: int = 0) -> Sharing
     if not hasattr(module, "needs"):
         return Sharing(ranks=1, spec=spec)
     exactly: int | None = getattr(module, "RANKS", None)
-    reason = f"{world} ranks do not make groups of {exactly or f'2 to {MOST}'}"
+    reason = f"{world} ranks cannot be split into groups of {exactly or f'2 to {MOST}'}"
     for ranks in _groups(world, exactly):
         needs: Needs = module.needs(spec, ranks)
         reason = _lacks(spec, needs, ranks)
@@ -68,11 +68,11 @@ def _groups(world: int, exactly: int | None) -> Iterator[int]:
 def _lacks(spec: TrainSpec, needs: Needs, ranks: int) -> str:
     """What of the sizes that were asked for is not enough; empty = nothing."""
     if "heads" in spec.given and spec.heads % needs.heads:
-        return f"{spec.heads} attention heads cannot be shared by {ranks} ranks (--heads)"
+        return f"{spec.heads} attention heads cannot be split across {ranks} ranks (--heads)"
     if "width" in spec.given and spec.width % _heads(spec, needs):
         return f"{_heads(spec, needs)} attention heads do not fit --width {spec.width}"
     if "context" in spec.given and spec.context % needs.tokens:
-        return f"{spec.context} tokens cannot be shared by {ranks} ranks (--context)"
+        return f"{spec.context} tokens cannot be split across {ranks} ranks (--context)"
     if "layers" in spec.given and spec.layers + 2 < needs.parts:
         return f"{spec.layers} layers and both ends make {spec.layers + 2} stages, not {needs.parts} (--layers)"
     return ""

@@ -50,7 +50,9 @@ class Tolerance:
         return number * self.of_first_step
 
 
-_COMPRESSED = "; the reference compresses its gradients too (PowerSGD): how far that is from exact is not judged"
+_COMPRESSED = (
+    "; the reference compresses its gradients too (PowerSGD): the distance from exact gradients is not checked"
+)
 
 
 def short_sum(spec: TrainSpec) -> str:

@@ -27,7 +27,7 @@ def main() -> None:
     except EOFError:  # the runner is gone
         os._exit(1)
     if line is None:
-        sys.exit(f"no job came on standard input within {JOB_S:.0f} s")
+        sys.exit(f"no job arrived on standard input within {JOB_S:.0f} s")
     job = _job(line)
     if job.kind == "facts":
         code = remote.tell_facts(job, out_fd)

@@ -128,5 +128,5 @@ def _until(happened: Callable[[], bool], patience_s: float) -> None:
     while not happened():
         waited = time.monotonic() - begin
         if waited > patience_s:
-            raise TimeoutError(f"other ranks did not come in {patience_s:.0f} s")
+            raise TimeoutError(f"other ranks did not arrive within {patience_s:.0f} s")
         time.sleep(min(0.001 + waited / 4, _LONGEST_PAUSE_S))

@@ -48,7 +48,7 @@ def measured(
 
 
 GOOD: list[Event] = [*HELLO, WORLD, *measured(0), *measured(1, size=2**20, ms=(1, 2, 3))]
-LAUNCHER = "launcher: local (no hosts are named and no scheduler is around)"
+LAUNCHER = "launcher: local (no --hosts, no scheduler detected)"
 STEPS = (
     "[1/2] all_reduce         1 KiB      2 ms  busbw 0.000512 GB/s  wrong 0\n"
     "[2/2] all_reduce         1 MiB      2 ms  busbw    0.524 GB/s  wrong 0\n"

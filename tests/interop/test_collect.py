@@ -191,9 +191,9 @@ def test_who_died_is_found_without_node_0(tmp_path: Path) -> None:
 
 
 def test_a_pod_that_was_lost_is_no_news_when_node_0_said_so(tmp_path: Path) -> None:
-    lost = finding(code="node-missing", message="node 1 of 2 did not come within 3 s")
+    lost = finding(code="node-missing", message="node 1 of 2 did not join within 3 s")
     run = run_of(part(begun(0), beginning(0), ended([lost])), tmp_path)
-    assert codes(run) == [("node-missing", "node 1 of 2 did not come within 3 s")]
+    assert codes(run) == [("node-missing", "node 1 of 2 did not join within 3 s")]
 
 
 def test_a_warning_of_node_0_does_not_say_why_a_pod_is_missing(tmp_path: Path) -> None:
@@ -205,7 +205,7 @@ def test_a_warning_of_node_0_does_not_say_why_a_pod_is_missing(tmp_path: Path) -
 def test_a_node_that_never_met_the_others(tmp_path: Path) -> None:
     """It could not know the run; its number, and what it was asked for, say that it belongs there."""
     problem = finding(code="rdzv-unreachable", message="node 1 (beta) got no answer at alpha:1")
-    missing = finding(code="node-missing", message="node 1 of 2 did not come within 3 s")
+    missing = finding(code="node-missing", message="node 1 of 2 did not join within 3 s")
     alone = part(begun(1), [events.Reported(finding=problem)], ended([problem]))
     run = run_of([*part(begun(0), [], ended([missing])), *alone], tmp_path)
     assert [code for code, _ in codes(run)] == ["node-missing"]

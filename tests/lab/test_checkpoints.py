@@ -83,7 +83,7 @@ def test_a_folder_that_the_hosts_do_not_share(
     (problem,) = ended.problems
     assert problem["code"] == "checkpoint-not-shared", ended.said
     assert problem["message"] == (
-        f"--checkpoint {folder} is not one folder: rank 1 on n2 does not see what rank 0 wrote there"
+        f"--checkpoint {folder} is not the same folder everywhere: rank 1 on n2 does not see what rank 0 wrote"
     )
     assert document(ended)["restarts"] == []
     assert list(folder.iterdir()) == []

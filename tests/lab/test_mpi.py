@@ -73,7 +73,10 @@ def test_mpirun_on_a_host_without_ranks(lab_of_four: Lab, with_sshd: Callable[[L
     argv = (*always, "-n", "2", "--host", "n2,n3", *PROBE, *QUICK, "--format", "json", "-q")
     ended = start(lab_of_four.hosts[0], argv).wait(LIMIT_S)
     assert ended.code == 2, ended.said
-    assert "Error: mpirun does not say where rank 0 is\n  -> set --rdzv-endpoint HOST:PORT to an" in ended.stderr
+    assert (
+        "Error: mpirun does not give the address of rank 0\n  -> set --rdzv-endpoint HOST:PORT to an"
+        in ended.stderr
+    )
     assert_measured(
         start(lab_of_four.hosts[0], (*argv, "--rdzv-endpoint", "n2:29500")).wait(LIMIT_S), ("n2", "n3"), 2
     )

@@ -88,7 +88,7 @@ def test_a_slow_link_makes_nobody_late(lab: Lab, start: Start, fault: str) -> No
     second.wait(30.0)
     late = [one["message"] for one in ended.document["findings"] if one["code"] == "late-rank"]
     assert ended.code == (1 if fault else 0), ended.said
-    assert [message.partition(" came late in all 4 rows, by ")[0] for message in late] == (
+    assert [message.partition(" arrived late in all 4 rows, by ")[0] for message in late] == (
         [f"rank 0 on {lab.hosts[0].name}"] if fault else []
     )
     assert lab.quiet()

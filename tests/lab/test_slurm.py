@@ -92,17 +92,15 @@ def test_the_doctor_looks_at_all_nodes(run: Run) -> None:
 def test_the_launcher_says_why(run: Run) -> None:
     ended = run(("salloc", "-N2", "--gpus-per-node=2", *PROBE, *QUICK, "--nproc-per-node", "1")).wait(LIMIT_S)
     assert ended.code == 0, ended.said
-    assert re.search(
-        r"^launcher: slurm \(job \d+ of Slurm has 2 nodes, 2 GPUs on each\)$", ended.stderr, re.MULTILINE
-    )
+    assert re.search(r"^launcher: slurm \(job \d+: 2 nodes, 2 GPUs each\)$", ended.stderr, re.MULTILINE)
     assert "\n2 nodes, 2 ranks on n1, n2\n" in ended.stdout
 
 
 @pytest.mark.parametrize(
     ("allocate", "words", "message"),
     [
-        ("-N2 -n3", "", r"job \d+ has 2, 1 tasks on its nodes, and every node must have as many ranks"),
-        ("-N2", "--nodes 3", r"--nodes 3, but job \d+ of Slurm has 2"),
+        ("-N2 -n3", "", r"job \d+ has 2, 1 tasks on its nodes; every node must have the same number of ranks"),
+        ("-N2", "--nodes 3", r"--nodes 3, but Slurm job \d+ has 2"),
     ],
 )
 def test_what_does_not_fit_the_allocation(run: Run, allocate: str, words: str, message: str) -> None:
@@ -115,7 +113,7 @@ def test_an_allocation_that_is_gone(run: Run) -> None:
     gone = {"SLURM_JOB_ID": "99999", "SLURM_JOB_NODELIST": "n[1-2]"}
     ended = run((*PROBE, *QUICK, "-q"), **gone).wait(LIMIT_S)
     assert ended.code == 3, ended.said
-    assert "ERROR slurm-refused: srun: the allocation is not there any more\n" in ended.stdout
+    assert "ERROR slurm-refused: srun: the allocation no longer exists\n" in ended.stdout
 
 
 @pytest.mark.slow
@@ -250,11 +248,11 @@ def test_a_step_is_cancelled(run: Run, cluster: Slurm) -> None:
     ended = end_of_salloc(run, cluster, lambda job: cluster.run("scancel", f"{job}.0"))
     code, message = only_error(ended)
     assert code == "slurm-cancelled", ended.said
-    with_reason = r"step \d+\.0 of Slurm was cancelled at 2\S+, says slurmstepd on n1"
+    with_reason = r"Slurm step \d+\.0 was cancelled at 2\S+, according to slurmstepd on n1"
     assert re.fullmatch(with_reason, message) or message == CANCELLED_WITHOUT_REASON, ended.said
 
 
-CANCELLED_WITHOUT_REASON = "step of Slurm was cancelled, says srun; slurmstepd gave no reason"
+CANCELLED_WITHOUT_REASON = "Slurm step was cancelled, according to srun; slurmstepd gave no reason"
 """On a busy machine: the first node, which writes the reason, hears of it after its processes have failed."""
 
 
@@ -292,7 +290,7 @@ def test_a_node_fails(run: Run, cluster: Slurm) -> None:
         )
     finally:
         cluster.run("scontrol", "update", "nodename=n2", "state=idle")
-    told = ("slurm-node-failed", "Slurm says that n2 failed, and ended the step")
+    told = ("slurm-node-failed", "Slurm reports that n2 failed, and ended the step")
     assert only_error(ended) == told, ended.said
 
 
@@ -304,7 +302,7 @@ def test_a_node_process_is_killed(run: Run, cluster: Slurm) -> None:
         os.kill(min(pid for pid in two.pids() if b"nccltool.worker" in words_of(pid)), signal.SIGKILL)
 
     ended = end_of_salloc(run, cluster, kill)
-    told = ("slurm-task-killed", "the node process on n2 was ended by somebody: Killed")
+    told = ("slurm-task-killed", "the node process on n2 was killed: Killed")
     assert only_error(ended) == told, ended.said
 
 
@@ -348,7 +346,7 @@ def test_ranks_in_tasks_ask_what_a_signal_means(
     else:
         urgent(cluster)
     ended = command.wait(LIMIT_S)
-    assert re.search(rf"^ERROR {code}: job \d+ of Slurm {message}$", ended.stdout, re.MULTILINE), ended.said
+    assert re.search(rf"^ERROR {code}: Slurm job \d+ {message}$", ended.stdout, re.MULTILINE), ended.said
     assert ended.stdout.startswith("INCOMPLETE 1 of ")
     assert cluster.lab.quiet()
 

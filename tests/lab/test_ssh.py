@@ -154,10 +154,10 @@ def test_every_host_that_cannot_take_part_is_named_at_once(servers: Sshd, probe:
     ended = probe("n[1-4],nx", *QUICK).wait(NAMED_WITHIN_S)
     assert (ended.code, ended.document["status"]) == (3, "incomplete"), ended.said
     assert [(error["code"], error["subject"]["name"], error["message"]) for error in ended.problems] == [
-        ("host-refused", "n2", "n2 cannot be used: its host key is not one that is known here"),
+        ("host-refused", "n2", "n2 cannot be used: its host key matches no key known here"),
         ("host-unreachable", "n3", "n3 cannot be used: it does not answer"),
         ("host-refused", "n4", "n4 cannot be used: no sshd answers on this port"),
-        ("host-unknown", "nx", "nx cannot be used: its name is not known here"),
+        ("host-unknown", "nx", "nx cannot be used: its name does not resolve here"),
     ]
     assert ended.document["run"]["hosts"] == ["n1"]
     assert servers.lab.quiet()
@@ -179,7 +179,7 @@ exec {sys.executable} "$@"
     assert [(error["code"], error["message"]) for error in ended.problems] == [
         ("host-misconfigured", "n2 cannot be used: it has no such Python"),
         ("host-misconfigured", "n3 cannot be used: its Python lacks a package"),
-        ("host-misconfigured", "n4 cannot be used: the node process there ended (exit code 9) before it began"),
+        ("host-misconfigured", "n4 cannot be used: the node process there ended (exit code 9) before it started"),
     ]
     assert "\n    \\x1b[2Jgone\n" in ended.stdout  # what a host prints does not reach the terminal as it is
     assert "\x1b" not in ended.stdout
@@ -222,7 +222,7 @@ def test_a_name_that_is_loopback_where_the_command_runs(servers: Sshd, probe: Pr
     one.knows({one.name: one.address, two.name: two.address, three.name: "127.0.1.1"})
     error = finding(probe("n[1-3]", *QUICK).wait(NAMED_WITHIN_S), "host-refused")
     assert (error["subject"]["name"], error["remedy"]) == ("n3", REMEDY_BY_NAME)
-    assert error["evidence"][0] == "n3 leads to 127.0.1.1 here, which is this host"
+    assert error["evidence"][0] == "n3 resolves to 127.0.1.1 here, which is this host"
     assert servers.lab.quiet()
 
 
@@ -233,7 +233,7 @@ def test_a_loopback_name_and_keys_that_nobody_looks_at(servers: Sshd, probe: Pro
     careless = f"{' '.join(servers.ssh)} -o StrictHostKeyChecking=no -o 'UserKnownHostsFile=/dev/null'"
     error = finding(probe(hosts, *QUICK, "--ssh", careless).wait(NAMED_WITHIN_S), "host-twice")
     assert (error["subject"]["name"], error["remedy"]) == ("n3", REMEDY_BY_NAME)
-    assert error["message"] == "n3 leads to 127.0.1.1 here, so that ssh reached this host, n1, in its place"
+    assert error["message"] == "n3 resolves to 127.0.1.1 here, so ssh reached this host, n1, instead"
     assert servers.lab.quiet()
 
 
@@ -293,13 +293,13 @@ def test_without_those_that_cannot(servers: Sshd, probe: Probe) -> None:
         pytest.param(
             2,
             "output",
-            rf"n3 cannot reach node 0 \(n1\) at n1:{PORT}, which --rdzv-endpoint names",
+            rf"n3 cannot reach node 0 \(n1\) at n1:{PORT} \(--rdzv-endpoint\)",
             marks=pytest.mark.slow,
         ),
         (
             0,
             "input",
-            f"n1 is node 0, and none of the 2 other nodes can reach it at n1:{PORT}, which --rdzv-endpoint names",
+            f"n1 is node 0, and none of the 2 other nodes can reach it at n1:{PORT} (--rdzv-endpoint)",
         ),
     ],
 )
@@ -381,7 +381,9 @@ def test_the_far_end_of_the_leash_is_killed(servers: Sshd, probe: Probe) -> None
     os.kill(leash, signal.SIGKILL)
     error = finding(command.wait(NAMED_WITHIN_S), "host-lost")
     assert error["subject"] == {"kind": "host", "name": "n2"}
-    assert error["message"].startswith("n2 was lost: ssh to it ended without a reason: the node process there was")
+    assert error["message"].startswith(
+        "n2 was lost: ssh to it ended and gave no reason: the node process there was"
+    )
     assert [row["bytes"] for row in command.wait(1).document["measurements"]] == [1024]
     assert servers.lab.quiet()
 
@@ -391,7 +393,7 @@ def test_a_host_is_cut_off(servers: Sshd, probe: Probe) -> None:
     command, _ = begin_long(probe, "n[1-3]")
     servers.lab.hosts[1].link("down")
     error = finding(command.wait(NAMED_WITHIN_S), "host-lost")
-    assert (error["subject"]["name"], error["message"]) == ("n2", "n2 was lost: the connection to it was lost")
+    assert (error["subject"]["name"], error["message"]) == ("n2", "n2 was lost: the connection to it broke")
     assert error["evidence"][-1] == "Timeout, server n2 not responding."
     assert until(lambda: not command.living(), 30)  # n2 hears nothing for 20 s
 

@@ -45,7 +45,7 @@ def test_by_ssh(lab: Lab, with_sshd: Callable[[Lab], Sshd], start: Start) -> Non
 
 @pytest.mark.parametrize(
     "drill, code, how",
-    [("kill", "rank-died", "was killed by SIGKILL"), ("hang", "rank-hung", "did not come for")],
+    [("kill", "rank-died", "was killed by SIGKILL"), ("hang", "rank-hung", "made no progress for")],
 )
 def test_a_rank_in_trouble_on_another_host(
     lab: Lab, with_sshd: Callable[[Lab], Sshd], start: Start, drill: str, code: str, how: str

@@ -72,16 +72,16 @@ PERMITTED = {"permits_shared_gpus": True}
     [
         (job(), world(), ("nccl", "every rank has a GPU and NCCL")),
         (job(), world(has_rccl=True), ("nccl", "every rank has a GPU and RCCL")),
-        (job(), world(nccl=None, has_rccl=True), ("gloo", "rank 0 on alpha has a torch without RCCL")),
+        (job(), world(nccl=None, has_rccl=True), ("gloo", "rank 0 on alpha has a torch built without RCCL")),
         (job(), world(gpu=None, nccl=None), ("gloo", "no rank has a CUDA device")),
         (
             job(),
             [replace(one, gpus=0) for one in one_host(2, 1)],
-            ("gloo", "alpha has 1 GPU for 2 ranks, and NCCL needs one for each"),
+            ("gloo", "alpha has 1 GPU for 2 ranks, and NCCL needs one per rank"),
         ),
         (job(), [*world()[:3], facts(3, gpu=None)], ("gloo", "rank 3 on beta has no CUDA device")),
-        (job(), [*world()[:3], facts(3, nccl=None)], ("gloo", "rank 3 on beta has a torch without NCCL")),
-        (job(), world(nccl=None), ("gloo", "rank 0 on alpha has a torch without NCCL")),
+        (job(), [*world()[:3], facts(3, nccl=None)], ("gloo", "rank 3 on beta has a torch built without NCCL")),
+        (job(), world(nccl=None), ("gloo", "rank 0 on alpha has a torch built without NCCL")),
         (job(backend="gloo"), world(), ("gloo", "asked for with --backend gloo")),
         (job(backend="nccl"), world(gpu=None), ("nccl", "asked for with --backend nccl")),
         (
@@ -94,17 +94,17 @@ PERMITTED = {"permits_shared_gpus": True}
             one_host(6, 8, nodes=3),
             ("nccl", "every rank has a GPU and NCCL: each of the 3 nodes has 2 of the 8 GPUs"),
         ),
-        (job(), one_host(2, 1), ("gloo", "alpha has 1 GPU for 2 ranks, and NCCL needs one for each")),
-        (job(), one_host(16, 8), ("gloo", "alpha has 8 GPUs for 16 ranks, and NCCL needs one for each")),
+        (job(), one_host(2, 1), ("gloo", "alpha has 1 GPU for 2 ranks, and NCCL needs one per rank")),
+        (job(), one_host(16, 8), ("gloo", "alpha has 8 GPUs for 16 ranks, and NCCL needs one per rank")),
         (
             job(),
             one_host(2, 1, **PERMITTED),
-            ("nccl", "every rank has a GPU and NCCL, and NCCL_MULTI_RANK_GPU_ENABLE lets several use one"),
+            ("nccl", "every rank has a GPU and NCCL, and NCCL_MULTI_RANK_GPU_ENABLE lets ranks share a GPU"),
         ),
         (
             IN_A_JOB,
             one_host(2, 1, nodes=1),
-            ("gloo", "alpha has 1 GPU for 2 ranks, and NCCL needs one for each"),
+            ("gloo", "alpha has 1 GPU for 2 ranks, and NCCL needs one per rank"),
         ),
         (
             REAL,
@@ -167,9 +167,9 @@ FEW_REMEDY = (
 CPUS = "or measure on CPUs: --backend gloo"
 TORCH = f"install a torch built for these GPUs (pytorch.org/get-started/locally); {CPUS}"
 DRIVER = f"update the driver (in a container: provide libcuda), or install a torch that fits it; {CPUS}"
-MASKS = f"give all ranks the same masks: check the launcher's options and wrappers; {CPUS}"
-LOOK = f"look there: nvidia-smi (amd-smi), dmesg | grep -i -E 'NVRM|Xid|amdgpu'; {CPUS}"
-BUSY = GpuProblem(cause="cuda", text="torch sees 7 of the 8 GPUs that are counted, and this rank has number 7")
+MASKS = f"set the same GPU masks on all ranks: check the launcher's options and wrappers; {CPUS}"
+LOOK = f"on that host: nvidia-smi (amd-smi), dmesg | grep -i -E 'NVRM|Xid|amdgpu'; {CPUS}"
+BUSY = GpuProblem(cause="cuda", text="torch sees 7 of the 8 GPUs on this host, and this rank uses number 7")
 
 
 @pytest.mark.parametrize(
@@ -238,7 +238,7 @@ BUSY = GpuProblem(cause="cuda", text="torch sees 7 of the 8 GPUs that are counte
                     "duplicate-gpu",
                     "host",
                     "alpha",
-                    "alpha has 8 GPUs for 16 ranks, and NCCL needs one for each",
+                    "alpha has 8 GPUs for 16 ranks, and NCCL needs one per rank",
                     FEW_REMEDY,
                 )
             ],

@@ -99,12 +99,10 @@ OOM_REMEDY = "on {}: dmesg | grep -i -E 'out of memory|killed process' (the OOM 
 DUMP_REMEDY = "on {}: py-spy dump --pid {}, dmesg, nvidia-smi"
 STOPPED = "its process is stopped (state T): something sent it SIGSTOP"
 NOBODY = Subject(kind="run", name="all ranks")
-NO_DEATH_REMEDY = (
-    "no rank died: look at the network between the hosts, the interface that was chosen and firewalls"
-)
+NO_DEATH_REMEDY = "no rank died: check the network between the hosts, the chosen interface and firewalls"
 NO_MEMORY = "OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."
 MEMORY_REMEDY = (
-    "ask for smaller sizes (probe: -e; train: --size, --batch); nvidia-smi on {} shows who else uses the GPU"
+    "use smaller sizes (probe: -e; train: --size, --batch); nvidia-smi on {} shows what else uses the GPU"
 )
 NETWORK_REMEDY = "suspect the network: firewall between the hosts, path MTU, interface; NCCL_DEBUG=INFO shows more"
 
@@ -129,8 +127,8 @@ AFTER_FAULTS: list[tuple[str, RunState, Finding | None]] = [
         found(
             "rank-died",
             1,
-            f"{WHO[1]} was killed by SIGKILL before it said hello",
-            waiting(0, 2, 3, where="after hello, before the first operation (joining)"),
+            f"{WHO[1]} was killed by SIGKILL during startup",
+            waiting(0, 2, 3, where="before the first operation (joining)"),
             OOM_REMEDY.format("alpha"),
         ),
     ),
@@ -140,9 +138,8 @@ AFTER_FAULTS: list[tuple[str, RunState, Finding | None]] = [
         found(
             "rank-error",
             2,
-            f"{WHO[2]} raised RuntimeError: socket: Too many open files after hello, before the first operation"
-            " (joining)",
-            waiting(0, 1, 3, where="after hello, before the first operation (joining)"),
+            f"{WHO[2]} raised RuntimeError: socket: Too many open files before the first operation (joining)",
+            waiting(0, 1, 3, where="before the first operation (joining)"),
             "read the traceback in the rank's log",
         ),
     ),
@@ -152,8 +149,8 @@ AFTER_FAULTS: list[tuple[str, RunState, Finding | None]] = [
         found(
             "rank-died",
             3,
-            f"{WHO[3]} was killed by SIGKILL after hello, before the first operation (connecting)",
-            waiting(0, 1, 2, where="after hello, before the first operation (connecting)"),
+            f"{WHO[3]} was killed by SIGKILL before the first operation (connecting)",
+            waiting(0, 1, 2, where="before the first operation (connecting)"),
             OOM_REMEDY.format("beta"),
         ),
     ),
@@ -213,12 +210,12 @@ AFTER_FAULTS: list[tuple[str, RunState, Finding | None]] = [
         ),
     ),
     (
-        "exited without a word",
+        "exited and wrote no error",
         after(TIMING, died(3, 3), echo(2)),
         found(
             "rank-died",
             3,
-            f"{WHO[3]} exited with code 3 without a word in all_reduce at 1 MiB (timing)",
+            f"{WHO[3]} exited with code 3 and wrote no error in all_reduce at 1 MiB (timing)",
             waiting(0, 1, 2),
             "read the rank's log; on beta: dmesg",
         ),
@@ -240,10 +237,10 @@ AFTER_FAULTS: list[tuple[str, RunState, Finding | None]] = [
         found(
             "terminated",
             NOBODY,
-            "ranks 2, 0 on beta, alpha were ended by SIGTERM in all_reduce at 1 MiB (timing), and none had failed"
+            "ranks 2, 0 on beta, alpha were ended by SIGTERM in all_reduce at 1 MiB (timing); none had failed"
             " before",
             ["hosts: beta, alpha", WHO[2], WHO[0]],
-            "ask who ended the whole job: the scheduler (preemption, a time limit) or an administrator",
+            "find out who ended the job: the scheduler (preemption, time limit) or an administrator",
         ),
     ),
     (
@@ -283,7 +280,7 @@ AFTER_FAULTS: list[tuple[str, RunState, Finding | None]] = [
         found(
             "rank-error",
             0,
-            f"{WHO[0]} raised an error before it said hello",
+            f"{WHO[0]} raised an error during startup",
             [],
             "read the traceback in the rank's log",
         ),
@@ -305,7 +302,8 @@ AFTER_FAULTS: list[tuple[str, RunState, Finding | None]] = [
         found(
             "collective-failed",
             NOBODY,
-            f"communication failed in all_reduce at 1 MiB (timing); no rank stands out. {WHO[2]} said so first: "
+            f"communication failed in all_reduce at 1 MiB (timing); no rank stands out. "
+            f"{WHO[2]} reported it first: "
             "RuntimeError: [2] Connection closed by peer",
             [],
             NO_DEATH_REMEDY,
@@ -317,7 +315,7 @@ AFTER_FAULTS: list[tuple[str, RunState, Finding | None]] = [
         found(
             "rank-hung",
             1,
-            f"{WHO[1]} did not come in all_reduce at 1 MiB (timing)",
+            f"{WHO[1]} made no progress in all_reduce at 1 MiB (timing)",
             [STOPPED, *waiting(0, 2, 3)],
             DUMP_REMEDY.format("alpha", 1001),
         ),
@@ -328,7 +326,7 @@ AFTER_FAULTS: list[tuple[str, RunState, Finding | None]] = [
         found(
             "rank-hung",
             1,
-            f"{WHO[1]} did not come in all_reduce at 1 MiB (timing)",
+            f"{WHO[1]} made no progress in all_reduce at 1 MiB (timing)",
             [STOPPED, *waiting(0, 2, 3)],
             DUMP_REMEDY.format("alpha", 1001),
         ),
@@ -339,7 +337,8 @@ AFTER_FAULTS: list[tuple[str, RunState, Finding | None]] = [
         found(
             "collective-failed",
             NOBODY,
-            f"communication failed in all_reduce at 1 MiB (timing); no rank stands out. {WHO[2]} said so first: "
+            f"communication failed in all_reduce at 1 MiB (timing); no rank stands out. "
+            f"{WHO[2]} reported it first: "
             "RuntimeError: [2] Connection closed by peer",
             [],
             NO_DEATH_REMEDY,
@@ -352,7 +351,7 @@ AFTER_FAULTS: list[tuple[str, RunState, Finding | None]] = [
             "gpu-out-of-memory",
             3,
             f"{WHO[3]} raised {NO_MEMORY} in all_reduce at 1 MiB (timing)",
-            ["rank 1 on alpha said the same", *waiting(0, 2)],
+            ["rank 1 on alpha reported the same", *waiting(0, 2)],
             MEMORY_REMEDY.format("beta"),
         ),
     ),
@@ -363,7 +362,7 @@ AFTER_FAULTS: list[tuple[str, RunState, Finding | None]] = [
             "agent-killed",
             Subject(kind="host", name="beta"),
             "the agent of node 1 on beta was killed by SIGKILL in all_reduce at 1 MiB (timing), "
-            "and with it ranks 2, 3 on beta",
+            "along with ranks 2, 3 on beta",
             waiting(0, 1),
             OOM_REMEDY.format("beta"),
         ),
@@ -389,15 +388,15 @@ def test_after_a_fault(run: RunState, culprit: Finding | None) -> None:
     assert blame.after_fault(run) == culprit
 
 
-OUTSIDE = "it is outside of communication while the others wait inside"
+OUTSIDE = "it is not in a communication call; the others wait in one"
 STACK = "\n".join(f"frame {number}" for number in range(30))
 
-LOOKING = "looking at its GPU"
+LOOKING = "checking its GPU"
 DRIVER_REMEDY = (
     "on {}: does nvidia-smi hang too? dmesg | grep -i -E 'NVRM|Xid|amdgpu'; "
-    "--join-timeout waits longer, --backend gloo needs no GPU"
+    "raise --join-timeout to wait longer, --backend gloo needs no GPU"
 )
-ASLEEP = "state D: its process waits for the driver in the kernel"
+ASLEEP = "state D: its process is blocked in the kernel, waiting for the driver"
 
 AFTER_TIMEOUTS: list[tuple[str, RunState, Finding]] = [
     (
@@ -412,7 +411,7 @@ AFTER_TIMEOUTS: list[tuple[str, RunState, Finding]] = [
             f"CUDA has not answered {WHO[2]} for 30 s",
             [
                 ASLEEP,
-                *waiting(0, 1, 3, where="after hello, before the first operation (joining)"),
+                *waiting(0, 1, 3, where="before the first operation (joining)"),
                 "stack: " + "\n".join(STACK.splitlines()[:9]),
             ],
             DRIVER_REMEDY.format("beta"),
@@ -428,7 +427,7 @@ AFTER_TIMEOUTS: list[tuple[str, RunState, Finding]] = [
             "gpu-unusable",
             Subject(kind="host", name="beta"),
             "CUDA has not answered ranks 2, 3 on beta for 30 s",
-            waiting(0, 1, where="after hello, before the first operation (joining)"),
+            waiting(0, 1, where="before the first operation (joining)"),
             DRIVER_REMEDY.format("beta"),
         ),
     ),
@@ -438,9 +437,9 @@ AFTER_TIMEOUTS: list[tuple[str, RunState, Finding]] = [
         found(
             "rank-missing",
             1,
-            "rank 1 of 4 never came in 30 s",
-            ["came: alpha, beta"],
-            "look at the host that should have started it; --join-timeout waits longer",
+            "rank 1 of 4 did not join within 30 s",
+            ["joined: alpha, beta"],
+            "check the host that should have started it; raise --join-timeout to wait longer",
         ),
     ),
     (
@@ -449,9 +448,9 @@ AFTER_TIMEOUTS: list[tuple[str, RunState, Finding]] = [
         found(
             "rank-missing",
             2,
-            "rank 2, 3 of 4 never came in 30 s",
-            ["came: alpha"],
-            "look at the host that should have started it; --join-timeout waits longer",
+            "rank 2, 3 of 4 did not join within 30 s",
+            ["joined: alpha"],
+            "check the host that should have started it; raise --join-timeout to wait longer",
         ),
     ),
     (
@@ -460,9 +459,9 @@ AFTER_TIMEOUTS: list[tuple[str, RunState, Finding]] = [
         found(
             "rank-missing",
             1,
-            "rank 1, 2, 3, 4, 5, 6, 7, 8, ... of 64 never came in 30 s",
-            ["came: alpha"],
-            "look at the host that should have started it; --join-timeout waits longer",
+            "rank 1, 2, 3, 4, 5, 6, 7, 8, ... of 64 did not join within 30 s",
+            ["joined: alpha"],
+            "check the host that should have started it; raise --join-timeout to wait longer",
         ),
     ),
     (
@@ -471,7 +470,7 @@ AFTER_TIMEOUTS: list[tuple[str, RunState, Finding]] = [
         found(
             "rank-hung",
             2,
-            f"{WHO[2]} did not come for 30 s in all_reduce at 1 MiB (timing)",
+            f"{WHO[2]} made no progress for 30 s in all_reduce at 1 MiB (timing)",
             [STOPPED, *waiting(0, 1, 3)],
             DUMP_REMEDY.format("beta", 1002),
         ),
@@ -482,8 +481,8 @@ AFTER_TIMEOUTS: list[tuple[str, RunState, Finding]] = [
         found(
             "rank-hung",
             3,
-            f"{WHO[3]} did not come for 30 s before it said hello",
-            [STOPPED, *waiting(0, 1, 2, where="after hello, before the first operation (joining)")],
+            f"{WHO[3]} made no progress for 30 s during startup",
+            [STOPPED, *waiting(0, 1, 2, where="before the first operation (joining)")],
             DUMP_REMEDY.format("beta", 1003),
         ),
     ),
@@ -509,7 +508,7 @@ AFTER_TIMEOUTS: list[tuple[str, RunState, Finding]] = [
         found(
             "rank-hung",
             1,
-            f"{WHO[1]} did not come for 30 s in all_reduce at 1 MiB (timing)",
+            f"{WHO[1]} made no progress for 30 s in all_reduce at 1 MiB (timing)",
             [
                 OUTSIDE,
                 *waiting(0, 2, 3),
@@ -531,7 +530,7 @@ AFTER_TIMEOUTS: list[tuple[str, RunState, Finding]] = [
         found(
             "rank-hung",
             2,
-            f"{WHO[2]} did not come for 30 s after all_reduce at 1 MiB, before its next step",
+            f"{WHO[2]} made no progress for 30 s after all_reduce at 1 MiB, before its next step",
             [OUTSIDE, *waiting(0, 1, 3, where="in gather at 8 B (warm-up)")],
             DUMP_REMEDY.format("beta", 1002),
         ),
@@ -542,7 +541,7 @@ AFTER_TIMEOUTS: list[tuple[str, RunState, Finding]] = [
         found(
             "rank-hung",
             1,
-            "ranks 1, 3 on alpha, beta did not come for 30 s in all_reduce at 1 MiB (timing)",
+            "ranks 1, 3 on alpha, beta made no progress for 30 s in all_reduce at 1 MiB (timing)",
             [OUTSIDE, *waiting(0, 2)],
             DUMP_REMEDY.format("alpha", 1001),
         ),
@@ -553,7 +552,7 @@ AFTER_TIMEOUTS: list[tuple[str, RunState, Finding]] = [
         found(
             "hang",
             Subject(kind="run", name="all ranks"),
-            "nothing moved for 30 s in all_reduce at 1 MiB (timing); no rank stands out",
+            "no progress for 30 s in all_reduce at 1 MiB (timing); no rank stands out",
             [f"{WHO[rank]} waits in all_reduce at 1 MiB (timing)" for rank in RANKS],
             NETWORK_REMEDY,
         ),
@@ -564,7 +563,7 @@ AFTER_TIMEOUTS: list[tuple[str, RunState, Finding]] = [
         found(
             "hang",
             Subject(kind="run", name="all ranks"),
-            "nothing moved for 30 s in all_reduce at 1 MiB (timing); no rank stands out",
+            "no progress for 30 s in all_reduce at 1 MiB (timing); no rank stands out",
             [f"{WHO[rank]} waits in all_reduce at 1 MiB (timing)" for rank in RANKS],
             NETWORK_REMEDY,
         ),
@@ -575,7 +574,7 @@ AFTER_TIMEOUTS: list[tuple[str, RunState, Finding]] = [
         found(
             "hang",
             Subject(kind="run", name="all ranks"),
-            "nothing moved for 30 s after the ranks had ended; no rank stands out",
+            "no progress for 30 s after the ranks ended; no rank stands out",
             [],
             NETWORK_REMEDY,
         ),
@@ -596,9 +595,7 @@ def test_where_all_ranks_are_on_one_host_no_network_is_suspected() -> None:
     broken = blame.after_fault(
         after(spawned((0, 1)), hello((0, 1)), enter((0, 1)), beats((0, 1)), echo(1), echo(0), ranks=2)
     )
-    look = (
-        "look on alpha, where all ranks are: dmesg, nvidia-smi (amd-smi), df /dev/shm; NCCL_DEBUG=INFO shows more"
-    )
+    look = "on alpha, where all ranks run: dmesg, nvidia-smi (amd-smi), df /dev/shm; NCCL_DEBUG=INFO shows more"
     assert (hung.code, hung.remedy) == ("hang", look)
     assert broken is not None
     assert (broken.code, broken.remedy) == ("collective-failed", f"no rank died: {look}")
@@ -621,4 +618,4 @@ def test_a_long_error_is_cut() -> None:
     text: Any = "RuntimeError: " + "x" * 1000
     culprit = blame.after_fault(after(spawned(), raised(1, text)))
     assert culprit is not None
-    assert culprit.message == f"{WHO[1]} raised {text[:300]} before it said hello"
+    assert culprit.message == f"{WHO[1]} raised {text[:300]} during startup"

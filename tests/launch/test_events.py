@@ -130,7 +130,7 @@ EVENTS: list[events.Event] = [
     Resumed(strategy="ddp", number=4, folder="/c/ddp/step-000004", ranks_then=2, sequences=8, ns=251605735),
     events.Anew(attempt=1),
     NotCompared(strategy="ddp", rank=1, reason="rank 1 ran out of memory in the reference: 2 GiB"),
-    NotTrained(strategy="tensor", reason="4 attention heads cannot be shared by 3 ranks"),
+    NotTrained(strategy="tensor", reason="4 attention heads cannot be split across 3 ranks"),
     events.Reported(finding=finding()),
     events.Failed(rank=1, in_collective=True, text="RuntimeError: closed\nby peer", trace="Traceback ..."),
     events.Beat(rank=1, phase="timing", step=0, calls=7, state="S"),
@@ -289,4 +289,4 @@ def test_a_damaged_byte_never_raises(event: events.Event, place: int, byte: int)
 def test_of_very_much_evidence_the_first_lines_are_sent() -> None:
     lines = tuple(f"line {number}" for number in range(1000))
     shown = READER.decode(events.encode(events.Reported.of(finding(evidence=lines))))
-    assert shown == events.Reported(finding=finding(evidence=(*lines[:23], "and 977 lines more")))
+    assert shown == events.Reported(finding=finding(evidence=(*lines[:23], "and 977 more lines")))

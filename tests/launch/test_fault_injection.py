@@ -47,7 +47,7 @@ def test_no_drill() -> None:
         ("kill:rank=-1", "rank=-1 is not a number"),
         ("kill:rank=", "rank= is not a number"),
         ("slow:ms=1.5", "ms=1.5 is not a number"),
-        ("kill:step=0", "there is no step 0 in a training"),
+        ("kill:step=0", "there is no step 0"),
         ("kill:op=allreduce", "op=allreduce is not known"),
         ("kill:at=middle", "at=middle is not known"),
         ("kill:size=big", "'big' is not a size"),

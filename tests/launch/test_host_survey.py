@@ -91,11 +91,11 @@ HANGS = program("import time; time.sleep(600)")
          "n2 sent no facts: the process there ended (exit code 1)"),
         (program("raise SystemExit(0)"), "host-misconfigured",
          "n2 sent no facts: the process there ended (exit code 0)"),
-        (HANGS, "host-silent", "n2 sent no facts in 1 s"),
+        (HANGS, "host-silent", "n2 sent no facts within 1 s"),
         (program(REFUSED), "host-refused", "n2 cannot be used: no sshd answers on this port"),
         (program("import os, time; os.write(1, b'\\x1e{\"event\":\"facts\",\"node\":1,\"number\":0,\"of\":1,"
                  "\"text\":\"AA==\"}\\n'); time.sleep(600)"),
-         "host-silent", "n2 sent facts that cannot be read"),
+         "host-silent", "n2 sent unreadable facts"),
     ],
     ids=["fails", "says nothing and ends", "hangs", "refuses", "sends what is damaged"],
 )  # fmt: skip
@@ -122,7 +122,7 @@ def test_who_was_not_waited_for_is_not_missing(stopped: bool) -> None:
     end = time.monotonic() + 0.5
     stop = (lambda: time.monotonic() > end) if stopped else (lambda: False)
     seen = taken(QUICK, HANGS, limit_s=30.0 if stopped else 0.5, stop=stop)
-    why = "interrupted before it had answered" if stopped else "the budget ended before it had answered"
+    why = "interrupted before it answered" if stopped else "the budget ran out before it answered"
     assert (seen.lost, seen.unseen.get(1)) == ({}, why)
 
 

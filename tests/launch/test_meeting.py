@@ -179,7 +179,7 @@ def test_hosts_with_different_numbers_of_gpus(counts: tuple[int | None, ...], to
     assert isinstance(asked, instructions.Try)
     answer(there, asked)
     assert (there.step(0.1), there.failed) == (None, True)
-    assert named(there) == [("ranks-per-node", "n1", f"the nodes do not have equally many GPUs: {told}")]
+    assert named(there) == [("ranks-per-node", "n1", f"the nodes have different numbers of GPUs: {told}")]
 
 
 # ---- who does not come
@@ -242,7 +242,7 @@ def test_another_version_is_named() -> None:
     there.hear(node(0))
     there.hear(node(1, nccltool="0.0.1"))
     assert (there.step(1.0), there.failed) == (None, True)
-    assert named(there) == [("version-mismatch", "n1", f"n1 has nccltool 0.0.1, and this is {__version__}")]
+    assert named(there) == [("version-mismatch", "n1", f"n1 has nccltool 0.0.1; this is {__version__}")]
 
 
 def test_a_host_without_torch_is_named() -> None:
@@ -255,7 +255,7 @@ def test_a_host_without_torch_is_named() -> None:
         ("host-misconfigured", "n[1-2]", "n[1-2] cannot start ranks: /usr/bin/python3 has no torch")
     ]
     assert there.findings[0].remedy == (
-        "there: pip install 'nccltool[torch]', or name the Python there that has it: --remote-python"
+        "there: pip install 'nccltool[torch]', or name a Python there that has it: --remote-python"
     )
 
 
@@ -321,7 +321,7 @@ def test_an_address_that_the_user_named_wrongly_is_told() -> None:
     there, asked = met(2, endpoint=f"nope:{PORT}")
     answer(there, asked, store_fails=(1,))
     assert (there.step(2.0), there.failed) == (None, True)
-    message = f"n1 cannot reach node 0 (n0) at nope:{PORT}, which --rdzv-endpoint names"
+    message = f"n1 cannot reach node 0 (n0) at nope:{PORT} (--rdzv-endpoint)"
     assert named(there) == [("rdzv-unreachable", "n1", message)]
 
 

@@ -82,23 +82,23 @@ def test_other_launchers_in_an_allocation(words: tuple[str, ...], env: Mapping[s
 def test_no_srun_in_a_container(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
     launch = chosen(env=SALLOC).launch
-    assert (launch.launcher, launch.why) == ("local", "there is no srun here, so that job 3 of Slurm is not used")
+    assert (launch.launcher, launch.why) == ("local", "srun not found, so Slurm job 3 is not used")
     with pytest.raises(BadInput) as error:
         chosen("--nodes", "2", env=SALLOC)
-    assert error.value.message == "job 3 of Slurm has 2 nodes, and there is no srun here"
+    assert error.value.message == "Slurm job 3 has 2 nodes, but srun is not found here"
 
 
 @pytest.mark.parametrize(
     ("words", "env", "message"),
     [
         (("--launcher", "slurm"), {}, "--launcher slurm needs an allocation"),
-        (("--launcher", "slurm", "--nodes", "3"), SALLOC, "--nodes 3, but job 3 of Slurm has 2"),
-        (("--launcher", "slurm", "--hosts", "n3"), SALLOC, "--hosts: n3 is no node of job 3 of Slurm"),
+        (("--launcher", "slurm", "--nodes", "3"), SALLOC, "--nodes 3, but Slurm job 3 has 2"),
+        (("--launcher", "slurm", "--hosts", "n3"), SALLOC, "--hosts: n3 is not a node of Slurm job 3"),
         (("--launcher", "slurm", "--hosts", "n1", "--nodes", "2"), SALLOC, "--nodes 2, but --hosts names 1"),
         (
             ("--launcher", "slurm"),
             {**SALLOC, **TASKS, "SLURM_TASKS_PER_NODE": "2,1"},
-            "job 3 has 2, 1 tasks on its nodes, and every node must have as many ranks",
+            "job 3 has 2, 1 tasks on its nodes; every node must have the same number of ranks",
         ),
         (("--launcher", "slurm", "--rdzv-endpoint", "n1"), SALLOC, "--rdzv-endpoint 'n1' is not HOST:PORT"),
     ],

@@ -53,15 +53,15 @@ def warning(code: str, kind: Any, name: str, message: str, remedy: str, *evidenc
     return found("warning", code, kind, name, message, remedy, *evidence)
 
 
-NODES_REMEDY = "look at the nodes that are missing: not started, wrong endpoint, or a clock that is behind"
+NODES_REMEDY = "check the missing nodes: not started, wrong endpoint, or a clock that is behind"
 RANKS_REMEDY = "start the same command with the same options on every node"
 NPROC_REMEDY = (
-    "start as many on each: --nproc-per-node N; srun --ntasks-per-node=N; "
+    "start the same number on each: --nproc-per-node N; srun --ntasks-per-node=N; "
     "mpirun --map-by ppr:N:node; mpiexec -ppn N"
 )
-ALONE = "the world is one rank: nothing crosses a link, bus bandwidth is 0"
-ALONE_REMEDY = "ask for more: --nodes 2 or --nproc-per-node 2; in a started job, look at why ranks are alone"
-LOOPBACK = "Gloo and MASTER_ADDR would hand this address to other hosts, where nothing answers"
+ALONE = "world size 1: nothing crosses a link, bus bandwidth is 0"
+ALONE_REMEDY = "use --nodes 2 or --nproc-per-node 2; in a launched job, find out why each rank is alone"
+LOOPBACK = "Gloo and MASTER_ADDR would give other hosts this address, where nothing answers"
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ LOOPBACK = "Gloo and MASTER_ADDR would hand this address to other hosts, where n
                     "world-size",
                     "run",
                     "world",
-                    "3 nodes were asked for, 2 came: alpha, beta",
+                    "expected 3 nodes, got 2: alpha, beta",
                     NODES_REMEDY,
                     "world size 4",
                 )
@@ -90,7 +90,7 @@ LOOPBACK = "Gloo and MASTER_ADDR would hand this address to other hosts, where n
                     "world-size",
                     "run",
                     "world",
-                    "2 nodes were asked for, 1 came: alpha",
+                    "expected 2 nodes, got 1: alpha",
                     NODES_REMEDY,
                     "world size 2",
                 )
@@ -101,9 +101,7 @@ LOOPBACK = "Gloo and MASTER_ADDR would hand this address to other hosts, where n
             job(nproc_per_node=4),
             world(),
             [
-                error(
-                    "world-size", "run", "world", "2 x 4 ranks were asked for, 4 came: alpha, beta", RANKS_REMEDY
-                ),
+                error("world-size", "run", "world", "expected 2 x 4 ranks, got 4: alpha, beta", RANKS_REMEDY),
                 error(
                     "ranks-per-node",
                     "host",

@@ -72,7 +72,7 @@ _ELASTIC = "each rank gets its own"
         ("TORCHELASTIC_RUN_ID", f"has no effect there: {_ELASTIC}"),
         ("TMPDIR", "has no effect there: nodes have a scratch folder that is removed at the end"),
         ("PYTORCH_NVML_BASED_CUDA_CHECK", "has no effect there: nccltool itself sets it there"),
-        ("NCCLTOOL_FAULT", "has no effect there: it is read here, and the job takes along what it says"),
+        ("NCCLTOOL_FAULT", "has no effect there: it is read here, and its value travels with the job"),
     ],
 )
 def test_what_would_have_no_effect_is_refused_whether_it_is_set_or_not(name: str, message: str) -> None:
@@ -86,7 +86,7 @@ def test_what_would_have_no_effect_is_refused_whether_it_is_set_or_not(name: str
 @pytest.mark.parametrize(
     ("named", "message"),
     [
-        ("A=1", "--remote-env 'A=1' is not a name alone"),
+        ("A=1", "--remote-env 'A=1' is not a plain name"),
         ("NCCL_*", "--remote-env 'NCCL_*' is a pattern"),
         ("MY-VAR", "--remote-env 'MY-VAR' is not the name of a variable"),
         ("A B", "--remote-env 'A B' is not the name of a variable"),

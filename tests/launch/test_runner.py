@@ -152,7 +152,7 @@ def test_a_node_process_that_fails(play: Play) -> None:
             subject=Subject(kind="run", name="node process"),
             message="the node process ended (exit code 1) before its ranks were done",
             evidence=("no module named torch",),
-            remedy="read log.txt in the run directory; does `python -c 'import torch'` work there?",
+            remedy="read log.txt in the run directory; does python -c 'import torch' work there?",
         ),
     )
 
@@ -174,7 +174,7 @@ def test_a_node_process_from_which_nothing_comes(play: Play, monkeypatch: pytest
     monkeypatch.setattr(session, "_TICK_S", 0.02)
     outcome = play("time.sleep(600)", replace(ONE, timeout_s=0.2, join_timeout_s=0.2))
     (found,) = outcome.findings
-    assert (found.code, found.message) == ("node-failed", "no rank was started in 0 s")
+    assert (found.code, found.message) == ("node-failed", "no rank started within 0 s")
 
 
 def test_a_rank_that_is_silent(play: Play) -> None:
@@ -200,7 +200,7 @@ def test_a_driver_that_does_not_answer(play: Play) -> None:
 spawned(0)
 spawned(1)
 say("beat", rank=0, phase="joining", step=-1, calls=1, state="S")
-say("beat", rank=1, phase="looking at its GPU", step=-1, calls=0, state="D", allowance_s=0.5)
+say("beat", rank=1, phase="checking its GPU", step=-1, calls=0, state="D", allowance_s=0.5)
 time.sleep(600)
 """,
         replace(ONE, timeout_s=0.2),
@@ -229,7 +229,7 @@ while True:
             severity="error",
             subject=Subject(kind="run", name="deadline"),
             message="the run took longer than 500 ms; 1 of 2 steps were done",
-            remedy="ask for less (--op, -e, -n), or raise --deadline",
+            remedy="do less (--op, -e, -n), or raise --deadline",
         ),
     )
     assert len(measured(outcome.state).measurements()) == 1
@@ -254,7 +254,7 @@ while True:
     )
     (found,) = outcome.findings
     assert found.message == "the run took longer than 500 ms; 1 of 7 steps were done"
-    assert found.remedy == "ask for less (fewer strategies, --steps, --time-steps), or raise --deadline"
+    assert found.remedy == "do less (fewer strategies, --steps, --time-steps), or raise --deadline"
 
 
 def test_the_first_fault_ends_the_run_and_its_culprit_is_named(play: Play) -> None:
@@ -306,7 +306,7 @@ def test_a_run_directory_that_takes_no_more(play: Play, folder: RunDir) -> None:
             severity="error",
             subject=Subject(kind="file", name="run directory"),
             message=f"the run directory {folder.path} cannot be written: No space left on device",
-            evidence=("the run was ended: a result must be saved before the next one starts",),
+            evidence=("the run was stopped: a result must be saved before the next step starts",),
             remedy="name a folder with room that you may write: --run-dir DIR or NCCLTOOL_RUN_DIR",
         ),
     )

@@ -101,7 +101,7 @@ def test_the_reason_comes_late(play: Play, lines: tuple[str, ...]) -> None:
     """The slurmstepd that writes it is on a busy host; srun has heard of the deaths on the others."""
     outcome = play(spoken(*lines) + f"print({CANCELLED!r}, file=sys.stderr, flush=True); time.sleep(60)")
     assert codes(outcome) == ["slurm-cancelled"]
-    assert "says slurmstepd on n1" in outcome.findings[0].message
+    assert "according to slurmstepd on n1" in outcome.findings[0].message
 
 
 @pytest.mark.parametrize("end", ["", "time.sleep(60)"])

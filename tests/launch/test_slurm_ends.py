@@ -111,25 +111,40 @@ srun: error: Unable to confirm allocation for job 4: Unable to contact slurm con
 @pytest.mark.parametrize(
     ("text", "code", "subject", "message"),
     [
-        (CANCELLED, "slurm-cancelled", "step 3.0", "was cancelled at 2026-11-21T07:53:21, says slurmstepd on n1"),
+        (
+            CANCELLED,
+            "slurm-cancelled",
+            "step 3.0",
+            "was cancelled at 2026-11-21T07:53:21, according to slurmstepd on n1",
+        ),
         (TIME_LIMIT, "slurm-time-limit", "job 8", "was ended at its time limit at 2026-11-21T07:55:28, "),
         (PREEMPTED, "slurm-preempted", "step 1.0", "was preempted by a job of higher priority at "),
-        (REQUEUED, "slurm-requeued", "step 5.0", "was put back into the queue at 2026-11-21T07:55:05, "),
-        (NODE_FAILED, "slurm-node-failed", "n2", "Slurm says that n2 failed, and ended the step"),
+        (REQUEUED, "slurm-requeued", "step 5.0", "was requeued at 2026-11-21T07:55:05, "),
+        (NODE_FAILED, "slurm-node-failed", "n2", "Slurm reports that n2 failed, and ended the step"),
         (NODE_FAILURE_OF_STEP, "slurm-node-failed", "step 7.0", "was ended because a node failed at "),
         (UNKNOWN_REASON, "slurm-cancelled", "step 9.1", "was cancelled (lunar eclipse) at 2026-11-21T07:53:24"),
-        (TASK_KILLED, "slurm-task-killed", "n2", "the node process on n2 was ended by somebody: Killed"),
-        (REASON_IS_LATE, "slurm-cancelled", "step", "step of Slurm was cancelled, says srun; slurmstepd gave no"),
-        (REASON_NEVER_CAME, "slurm-cancelled", "step 10.0", "was cancelled, says srun; slurmstepd gave no reason"),
-        (ALL_KILLED, "slurm-task-killed", "step", "on n1, n2 were ended, and Slurm does not say why: Killed"),
-        (ABORTED_BY_AN_ERROR, "slurm-task-killed", "n2", "the node process on n2 was ended by somebody: Killed"),
-        (OUT_OF_MEMORY, "slurm-out-of-memory", "n2", "n2: a process was ended because the job's memory was used"),
+        (TASK_KILLED, "slurm-task-killed", "n2", "the node process on n2 was killed: Killed"),
+        (
+            REASON_IS_LATE,
+            "slurm-cancelled",
+            "step",
+            "Slurm step was cancelled, according to srun; slurmstepd gave no",
+        ),
+        (
+            REASON_NEVER_CAME,
+            "slurm-cancelled",
+            "step 10.0",
+            "was cancelled, according to srun; slurmstepd gave no reason",
+        ),
+        (ALL_KILLED, "slurm-task-killed", "step", "on n1, n2 ended, and Slurm gives no reason: Killed"),
+        (ABORTED_BY_AN_ERROR, "slurm-task-killed", "n2", "the node process on n2 was killed: Killed"),
+        (OUT_OF_MEMORY, "slurm-out-of-memory", "n2", "n2: a process was killed because the job ran out"),
         (NO_PYTHON, "host-misconfigured", "n1", "n1, n2: the Python of this command does not run there"),
         (NO_PACKAGE, "host-misconfigured", "n2", "n2: the Python of this command does not run there"),
-        (TOO_MANY_NODES, "slurm-refused", "step", "srun: Slurm does not start a step with one task on each node"),
-        (NO_GPUS, "slurm-refused", "step", "srun: Slurm does not start a step with one task on each node"),
-        (GONE, "slurm-refused", "step", "srun: the allocation is not there any more"),
-        (NO_CONTROLLER, "slurm-refused", "step", "srun: the controller of Slurm does not answer"),
+        (TOO_MANY_NODES, "slurm-refused", "step", "srun: Slurm cannot start a step with one task per node"),
+        (NO_GPUS, "slurm-refused", "step", "srun: Slurm cannot start a step with one task per node"),
+        (GONE, "slurm-refused", "step", "srun: the allocation no longer exists"),
+        (NO_CONTROLLER, "slurm-refused", "step", "srun: the Slurm controller does not answer"),
     ],
 )
 def test_why_a_step_ended(text: str, code: str, subject: str, message: str) -> None:
@@ -203,7 +218,7 @@ def test_what_the_controller_says_of_a_job(text: str, code: str | None) -> None:
     assert (finding.code if finding else None) == code
     if finding is not None:
         assert finding.subject.name == "job 8"
-        assert finding.message.startswith("job 8 of Slurm was ")
+        assert finding.message.startswith("Slurm job 8 was ")
 
 
 def test_the_question_to_the_controller() -> None:

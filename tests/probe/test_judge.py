@@ -16,8 +16,8 @@ def row(busbw_gb_per_s: float, **changes: Any) -> Measurement:
     return measurement(busbw_bytes_per_s=busbw_gb_per_s * 1e9, **changes)
 
 
-LOW_REMEDY = "compare with a run on fewer nodes; look at the rank and host that the others wait for"
-THRESHOLD = "threshold: --min-busbw, judged at the operation's largest size"
+LOW_REMEDY = "compare with a run on fewer nodes; check the rank and host that the others wait for"
+THRESHOLD = "threshold: --min-busbw, checked at the operation's largest size"
 
 
 def low(op: str, message: str, interval: str) -> Finding:
@@ -55,7 +55,7 @@ def unknown(op: str, message: str, interval: str) -> Finding:
             [
                 low(
                     "all_reduce",
-                    "all_reduce at 1 MiB: busbw 9.99 GB/s is under 10 GB/s",
+                    "all_reduce at 1 MiB: busbw 9.99 GB/s is below 10 GB/s",
                     "between 9.08 and 11.10 GB/s",
                 )
             ],
@@ -68,7 +68,7 @@ def unknown(op: str, message: str, interval: str) -> Finding:
             [
                 low(
                     "all_reduce",
-                    "all_reduce at 1 MiB: busbw 5.00 GB/s is under 10 GB/s",
+                    "all_reduce at 1 MiB: busbw 5.00 GB/s is below 10 GB/s",
                     "between 4.55 and 5.56 GB/s",
                 )
             ],
@@ -85,12 +85,12 @@ def unknown(op: str, message: str, interval: str) -> Finding:
             [
                 low(
                     "gather",
-                    "gather at 1 MiB: busbw 2.00 GB/s is under 10 GB/s",
+                    "gather at 1 MiB: busbw 2.00 GB/s is below 10 GB/s",
                     "between 1.82 and 2.22 GB/s",
                 ),
                 low(
                     "all_gather",
-                    "all_gather at 1 MiB: busbw 0.500 GB/s is under 10 GB/s",
+                    "all_gather at 1 MiB: busbw 0.500 GB/s is below 10 GB/s",
                     "between 0.500 and 0.500 GB/s",
                 ),
             ],
@@ -102,7 +102,7 @@ def unknown(op: str, message: str, interval: str) -> Finding:
             [
                 unknown(
                     "all_reduce",
-                    "all_reduce at 1 MiB: busbw 10.50 GB/s cannot be told from 10 GB/s: too noisy",
+                    "all_reduce at 1 MiB: busbw 10.50 GB/s: too noisy to compare with 10 GB/s",
                     "between 9.55 and 11.67 GB/s",
                 )
             ],
@@ -113,7 +113,7 @@ def unknown(op: str, message: str, interval: str) -> Finding:
             [
                 unknown(
                     "all_reduce",
-                    "all_reduce at 1 MiB: busbw 9.50 GB/s cannot be told from 10 GB/s: too noisy",
+                    "all_reduce at 1 MiB: busbw 9.50 GB/s: too noisy to compare with 10 GB/s",
                     "between 8.64 and 10.56 GB/s",
                 )
             ],
@@ -125,7 +125,7 @@ def unknown(op: str, message: str, interval: str) -> Finding:
             [
                 low(
                     "all_reduce",
-                    "all_reduce at 1 MiB: busbw 5.00 GB/s is under 10 GB/s",
+                    "all_reduce at 1 MiB: busbw 5.00 GB/s is below 10 GB/s",
                     "between 4.55 and 5.56 GB/s",
                 )
             ],
@@ -157,7 +157,7 @@ def wrong_finding(rank: int, message: str, evidence: str) -> Finding:
         subject=Subject(kind="rank", name=str(rank)),
         message=message,
         evidence=(evidence,),
-        remedy="do not train on this: repeat with -c 20 on halves of the hosts to find the one that corrupts",
+        remedy="do not train on this: repeat with -c 20 on halves of the hosts to find the one that corrupts data",
     )
 
 
@@ -211,7 +211,7 @@ def test_python_is_no_slow_fabric() -> None:
     (found,) = judge.below((row(9.0, launch_limited=True),), (), 10.0)
     assert (found.code, found.message, found.remedy) == (
         "busbw-unknown",
-        "all_reduce at 1 MiB: busbw 9.00 GB/s cannot be told from 10 GB/s: limited by launches",
+        "all_reduce at 1 MiB: busbw 9.00 GB/s: limited by launches, cannot be compared with 10 GB/s",
         "use --cuda-graph; see what else runs on the CPUs of these hosts",
     )
     assert judge.below((row(11.0, launch_limited=True),), (), 10.0) == ()

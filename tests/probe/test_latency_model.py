@@ -94,7 +94,7 @@ def test_a_dip() -> None:
             severity="info",
             subject=Subject(kind="operation", name="all_reduce"),
             message="all_reduce: 4 MiB is slower than 1 MiB: busbw 4.00 GB/s, then 2.00 GB/s",
-            evidence=("the intervals of both are more than 5 % apart",),
+            evidence=("their intervals are more than 5 % apart",),
             remedy="a switch of protocol or algorithm between these sizes; on CPUs, the end of a cache",
         ),
     )

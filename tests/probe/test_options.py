@@ -172,17 +172,17 @@ SIZE = "write bytes with an optional unit: 8, 64K, 1MiB, 2G"
         ("--sizes 0", "--sizes: a size of 0 bytes measures nothing", None),
         (
             "--sizes 8,10",
-            "--sizes: 10 B are no whole number of float32, which takes 4 B",
+            "--sizes: 10 B is not a multiple of the size of float32, 4 B",
             "use a multiple of 4, or another -d",
         ),
         (
             "-b 4 -d double",
-            "-b: 4 B are no whole number of float64, which takes 8 B",
+            "-b: 4 B is not a multiple of the size of float64, 8 B",
             "use a multiple of 8, or another -d",
         ),
         (
             "-b 8 -e 64 -i 2",
-            "-i: 2 B are no whole number of float32, which takes 4 B",
+            "-i: 2 B is not a multiple of the size of float32, 4 B",
             "use a multiple of 4, or another -d",
         ),
         ("--sizes 8 -b 8", "--sizes cannot be combined with -b, -e, -f or -i", "use one or the other"),
@@ -203,10 +203,10 @@ SIZE = "write bytes with an optional unit: 8, 64K, 1MiB, 2G"
         ),
         (
             "--nodes 2 --node-rank 2 --rdzv-endpoint node1:29500",
-            "--node-rank 2 is not under --nodes 2",
-            "node ranks go from 0 to N-1",
+            "--node-rank 2 must be less than --nodes 2",
+            "node ranks run from 0 to N-1",
         ),
-        ("--node-rank 1 --rdzv-endpoint node1:29500", "--node-rank 1 is not under --nodes 1", None),
+        ("--node-rank 1 --rdzv-endpoint node1:29500", "--node-rank 1 must be less than --nodes 1", None),
         ("--cuda-graph", "--cuda-graph needs NCCL or RCCL, and a GPU on every rank", "leave it out on CPUs"),
         (
             "--cuda-graph --backend gloo",
@@ -315,7 +315,7 @@ def test_inside_a_job_the_command_is_one_rank(words: str, number: int, order: La
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("--node-rank 0", "--node-rank has no meaning inside a job that torchrun started"),
+        ("--node-rank 0", "--node-rank has no meaning in a job started by torchrun"),
         ("--nproc-per-node x", "--nproc-per-node 'x' is not a number of ranks"),
         ("--rdzv-endpoint node-b", "--rdzv-endpoint 'node-b' is not HOST:PORT"),
     ],

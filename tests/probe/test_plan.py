@@ -176,7 +176,7 @@ def test_what_a_size_needs_is_taken_apart() -> None:
     assert finding.evidence == (
         "buffers 10.7 GB, the check 0.5 GB, the backend's own buffers and a margin 2.0 GB",
     )
-    assert finding.remedy == "ask for smaller sizes (-e); or end what else uses that GPU"
+    assert finding.remedy == "use smaller sizes (-e), or stop other processes on that GPU"
 
 
 def test_without_knowing_what_is_free_everything_is_tried() -> None:

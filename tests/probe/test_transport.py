@@ -162,7 +162,7 @@ def wire(gigabytes: float | None, text: str = "8 x 400 Gb/s InfiniBand (/sys/x)"
 
 
 SAME = {"boot-a net:[1]": wire(50), "boot-b net:[1]": wire(50)}
-NETWORK = "network: 50.00 GB/s a host each way, 8 x 400 Gb/s InfiniBand (/sys/x)"
+NETWORK = "network: 50.00 GB/s per host each way, 8 x 400 Gb/s InfiniBand (/sys/x)"
 H200 = (
     "NVLink 4 of NVIDIA H200: 450.0 GB/s each way over all links of a GPU (https://github.com/stas00/"
     "ml-engineering/blob/0030e63f5275afee38233676690ce10478647cca/network/README.md#nvlink)"
@@ -219,7 +219,7 @@ def test_a_slow_host_is_named() -> None:
     )
     assert slow == Limits(
         rows=rows(60, 60),
-        source="network, NOT THE SAME on all hosts: 40.00 GB/s each way on beta, 7 x 400 Gb/s (/sys/y); "
+        source="network, DIFFERENT between hosts: 40.00 GB/s each way on beta, 7 x 400 Gb/s (/sys/y); "
         "up to 50.00 GB/s on alpha, 8 x 400 Gb/s InfiniBand (/sys/x)",
     )
 
@@ -233,8 +233,8 @@ def test_a_slow_host_is_named() -> None:
             {"boot-a net:[1]": wire(50), "boot-b net:[1]": wire(None, "eth0: virtual")},
             "the network of beta: eth0: virtual",
         ),
-        (world(), "gloo", {}, "the network of alpha: it did not say what its network is"),
-        (world(gpu_name="NVIDIA GB200"), "nccl", SAME, f"{MAY}it did not say how far its NVLink reaches"),
+        (world(), "gloo", {}, "the network of alpha: it did not report its network"),
+        (world(gpu_name="NVIDIA GB200"), "nccl", SAME, f"{MAY}it did not report its NVLink domain"),
         (world(gpu_name="NVIDIA GB200"), "nccl", within(None, "x"), f"{MAY}only NVML reports it"),
         (world(gpu_name="NVIDIA GB200"), "nccl", within("x", None), f"{MAY}only NVML reports it"),
         (

@@ -48,7 +48,7 @@ def test_the_folder_of_other_hosts_is_not_made_here(tmp_path: Path) -> None:
     [
         (("--kill-rank", "1"), {}, "--kill-rank needs --at-step too"),
         (("--at-step", "1"), {}, "--at-step needs --kill-rank too"),
-        (("--kill-rank", "1", "--at-step", "7"), {}, "--at-step 7: there are --steps 6"),
+        (("--kill-rank", "1", "--at-step", "7"), {}, "--at-step 7 is after the last step, --steps 6"),
         (("--kill-rank", "2", "--at-step", "1"), {}, "--kill-rank 2: there is no such rank in this run"),
         (
             ("--kill-rank", "1", "--at-step", "1"),
@@ -56,26 +56,26 @@ def test_the_folder_of_other_hosts_is_not_made_here(tmp_path: Path) -> None:
             "--kill-rank cannot be combined with NCCLTOOL_FAULT",
         ),
         (("--checkpoint", ""), {}, "--checkpoint is empty"),
-        (("--checkpoint", "/dev/null/x"), {}, "--checkpoint /dev/null/x cannot be made: Not a directory"),
+        (("--checkpoint", "/dev/null/x"), {}, "--checkpoint /dev/null/x cannot be created: Not a directory"),
         (
             ("--max-restarts", "1"),
             TASK,
-            "--max-restarts needs a command that starts all ranks itself, and this one starts only its own",
+            "--max-restarts needs a command that starts all ranks, and this one starts only its own",
         ),
         (
             ("--max-restarts", "1", "--nodes", "2", "--node-rank", "0", "--rdzv-endpoint", "n1:1"),
             {},
-            "--max-restarts needs a command that starts all ranks itself, and this one starts only its own",
+            "--max-restarts needs a command that starts all ranks, and this one starts only its own",
         ),
         (
             ("--max-restarts", "1", "--events"),
             {},
-            "--max-restarts cannot be combined with --events: a stream is one attempt",
+            "--max-restarts cannot be combined with --events: an event stream covers one attempt",
         ),
         (
             ("--comm-hook", "powersgd", "--checkpoint", "/tmp"),
             {},
-            "--comm-hook powersgd cannot be combined with --checkpoint: what it keeps of gradients is not saved",
+            "--comm-hook powersgd cannot be combined with --checkpoint: its state is not saved",
         ),
     ],
 )
@@ -89,10 +89,10 @@ def test_words_that_cannot_be_used(words: tuple[str, ...], env: dict[str, str], 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--layers", "2"), "is one of another training: --layers is 4 there and 2 here"),
+        (("--layers", "2"), "is from a different training: --layers is 4 there and 2 here"),
         (
             ("--kill-rank", "1", "--at-step", "4"),
-            "has 4 steps already, and the training goes on from there",
+            "has 4 steps already, and training resumes there",
         ),
     ],
 )

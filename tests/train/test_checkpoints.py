@@ -71,13 +71,13 @@ def from_elsewhere(path: Path) -> None:
     ("name", "damage", "reason"),
     [
         (PART, shorten, "__0_0.distcp has 4 of 7 bytes"),
-        (PART, change, "__0_0.distcp has been changed (its SHA-256 is another one)"),
+        (PART, change, "__0_0.distcp has changed (its SHA-256 does not match)"),
         (PART, Path.unlink, "__0_0.distcp is missing"),
-        ("complete.json", Path.unlink, "it has no complete.json: it was not written to its end"),
-        ("complete.json", shorten, "complete.json is cut short or has been changed"),
-        ("complete.json", forge, "complete.json has been changed (its SHA-256 is another one)"),
+        ("complete.json", Path.unlink, "it has no complete.json: it was not written completely"),
+        ("complete.json", shorten, "complete.json is truncated or has changed"),
+        ("complete.json", forge, "complete.json has changed (its SHA-256 does not match)"),
         ("complete.json", of_the_future, "it has format 2, and this nccltool reads 1"),
-        ("complete.json", from_elsewhere, "complete.json is that of step 2 of ddp"),
+        ("complete.json", from_elsewhere, "complete.json belongs to step 2 of ddp"),
     ],
 )
 def test_a_damaged_one_is_skipped_with_the_reason(

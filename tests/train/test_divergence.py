@@ -57,13 +57,13 @@ LOST_IN_A_SHORT_SUM: dict[str, Any] = {"shares": Shares.of((1.03, 0.0), off=0.26
             (diverged(1, "gradient"), diverged(0, "gradient", number=3)),
             "1",
             "ddp: the gradient of rank 1 differs from the reference in step 2",
-            "no weights of the micro-batches explain the gradient: numbers in it were damaged",
+            "no weights of the micro-batches explain the gradient: numbers in it were corrupted",
         ),
         (
             (diverged(0, "gradient", got="0.0", error="1.0"),),
             "0",
             "ddp: the gradient of rank 0 differs from the reference in step 2",
-            "all of it is zero: it was lost, or never came",
+            "it is all zero: it was lost, or never arrived",
         ),
         (
             (diverged(0, "update"), diverged(1, "update")),
@@ -91,9 +91,7 @@ def test_a_wrong_training(
 def test_a_training_that_one_process_cannot_do_either_is_no_fault_of_a_link(expected: str) -> None:
     both = [diverged(rank, "loss", got="nan", expected=expected, error="nan") for rank in (0, 1)]
     (found,) = judged(step(1), step(2), *both, *BOTH).findings
-    assert found.evidence[1:] == (
-        "the training in one process has no finite number there either: it does not converge",
-    )
+    assert found.evidence[1:] == ("the single-process training is not finite there either: it does not converge",)
     assert found.remedy.startswith("choose a smaller --learning-rate")
 
 

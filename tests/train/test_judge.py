@@ -124,7 +124,7 @@ def test_a_rank_that_comes_late() -> None:
     (finding,) = run.findings
     assert (finding.code, finding.severity) == ("late-rank", "error")
     assert finding.subject == Subject(kind="rank", name="1")
-    assert "came late in ddp, by 50 ms in the median" in finding.message
+    assert "arrived late in ddp, by 50 ms in the median" in finding.message
     assert (run.verdict.status, run.verdict.exit_code) == ("fail", 1)
     assert [one.status for one in run.trainings] == ["pass"]
     assert run.trainings[0].late_ranks == (RankLateness(rank=1, late_s=0.05),)

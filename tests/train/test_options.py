@@ -90,8 +90,7 @@ def test_an_option_crosses_to_the_workers_as_it_was_given() -> None:
                 ("ddp,zero1 --no-reshard", "--no-reshard is for fsdp, not for ddp, zero1", "leave it out, or"),
                 (
                     "ddp --accumulate 2 --static-graph",
-                    "--static-graph cannot be combined with --accumulate: "
-                    "torch leaves out no synchronisation then",
+                    "--static-graph cannot be combined with --accumulate: torch then skips no synchronization",
                     "use one",
                 ),
                 (
@@ -114,10 +113,10 @@ def test_an_option_crosses_to_the_workers_as_it_was_given() -> None:
                 (
                     "fsdp --param-dtype bf16 -d fp16",
                     "--param-dtype bfloat16 cannot be combined with -d float16: "
-                    "both say the type of the arithmetic",
+                    "both set the type of the arithmetic",
                     "use one",
                 ),
-                ("fsdp --param-dtype int8", "--param-dtype: 'int8' is not a type to train in", "choose from bf"),
+                ("fsdp --param-dtype int8", "--param-dtype: 'int8' is not a training type", "choose from bf"),
                 (
                     "ddp --comm-hook bf16 --backend gloo",
                     "--comm-hook bf16 needs NCCL: torch refuses it on CPUs",
@@ -125,12 +124,12 @@ def test_an_option_crosses_to_the_workers_as_it_was_given() -> None:
                 ),
             )
         ),
-        (("fsdp", "--param-dtype", ""), "", "--param-dtype: '' is not a type to train in", "choose from bf"),
+        (("fsdp", "--param-dtype", ""), "", "--param-dtype: '' is not a training type", "choose from bf"),
         (("ddq",), "", "unknown strategy 'ddq'", "did you mean ddp? choose from "),
         (("",), "", "unknown strategy ''", "choose from "),
         (("ddp", "--width", "65"), "", "--width 65 cannot be divided by --heads 4", "make it a multiple"),
-        (("ddp", "-d", "int8"), "", "--dtype: 'int8' is not a type to train in", "choose from float32, "),
-        (("ddp",), "kill:rank=9", "NCCLTOOL_FAULT: there is no rank 9 in this run", "ranks are counted from 0"),
+        (("ddp", "-d", "int8"), "", "--dtype: 'int8' is not a training type", "choose from float32, "),
+        (("ddp",), "kill:rank=9", "NCCLTOOL_FAULT: there is no rank 9 in this run", "ranks start at 0"),
     ],
 )
 def test_a_word_that_cannot_be_used(words: tuple[str, ...], fault: str, message: str, remedy: str) -> None:
@@ -146,7 +145,7 @@ def test_deepspeed_is_asked_for_and_is_not_installed(words: str) -> None:
     with pytest.raises(BadInput) as error:
         spec(*words.split())
     assert error.value.message == "DeepSpeed is not installed here"
-    assert error.value.remedy == "pip install 'nccltool[deepspeed]', or train in another way"
+    assert error.value.remedy == "pip install 'nccltool[deepspeed]', or choose another strategy"
 
 
 def test_other_hosts_may_have_deepspeed() -> None:

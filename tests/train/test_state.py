@@ -1,4 +1,4 @@
-"""What smoke trainings have come to, and what of it stays when all ranks are started anew."""
+"""What smoke trainings have come to, and what of it stays when restarting all ranks."""
 
 from nccltool.probe.events import Samples
 from nccltool.train.events import Compared, TimedSteps, TrainedStep

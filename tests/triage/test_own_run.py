@@ -69,7 +69,7 @@ def judged(*folders: Path) -> Incident:
 def test_as_the_run_said(
     tmp_path: Path, log: str, kind: FindingKind, subject: Subject, cause: str, offender: Offender | None
 ) -> None:
-    found = kind.finding(subject=subject, message="rank 1 on alpha did not come")
+    found = kind.finding(subject=subject, message="rank 1 on alpha made no progress")
     incident = judged(run_in(tmp_path / "run", log, found))
     assert (incident.root_cause, incident.offender) == (cause, offender)
     assert incident.verdict.exit_code == 1
@@ -131,13 +131,15 @@ def test_whom_the_run_named_is_told_beside_another_cause_in_the_log(tmp_path: Pa
 
 
 def test_the_log_and_the_document_of_a_run_stand_for_the_run(tmp_path: Path) -> None:
-    folder = run_in(tmp_path / "run", "", kinds.RANK_HUNG.finding(subject=RANK_1, message="rank 1 did not come"))
+    folder = run_in(
+        tmp_path / "run", "", kinds.RANK_HUNG.finding(subject=RANK_1, message="rank 1 made no progress")
+    )
     for name in ("log.txt", "run.json"):
         assert judged(folder / name).root_cause == "straggler-timeout"
 
 
 def test_of_several_runs_the_one_that_failed_counts(tmp_path: Path) -> None:
-    found = kinds.RANK_HUNG.finding(subject=RANK_1, message="rank 1 did not come")
+    found = kinds.RANK_HUNG.finding(subject=RANK_1, message="rank 1 made no progress")
     for name, findings, verdict in (("1", (), PASS), ("2", (found,), INCOMPLETE), ("3", (), PASS)):
         run_in(tmp_path / name, "", *findings, verdict=verdict)
     incident = judged(tmp_path)
@@ -154,11 +156,11 @@ def test_a_preflight_speaks_for_the_runs_inside_it(tmp_path: Path) -> None:
 
 
 def test_the_proof_is_a_line_of_the_document(tmp_path: Path) -> None:
-    found = kinds.RANK_HUNG.finding(subject=RANK_1, message="rank 1 did not come")
+    found = kinds.RANK_HUNG.finding(subject=RANK_1, message="rank 1 made no progress")
     folder = run_in(tmp_path / "run", "", found)
     (line,) = judged(folder).evidence
     assert '"code": "rank-hung"' in (folder / "run.json").read_text().splitlines()[line.line - 1]
-    assert (line.file, line.text) == (str(folder / "run.json"), "ERROR rank-hung: rank 1 did not come")
+    assert (line.file, line.text) == (str(folder / "run.json"), "ERROR rank-hung: rank 1 made no progress")
 
 
 def test_what_only_looks_like_a_run_is_read_as_logs(tmp_path: Path) -> None:

@@ -95,4 +95,4 @@ def test_a_rank_that_never_comes_is_a_failure_of_communication(
 ) -> None:
     with pytest.raises(CollectiveFailed) as raised:
         two[0][0].come_together("checked/1", 0.05)
-    assert str(raised.value.__cause__) == "other ranks did not come in 0 s"
+    assert str(raised.value.__cause__) == "other ranks did not arrive within 0 s"

@@ -59,15 +59,15 @@ def rows(result: Ended) -> list[tuple[str, int]]:
 # ---- drills
 
 WHERE = {
-    "start": "before it said hello",
-    "hello": r"after hello, before the first operation \(joining\)",
+    "start": "during startup",
+    "hello": r"before the first operation \(joining\)",
     "enter": "after broadcast at 1 KiB, before its next step",
     "timing": r"in broadcast at 64 KiB \(timing\)",
     "check": r"in broadcast at 64 KiB \(checking\)",
 }
 OTHER = {
-    "start": r"rank 0 waited after hello, before the first operation \(joining\)",
-    "hello": r"rank 0 waited after hello, before the first operation \(joining\)",
+    "start": r"rank 0 waited before the first operation \(joining\)",
+    "hello": r"rank 0 waited before the first operation \(joining\)",
     "enter": r"rank 0 waited in broadcast at 64 KiB \(warm-up\)",
     "timing": r"rank 0 waited in broadcast at 64 KiB \((warm-up|timing)\)",
     "check": r"rank 0 waited in broadcast at 64 KiB \(checking\)",
@@ -75,10 +75,10 @@ OTHER = {
 MEASURED = [("all_reduce", 1024), ("all_reduce", 65536), ("broadcast", 1024)]
 SAID = {
     "kill": ("rank-died", "was killed by SIGKILL"),
-    "exit": ("rank-died", "exited with code 3 without a word"),
-    "raise": ("rank-error", "raised Drilled: a drill: NCCLTOOL_FAULT asked rank 1 to raise"),
-    "stop": ("rank-hung", r"did not come for \d+ s"),
-    "hang": ("rank-hung", r"did not come for \d+ s"),
+    "exit": ("rank-died", "exited with code 3 and wrote no error"),
+    "raise": ("rank-error", "raised InjectedFault: injected fault: NCCLTOOL_FAULT told rank 1 to raise"),
+    "stop": ("rank-hung", r"made no progress for \d+ s"),
+    "hang": ("rank-hung", r"made no progress for \d+ s"),
 }
 
 
@@ -106,7 +106,7 @@ def test_a_rank_that_ends(start: Start, action: str, place: str) -> None:
     raised = [
         line
         for line in error["evidence"]
-        if line.endswith("Drilled: a drill: NCCLTOOL_FAULT asked rank 1 to raise")
+        if line.endswith("InjectedFault: injected fault: NCCLTOOL_FAULT told rank 1 to raise")
     ]
     assert len(raised) == (action == "raise")
 
@@ -130,7 +130,7 @@ def test_a_rank_that_is_slow_is_waited_for(start: Start) -> None:
     assert (result.code, result.document["status"]) == (1, "fail"), result.said
     assert (error["code"], error["subject"]) == ("late-rank", {"kind": "rank", "name": "1"})
     assert re.match(
-        rf"rank 1 on {HOST} \(node 1\) came late in 2 of 4 rows, by \S+ ms in the median; ", error["message"]
+        rf"rank 1 on {HOST} \(node 1\) arrived late in 2 of 4 rows, by \S+ ms in the median; ", error["message"]
     )
     slow = [row for row in result.document["measurements"] if row["op"] == "broadcast"]
     assert [row["late_rank"] for row in slow] == [1, 1]
@@ -166,7 +166,10 @@ def test_one_of_four_ranks(start: Start) -> None:
     words = (*SWEEP, "--nproc-per-node", "2")
     result = ended(start(*words, NCCLTOOL_FAULT="stop:rank=2,op=broadcast,size=64KiB"))
     assert_culprit(
-        result, "rank-hung", 2, rf"rank 2 on {HOST} \(node 1, pid \d+\) did not come for \d+ s {WHERE['timing']}"
+        result,
+        "rank-hung",
+        2,
+        rf"rank 2 on {HOST} \(node 1, pid \d+\) made no progress for \d+ s {WHERE['timing']}",
     )
 
 
@@ -213,7 +216,10 @@ def test_a_rank_stopped_from_outside(start: Start) -> None:
     os.kill(pid, signal.SIGSTOP)
     result = ended(command)
     assert_culprit(
-        result, "rank-hung", 1, rf"rank 1 on {HOST} \(node 1, pid {pid}\) did not come for \d+ s {IN_SECOND_ROW}"
+        result,
+        "rank-hung",
+        1,
+        rf"rank 1 on {HOST} \(node 1, pid {pid}\) made no progress for \d+ s {IN_SECOND_ROW}",
     )
 
 

@@ -46,7 +46,7 @@ FAULTS = {
     "wrong data": ("corrupt:rank=1,op=all_reduce", 1, "across/data", "rank 1 received"),
     "a slow rank": ("slow:rank=1,ms=60", 1, "across/late", "the others wait for rank 1"),
     "a node that dies": ("kill:rank=1", 3, "across/completed", "was killed by SIGKILL in"),
-    "a node that hangs": ("hang:rank=1", 3, "across/completed", "did not come for 8 s in"),
+    "a node that hangs": ("hang:rank=1", 3, "across/completed", "made no progress for 8 s in"),
     "a node that never comes": ("exit:rank=1,at=start", 3, "across/completed", "exited with code 3"),
     "numbers of a training": ("duplicate:rank=1", 1, "train/ddp", "differs from the reference in step 1"),
 }

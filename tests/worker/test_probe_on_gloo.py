@@ -17,7 +17,7 @@ from tests.worker.conftest import Start
 
 pytestmark = pytest.mark.torch
 
-LAUNCHER = "launcher: local (no hosts are named and no scheduler is around)"
+LAUNCHER = "launcher: local (no --hosts, no scheduler detected)"
 DONE_WITHIN_S = 120.0
 SIZES = (1024, 4096, 16384, 65536, 262144, 1048576)
 

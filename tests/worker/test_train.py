@@ -283,7 +283,7 @@ WAITS = {
     "ddp": "backward: all_reduce of the gradients",
     "fsdp": "backward: all_gather of the parameters, reduce_scatter of the gradients",
     "pipeline": "forward and backward: send_recv of activations and of their gradients",
-    "tensor": "backward: all_reduce of the gradients of what went into them",
+    "tensor": "backward: all_reduce of the gradients of their inputs",
 }
 
 
@@ -292,11 +292,21 @@ WAITS = {
     [
         ("kill", "ddp", "rank-died", "was killed by SIGKILL"),
         ("kill", "pipeline", "rank-died", "was killed by SIGKILL"),
-        ("raise", "fsdp", "rank-error", "raised Drilled: a drill: NCCLTOOL_FAULT asked rank 1 to raise"),
-        ("raise", "pipeline", "rank-error", "raised Drilled: a drill: NCCLTOOL_FAULT asked rank 1 to raise"),
-        ("hang", "ddp", "rank-hung", r"did not come for \d+ s"),
-        pytest.param("hang", "pipeline", "rank-hung", r"did not come for \d+ s", marks=pytest.mark.slow),
-        ("stop", "tensor", "rank-hung", r"did not come for \d+ s"),
+        (
+            "raise",
+            "fsdp",
+            "rank-error",
+            "raised InjectedFault: injected fault: NCCLTOOL_FAULT told rank 1 to raise",
+        ),
+        (
+            "raise",
+            "pipeline",
+            "rank-error",
+            "raised InjectedFault: injected fault: NCCLTOOL_FAULT told rank 1 to raise",
+        ),
+        ("hang", "ddp", "rank-hung", r"made no progress for \d+ s"),
+        pytest.param("hang", "pipeline", "rank-hung", r"made no progress for \d+ s", marks=pytest.mark.slow),
+        ("stop", "tensor", "rank-hung", r"made no progress for \d+ s"),
     ],
 )
 def test_a_rank_in_trouble_is_named_with_step_and_collective(
@@ -323,7 +333,7 @@ def test_a_rank_that_comes_late_to_the_backward_pass(start: Start) -> None:
     (error,) = result.problems
     assert (error["code"], error["subject"]) == ("late-rank", {"kind": "rank", "name": "1"})
     who = rf"rank 1 on {re.escape(HOST)} \(node 1\)"
-    assert re.match(rf"{who} came late in fsdp, by \S+ ms in the median; ", error["message"]), error["message"]
+    assert re.match(rf"{who} arrived late in fsdp, by \S+ ms in the median; ", error["message"]), error["message"]
     pipeline, fsdp = result.document["trainings"]  # stages of a pipeline wait for each other by nature
     assert ([one["rank"] for one in fsdp["late_ranks"]], pipeline["late_ranks"]) == ([1], None)
 
@@ -346,7 +356,7 @@ def test_a_rank_that_comes_late_to_the_backward_pass(start: Start) -> None:
             [
                 "dp was left out: it is one process, and there are 3 ranks (--nproc-per-node 1)",
                 "pipeline was left out: 3 layers and both ends make 5 stages, not 6 (--layers)",
-                "tensor was left out: 2 attention heads cannot be shared by 3 ranks (--heads)",
+                "tensor was left out: 2 attention heads cannot be split across 3 ranks (--heads)",
             ],
         ),
     ],

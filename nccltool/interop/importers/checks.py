@@ -97,7 +97,7 @@ def _wrong_data(test: Report) -> Iterator[Finding]:
         subject=_file(test),
         message=f"{test.op} delivered wrong data in {len(bad) or test.out_of_bounds} checks, first: {first}",
         evidence=_some(evidence),
-        remedy="do not train on this: repeat with -c 20 on halves of the hosts to find the one that corrupts",
+        remedy="do not train on this: repeat with -c 20 on halves of the hosts to find the one that corrupts data",
     )
 
 

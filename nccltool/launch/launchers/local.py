@@ -42,11 +42,13 @@ def _ours(options: StartOptions, nodes: int) -> tuple[tuple[int, ...], str]:
     node_rank, endpoint = options.node_rank, options.rdzv_endpoint
     if node_rank is None and not endpoint:
         asked = f"--launcher {options.launcher}" if options.launcher != "auto" else ""
-        return tuple(range(nodes)), asked or "no hosts are named and no scheduler is around"
+        return tuple(range(nodes)), asked or "no --hosts, no scheduler detected"
     if node_rank is None or not endpoint:
         given, lacking = ("--node-rank", "--rdzv-endpoint") if not endpoint else ("--rdzv-endpoint", "--node-rank")
         raise BadInput(f"{given} needs {lacking} too", "on every host: --node-rank R --rdzv-endpoint HOST:PORT")
     inside.parse_endpoint(endpoint)
     if node_rank >= nodes:
-        raise BadInput(f"--node-rank {node_rank} is not under --nodes {nodes}", "node ranks go from 0 to N-1")
+        raise BadInput(
+            f"--node-rank {node_rank} must be less than --nodes {nodes}", "node ranks run from 0 to N-1"
+        )
     return (node_rank,), f"--node-rank {node_rank} joins {endpoint}"

@@ -93,7 +93,10 @@ def expand_nodes(nodelist: str) -> tuple[str, ...]:
     words = re.findall(r"(?:\[[^\]]*\]|[^,\[\]])+", nodelist)
     # to ClusterShell, @ begins the name of a group, and -, ! and & subtract and intersect
     is_plain = ",".join(words) == nodelist and re.fullmatch(r"[A-Za-z0-9_.,\[\]-]+", nodelist)
-    problem, remedy = f"SLURM_JOB_NODELIST={nodelist[:80]!r} is not a node list", "is the allocation still there?"
+    problem, remedy = (
+        f"SLURM_JOB_NODELIST={nodelist[:80]!r} is not a node list",
+        "does the allocation still exist?",
+    )
     if not is_plain or has_wide_range(nodelist, MOST_NODES):
         raise BadInput(problem, remedy)
     try:
@@ -139,17 +142,17 @@ def ranks_per_node(allocated: Allocation) -> int | None:
     if len(set(tasks)) > 1:
         told = listed(map(str, tasks))
         raise BadInput(
-            f"job {allocated.job_id} has {told} tasks on its nodes, and every node must have as many ranks",
-            "say --nproc-per-node N, or allocate with --ntasks-per-node=N",
+            f"job {allocated.job_id} has {told} tasks on its nodes; every node must have the same number of ranks",
+            "set --nproc-per-node N, or allocate with --ntasks-per-node=N",
         )
     return tasks[0] if tasks[0] > 1 else None
 
 
 def why(allocated: Allocation, now: float) -> str:
     nodes = len(allocated.nodes)
-    words = [f"job {allocated.job_id} of Slurm has {nodes} node{'s' if nodes > 1 else ''}"]
+    words = [f"job {allocated.job_id}: {nodes} node{'s' if nodes > 1 else ''}"]
     if allocated.gpus_per_node:
-        words.append(f"{allocated.gpus_per_node} GPUs on each")
+        words.append(f"{allocated.gpus_per_node} GPUs each")
     if allocated.end_time is not None:
         words.append(f"{max(int(allocated.end_time - now) // 60, 0)} min left")
     return ", ".join(words)
@@ -160,8 +163,8 @@ def chosen(allocated: Allocation, names: Sequence[str]) -> tuple[str, ...]:
     unknown = [name for name in names if name not in allocated.nodes]
     if unknown:
         raise BadInput(
-            f"--hosts: {unknown[0]} is no node of job {allocated.job_id} of Slurm",
-            f"it has {listed(allocated.nodes)}",
+            f"--hosts: {unknown[0]} is not a node of Slurm job {allocated.job_id}",
+            f"its nodes: {listed(allocated.nodes)}",
         )
     return tuple(node for node in allocated.nodes if node in names)
 
@@ -208,15 +211,15 @@ def start(options: StartOptions, env: Mapping[str, str]) -> LaunchPlan | NotChos
         return NotChosen()
     if is_asked or _can_srun(allocated, options):
         return _by_srun(allocated, options)
-    return NotChosen(f"there is no srun here, so that job {allocated.job_id} of Slurm is not used")
+    return NotChosen(f"srun not found, so Slurm job {allocated.job_id} is not used")
 
 
 def _can_srun(allocated: Allocation, options: StartOptions) -> bool:
     """Inside a container there may be the variables of Slurm, and no srun. Raises BadInput when it is needed."""
     if shutil.which("srun") is None and (options.nodes or 1) > 1:
         raise BadInput(
-            f"job {allocated.job_id} of Slurm has {len(allocated.nodes)} nodes, and there is no srun here",
-            "start a rank in each task (srun nccltool probe), or say --launcher local to emulate nodes here",
+            f"Slurm job {allocated.job_id} has {len(allocated.nodes)} nodes, but srun is not found here",
+            "start a rank in each task (srun nccltool probe), or use --launcher local to emulate nodes here",
         )
     return shutil.which("srun") is not None
 
@@ -225,7 +228,7 @@ def _by_srun(allocated: Allocation, options: StartOptions) -> LaunchPlan:
     named = chosen(allocated, [host.name for host in named_hosts(options)]) if options.has_hosts else ()
     given, available = options.nodes, len(named or allocated.nodes)
     if given is not None and given > available:
-        what = "--hosts names" if named else f"job {allocated.job_id} of Slurm has"
+        what = "--hosts names" if named else f"Slurm job {allocated.job_id} has"
         raise BadInput(f"--nodes {given}, but {what} {available}", "allocate more, or ask for fewer")
     if options.rdzv_endpoint:
         inside.parse_endpoint(options.rdzv_endpoint)

@@ -71,18 +71,18 @@ def start(options: StartOptions, env: Mapping[str, str]) -> LaunchPlan | NotChos
     hosts = named_hosts(options)
     nodes = options.nodes or len(hosts)
     if nodes > len(hosts):
-        raise BadInput(f"--nodes {nodes} is more than the hosts that are named: {len(hosts)}", "name more hosts")
+        raise BadInput(f"--nodes {nodes} exceeds the number of hosts named: {len(hosts)}", "name more hosts")
     if options.node_rank is not None:
         raise BadInput("--node-rank cannot be combined with --hosts", "ssh starts all nodes from here")
     if options.rdzv_endpoint:
         inside.parse_endpoint(options.rdzv_endpoint)
     words = _words(options.ssh)
     if shutil.which(words[0]) is None:
-        raise BadInput(f"--ssh {words[0]!r} is not a program here", "install an ssh client, or name one")
+        raise BadInput(f"--ssh {words[0]!r}: command not found", "install an ssh client, or name another")
     named = "1 host" if len(hosts) == 1 else f"{len(hosts)} hosts"
     why = f"{'--hosts' if options.hosts is not None else '--hostfile'} names {named}"
     if nodes < len(hosts):
-        why += f"; --nodes {nodes} takes the first of them"
+        why += f"; --nodes {nodes} uses the first"
     return LaunchPlan(
         nodes=nodes,
         nproc=asked_nproc(options),
@@ -115,17 +115,17 @@ _OF_CONNECT = r"^(?:ssh: connect to (?:host|address) .*|channel \d+: open failed
 """How ssh begins what it says of a connection that was not made, also of one through a jump host. What ranks print
 is on the same stream, and tells of refused connections as soon as one of them has died."""
 _CAUSES = (
-    EndCause(_UNKNOWN, finding_kinds.HOST_UNKNOWN, "its name is not known here", "see /etc/hosts and DNS"),
+    EndCause(_UNKNOWN, finding_kinds.HOST_UNKNOWN, "its name does not resolve here", "check /etc/hosts and DNS"),
     EndCause(
         "^Host key verification failed|REMOTE HOST IDENTIFICATION HAS CHANGED",
         finding_kinds.HOST_REFUSED,
-        "its host key is not one that is known here",
-        "log in once with ssh and look at the key, or distribute the cluster's known_hosts",
+        "its host key matches no key known here",
+        "log in once with ssh and verify the key, or distribute the cluster's known_hosts",
     ),
     EndCause(
         r"^(?:\S+: )?Permission denied \(|Too many authentication failures",
         finding_kinds.HOST_REFUSED,
-        "it does not let this user in without a password",
+        "it refuses passwordless login for this user",
         "set up a key: ssh-copy-id, or an agent; user@host names another user",
     ),
     EndCause(
@@ -138,52 +138,52 @@ _CAUSES = (
         _OF_CONNECT + "|^Connection timed out during banner exchange|^Connection to .* timed out",
         finding_kinds.HOST_UNREACHABLE,
         "it does not answer",
-        "is it up? ping it; look at its network and at firewalls",
+        "is it up? ping it; check its network and firewalls",
     ),
     EndCause(
         "^(?:kex|ssh)_exchange_identification: |^Connection (?:closed|reset) by .* port ",
         finding_kinds.HOST_REFUSED,
-        "its sshd ends the connection before the login",
-        "look at its log and load; MaxStartups of sshd limits logins at one time",
+        "its sshd closes the connection before login",
+        "check its log and load; MaxStartups in sshd_config limits concurrent logins",
     ),
     EndCause(
         "^Timeout, server .* not responding|^Connection to .* closed by remote host|^client_loop: send disconnect"
         "|^Read from remote host |^(?:packet_write_wait|ssh_dispatch_run_fatal): |^Received disconnect from ",
         finding_kinds.HOST_LOST,
-        "the connection to it was lost",
-        "did it go down? look at its console and uptime",
+        "the connection to it broke",
+        "did it go down? check its console and uptime",
     ),
     EndCause(
         "No module named '?(?:nccltool|torch|msgspec|numpy)",
         finding_kinds.HOST_MISCONFIGURED,
         "its Python lacks a package",
-        "install nccltool there, or name the right one: --remote-python /path/to/venv/bin/python",
+        "install nccltool there, or name the right Python: --remote-python /path/to/venv/bin/python",
     ),
 )
 _UNHEARD = EndCause(
-    "^nothing was heard of the runner for ",
+    "^no contact with the runner for ",
     finding_kinds.HOST_LOST,
-    "it did not hear of this command for so long that it ended its part",
-    "was this command stopped (Ctrl-Z), or its host too busy? else look at the network between the two",
+    "it lost contact with this command and ended its part",
+    "was this command stopped (Ctrl-Z), or its host too busy? if not, check the network between the two",
 )
 """What a node process says: see worker/node/remote.py."""
 _KILLED = EndCause(
     "",
     finding_kinds.HOST_LOST,
-    "ssh to it ended without a reason: the node process there was killed, or ssh itself was",
+    "ssh to it ended and gave no reason: the node process there or ssh itself was killed",
     "on that host: dmesg | grep -i -E 'out of memory|killed process'",
 )
 _ENDED_HERE = EndCause(
     "",
     finding_kinds.HOST_LOST,
-    "the ssh to it was killed on this host",
-    "on this host: dmesg | grep -i -E 'out of memory|killed process'; who else ends processes here?",
+    "its ssh process was killed on this host",
+    "on this host: dmesg | grep -i -E 'out of memory|killed process'; does something else kill processes here?",
 )
 _NO_PYTHON = EndCause(
     "",
     finding_kinds.HOST_MISCONFIGURED,
     "it has no such Python",
-    "name the one to use there: --remote-python /path/to/venv/bin/python",
+    "name one that exists there: --remote-python /path/to/venv/bin/python",
 )
 _CANNOT_RUN = (126, 127)
 """Exit codes of a shell that cannot start a program."""

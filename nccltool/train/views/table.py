@@ -108,7 +108,7 @@ def _beside_trainings(run: TrainRun, verbose: bool) -> Iterator[str]:
             yield _bubble(training.strategy, training.bubble, verbose)
     slow = {f"rank {t.slowest_rank} in {t.strategy}": None for t in timed if t.slowest_rank is not None}
     if slow:
-        yield f"slowest without communication, by a quarter and more: {', '.join(slow)}"
+        yield f"slowest without communication, by at least a quarter: {', '.join(slow)}"
     for training in run.trainings:
         if training.model is not None and training.model.grown and verbose:
             yield _shared(training.strategy, training.model)

@@ -90,7 +90,7 @@ class EventRelay:
             finding = LEADER_GONE.finding(
                 subject=Subject(kind="host", name=address.host),
                 message=f"the store at {address.host}:{address.port} is gone: node 0 ended the run or died",
-                remedy="look at the output of node 0",
+                remedy="check the output of node 0",
             )
             Channel(self._out_fd, None).report(finding)
             threading.Timer(1.0, lambda: os.killpg(os.getpgid(0), signal.SIGKILL)).start()

@@ -212,7 +212,7 @@ class _Watchdog:
                 return 1
             if time.monotonic() - self.heard_at > RUNNER_SILENT_S:
                 sys.stderr.write(
-                    f"nothing was heard of the runner for {RUNNER_SILENT_S:.0f} s: everything here is ended\n"
+                    f"no contact with the runner for {RUNNER_SILENT_S:.0f} s: ending everything here\n"
                 )
                 return 1
         code = os.waitstatus_to_exitcode(os.waitpid(self.child, 0)[1])
@@ -275,7 +275,7 @@ class _Watchdog:
         end = time.monotonic() + _TRY_S + 1.0
         for caller in callers:
             caller.join(max(end - time.monotonic(), 0.0))
-        said = {address: outcomes.get(address, "its name does not resolve in time") for address in goal.addresses}
+        said = {address: outcomes.get(address, "its name did not resolve in time") for address in goal.addresses}
         failures = {f"{address}: {failure}": failure for address, failure in said.items() if failure}
         self.channel.emit(
             events.Reached(
@@ -283,7 +283,7 @@ class _Watchdog:
                 goal=goal.node,
                 port=goal.port,
                 addresses=tuple(address for address, failure in said.items() if not failure),
-                failures=tuple(failures) if said else ("it has no address that leads to other hosts",),
+                failures=tuple(failures) if said else ("it has no address that other hosts can reach",),
                 large_packets_lost=next((text for text, failure in failures.items() if failure == _MTU), ""),
             )
         )

@@ -120,9 +120,9 @@ class FixedRendezvous(RendezvousHandler):
         names = named(map(str, absent), _SHOWN)
         return NODE_MISSING.finding(
             subject=Subject(kind="host", name=node_name(absent[0]) if absent else "node ?"),
-            message=f"node {names} of {self._nodes} did not come within {self._timeout_s:.0f} s",
-            evidence=(f"came: {named(hosts, _SHOWN)}",),
-            remedy="start the same command there with its own --node-rank; --join-timeout waits longer",
+            message=f"node {names} of {self._nodes} did not join within {self._timeout_s:.0f} s",
+            evidence=(f"joined: {named(hosts, _SHOWN)}",),
+            remedy="start the same command there with its own --node-rank; raise --join-timeout to wait longer",
         )
 
     def _twice(self, store: PrefixStore) -> Finding:
@@ -132,8 +132,8 @@ class FixedRendezvous(RendezvousHandler):
         other = json.loads(store.get(key))["host"] if store.check([key]) else "another host"
         return NODE_RANK_TWICE.finding(
             subject=Subject(kind="host", name=socket.gethostname()),
-            message=f"two nodes say that they are node {self._node_rank}: {other} and {socket.gethostname()}",
-            remedy="give every node its own --node-rank, from 0 on",
+            message=f"two nodes have --node-rank {self._node_rank}: {other} and {socket.gethostname()}",
+            remedy="give every node its own --node-rank, starting at 0",
         )
 
     def is_closed(self) -> bool:

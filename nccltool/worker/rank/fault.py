@@ -14,7 +14,7 @@ _NTH_ITERATION = 2
 """Timed iterations before the fault: even the largest sizes get this far."""
 
 
-class Drilled(Exception):
+class InjectedFault(Exception):
     """The exception of a fault that raises one; its name is printed."""
 
 
@@ -83,7 +83,7 @@ class FaultInjector:
             while True:
                 time.sleep(3600)
         elif fault.action == "raise":
-            raise Drilled(f"a drill: NCCLTOOL_FAULT asked rank {self.rank} to raise")
+            raise InjectedFault(f"injected fault: NCCLTOOL_FAULT told rank {self.rank} to raise")
         elif fault.action == "exit":
             os._exit(3)
         else:

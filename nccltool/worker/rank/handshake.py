@@ -158,13 +158,14 @@ def interface_problem(decision: Decision, facts: RankFacts, wanted: str) -> Find
         if name not in there:
             reason = f"it has {named(there, 8)}"
         elif not decision.one_host and all(net.is_loopback(address) for address in net.addresses_of(name)):
-            reason = "its addresses lead to no other host"
+            reason = "its addresses reach no other host"
         else:
             continue
         return INTERFACE_UNUSABLE.finding(
             subject=Subject(kind="variable", name="GLOO_SOCKET_IFNAME"),
             message=f"rank {facts.rank} on {facts.host} cannot use GLOO_SOCKET_IFNAME={wanted}: {name}: {reason}",
-            remedy="unset GLOO_SOCKET_IFNAME (the interface towards the other hosts is found), or name that one",
+            remedy="unset GLOO_SOCKET_IFNAME (nccltool finds the interface to the other hosts), "
+            "or name that interface",
         )
     return None
 

@@ -107,7 +107,7 @@ class Checkpoints:
 
     def _cannot(self, done: str, reason: str) -> None:
         message = f"{self._me()}: --checkpoint {self._base} cannot be {done}: {reason}"
-        remedy = "name a folder that all hosts share, with room, that this user may write"
+        remedy = "name a folder with free space that all hosts share and this user can write to"
         self._report(finding_kinds.CHECKPOINT_UNUSABLE, self._base, message, remedy, self._room())
 
     def _me(self) -> str:
@@ -121,8 +121,8 @@ class Checkpoints:
         return f"{there.free / 2**20:.1f} MiB are free there, of {there.total / 2**20:.0f} MiB"
 
     def _not_shared(self) -> None:
-        seen = f"{self._me()} does not see what rank 0 wrote there"
-        message = f"--checkpoint {self._base} is not one folder: {seen}"
+        seen = f"{self._me()} does not see what rank 0 wrote"
+        message = f"--checkpoint {self._base} is not the same folder everywhere: {seen}"
         remedy = "name a folder on a file system that all hosts share"
         self._report(
             finding_kinds.CHECKPOINT_NOT_SHARED, self._base, message, remedy, f"looked for {SEEN_WITHIN_S:.0f} s"
@@ -162,15 +162,15 @@ class Checkpoints:
     def _looked(self, folder: Path, name: str) -> Mark | None:
         for path in checkpoints.unfinished(folder):
             shutil.rmtree(path, ignore_errors=True)
-            removed = "a checkpoint that was half written when its writers ended was removed"
+            removed = "removed a checkpoint whose write was interrupted"
             self._report(finding_kinds.CHECKPOINT_UNFINISHED, path, f"{name}: {removed}: {path.name}")
         found, skipped = checkpoints.newest(folder, self._slot.tick)
-        remedy = "look at the file system and at who else writes there; the next older whole one is taken"
+        remedy = "check the file system and what else writes there; the next older intact one is used"
         for path, reason in skipped:
-            message = f"{name}: the checkpoint {path} was not taken: {reason}"
+            message = f"{name}: skipped the checkpoint {path}: {reason}"
             self._report(finding_kinds.CHECKPOINT_DAMAGED, path, message, remedy)
         if skipped and found is None:
-            none = f"no checkpoint in {folder} is whole ({len(skipped)} looked at): it began at step 1"
+            none = f"no intact checkpoint in {folder} ({len(skipped)} checked): training started at step 1"
             self._report(
                 finding_kinds.CHECKPOINT_NONE,
                 folder,
@@ -265,7 +265,7 @@ def _reason(cause: BaseException) -> str:
     if isinstance(cause, OSError) and cause.strerror:
         return cause.strerror
     if "inline_container" in str(cause):  # all that torch's writer says of a write that fails
-        return "the file system did not take all that was written: it is full, or a quota or limit was reached"
+        return "the write was cut short: the file system is full, or a quota or limit was reached"
     return f"{type(cause).__name__}: {cause}".splitlines()[0][:300]
 
 
@@ -302,10 +302,10 @@ def same_batch(spec: TrainSpec, mark: Mark, world: int) -> int:
     """Sequences of each rank, of a global batch that stays as it was. Raises CannotTrain."""
     other = checkpoints.other_training(mark, spec)
     if other:
-        raise CannotTrain(f"its checkpoint of step {mark.step} is one of another training: {other}")
+        raise CannotTrain(f"its checkpoint of step {mark.step} is from a different training: {other}")
     if mark.sequences % world:
         raise CannotTrain(
             f"the global batch of {mark.sequences} sequences, on which its checkpoint of step {mark.step} was "
-            f"trained, cannot be shared by {world} ranks"
+            f"trained, cannot be split across {world} ranks"
         )
     return mark.sequences // world

@@ -39,7 +39,7 @@ class CheckpointReader(FileSystemReader):
             metadata = _Unpickler(file).load()
         foreign = {info.relative_path for info in metadata.storage_data.values()} - self._mark.files.keys()
         if foreign:
-            raise ValueError(f"the checkpoint speaks of files that are not its own: {sorted(foreign)[:3]}")
+            raise ValueError(f"the checkpoint refers to files that are not its own: {sorted(foreign)[:3]}")
         metadata.storage_meta = metadata.storage_meta or StorageMeta()
         metadata.storage_meta.load_id = self.load_id
         return metadata
@@ -53,4 +53,4 @@ class _Unpickler(pickle.Unpickler):
         is_type = module == "torch" and isinstance(getattr(torch, name, None), torch.dtype)
         if is_type or (module, name) in _CLASSES:
             return super().find_class(module, name)
-        raise pickle.UnpicklingError(f"{module}.{name} does not belong into a checkpoint")
+        raise pickle.UnpicklingError(f"{module}.{name} does not belong in a checkpoint")

@@ -128,8 +128,8 @@ class Trainer:
 
 
 _OF_ALL = {
-    "unscaling": "all_reduce of whether a gradient overflowed",
-    "clipping": "all_reduce of the norm of the gradients",
+    "unscaling": "all_reduce of the overflow flag",
+    "clipping": "all_reduce of the gradient norm",
     "averaging": "all_reduce of the gradients between replicas",
 }
 """Phase -> what a rank waits for in it, in every strategy."""

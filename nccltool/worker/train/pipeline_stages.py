@@ -45,7 +45,8 @@ class Pipelined(Strategy):
         self._count, self.micro_batches = stages * ranks, self.replicas * micro_batches
         if setup.sequences % self.micro_batches:
             raise CannotTrain(
-                f"{setup.sequences} sequences do not make {self.micro_batches} micro-batches (--micro-batches)"
+                f"{setup.sequences} sequences cannot be split into {self.micro_batches} micro-batches "
+                "(--micro-batches)"
             )
         # the second stage of a rank in a V is on the way back
         numbers = [turn * ranks + rank for turn in range(stages)]
@@ -69,7 +70,7 @@ class Pipelined(Strategy):
         name = CLASSES[self.options.schedule]
         kind: Any = getattr(pipelining, name, None)
         if kind is None:
-            raise CannotTrain(f"this torch has no {name}, which came with a later one (--schedule)")
+            raise CannotTrain(f"this torch has no {name}, which needs a later version (--schedule)")
         is_single = self.options.schedule in ("gpipe", "1f1b")
         made = kind(stages[0] if is_single else stages, self.flow.micro_batches, loss_fn=self._loss_of)
         self._step = self.flow.running.watched(made.step)

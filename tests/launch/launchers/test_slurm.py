@@ -114,16 +114,18 @@ def test_ranks_are_the_tasks_that_were_asked_for(tasks: tuple[int, ...] | None, 
 def test_ranks_of_unequal_nodes_must_be_said() -> None:
     with pytest.raises(BadInput) as error:
         slurm.ranks_per_node(replace(ALLOCATED, tasks_per_node=(2, 1)))
-    assert error.value.message == "job 3 has 2, 1 tasks on its nodes, and every node must have as many ranks"
+    assert (
+        error.value.message == "job 3 has 2, 1 tasks on its nodes; every node must have the same number of ranks"
+    )
 
 
 @pytest.mark.parametrize(
     ("allocated", "words"),
     [
-        (ALLOCATED, "job 3 of Slurm has 2 nodes"),
-        (replace(ALLOCATED, nodes=("n1",), gpus_per_node=8), "job 3 of Slurm has 1 node, 8 GPUs on each"),
-        (replace(ALLOCATED, end_time=1000 + 3599), "job 3 of Slurm has 2 nodes, 59 min left"),
-        (replace(ALLOCATED, end_time=999), "job 3 of Slurm has 2 nodes, 0 min left"),
+        (ALLOCATED, "job 3: 2 nodes"),
+        (replace(ALLOCATED, nodes=("n1",), gpus_per_node=8), "job 3: 1 node, 8 GPUs each"),
+        (replace(ALLOCATED, end_time=1000 + 3599), "job 3: 2 nodes, 59 min left"),
+        (replace(ALLOCATED, end_time=999), "job 3: 2 nodes, 0 min left"),
     ],
 )
 def test_the_allocation_in_words(allocated: Allocation, words: str) -> None:

@@ -105,7 +105,7 @@ def test_hosts_that_do_not_come(lost: tuple[int, ...], code: str, shown: str) ->
 
 
 def test_a_host_that_was_not_waited_for_is_unknown_and_not_missing() -> None:
-    seen = survey(host("h1"), host("h2"), unseen={1: "interrupted before it had answered"})
+    seen = survey(host("h1"), host("h2"), unseen={1: "interrupted before it answered"})
     found = [one for one in inventory.judged(seen, InventoryPart(), None) if one.host == "n2"]
     assert [(one.code, one.status, one.shown) for one in found if one.code == "inventory/present"] == [
         ("inventory/present", "unknown", "")

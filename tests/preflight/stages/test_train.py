@@ -58,7 +58,7 @@ def test_trainings() -> None:
 )
 def test_what_was_left_out_is_no_pass(strategies: tuple[str, ...], applies: bool, status: str) -> None:
     """Of `all`, what is meant for other worlds, or is not installed, is not missed."""
-    reason = "11 ranks do not make groups of 2 to 8"
+    reason = "11 ranks cannot be split into groups of 2 to 8"
     trained = TrainRun(
         info=samples.info(emulated=False),
         verdict=Verdict(status="unknown", exit_code=4),

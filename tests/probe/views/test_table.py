@@ -14,7 +14,7 @@ from nccltool.probe import collectives, views
 from nccltool.probe.result import Measurement, Run
 from tests.samples import failing_run, good_run, measurement, stats
 
-SOURCE = "network: 3.12 GB/s a host each way, eth0 25 Gb/s Ethernet (/sys/class/net/eth0/speed)"
+SOURCE = "network: 3.12 GB/s per host each way, eth0 25 Gb/s Ethernet (/sys/class/net/eth0/speed)"
 
 
 def run(*rows: Measurement, source: str | None = None, reason: str | None = None) -> Run:

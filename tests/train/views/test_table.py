@@ -53,12 +53,12 @@ H100, A100 = "NVIDIA H100 80GB HBM3", "NVIDIA A100-SXM4-80GB"
         ),
         ((H100, A100), {"dtype": "bfloat16"}, 312e12, "NVIDIA's data sheet of A100, bfloat16, dense: 312 TFLOP/s"),
         ((H100, H100), {}, 67e12, "NVIDIA's data sheet of H100 SXM, float32, dense: 67 TFLOP/s"),
-        ((H100, "Some GPU"), {}, None, "not known: no data sheet is at hand for Some GPU in float32"),
+        ((H100, "Some GPU"), {}, None, "not known: no data sheet for Some GPU in float32"),
         (
             (H100, None),
             {},
             None,
-            "not known: a rank has no GPU, and what its cores could do at most is not known",
+            "not known: a rank has no GPU, and the peak of its cores is not known",
         ),
     ],
 )
@@ -88,4 +88,4 @@ def test_gpus_that_gloo_leaves_unused_have_no_utilisation() -> None:
 
 
 def test_the_slowest_rank_is_shown() -> None:
-    assert "slowest without communication, by a quarter and more: rank 1 in ddp\n" in table.render(judged(*RIGHT))
+    assert "slowest without communication, by at least a quarter: rank 1 in ddp\n" in table.render(judged(*RIGHT))

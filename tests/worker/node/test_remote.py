@@ -285,7 +285,7 @@ def test_it_ends_when_the_runner_is_silent(begin: Begin) -> None:
         far.tell(instructions.Alive())
     assert far.process.poll() is None
     assert far.end() == 1
-    assert far.said.startswith("nothing was heard of the runner for ")
+    assert far.said.startswith("no contact with the runner for ")
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
@@ -349,7 +349,7 @@ def test_a_node_without_addresses_is_reached_nowhere(begin: Begin) -> None:
     far = begin(load="time.sleep(600)")
     far.hear()
     far.tell(instructions.Try(goals={1: (Goal(node=0, port=1, addresses=()),)}))
-    nowhere = ("it has no address that leads to other hosts",)
+    nowhere = ("it has no address that other hosts can reach",)
     assert far.hear(events.Reached) == events.Reached(node=1, goal=0, port=1, addresses=(), failures=nowhere)
 
 

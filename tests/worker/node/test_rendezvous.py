@@ -28,10 +28,10 @@ def refusal(address: StoreAddress, node_rank: int, nodes: int) -> tuple[str, str
 
 def test_all_are_there_or_one_is_missing_or_there_twice(address: StoreAddress) -> None:
     here = socket.gethostname()
-    assert refusal(address, 0, 2) == ("node-missing", "node 1 of 2 did not come within 0 s")
+    assert refusal(address, 0, 2) == ("node-missing", "node 1 of 2 did not join within 0 s")
     info = FixedRendezvous(address, 1, 2, "run", 10.0).next_rendezvous()
     assert (info.rank, info.world_size, info.bootstrap_store_info.master_port) == (1, 2, address.port)
-    twice = f"two nodes say that they are node 1: {here} and {here}"
+    twice = f"two nodes have --node-rank 1: {here} and {here}"
     assert refusal(address, 1, 2) == ("node-rank-twice", twice)
 
 
@@ -42,7 +42,7 @@ def test_the_first_says_who_it_is_a_moment_after_it_took_the_number(address: Sto
     later.start()
     _, message = refusal(address, 1, 2)
     later.join()
-    assert message == f"two nodes say that they are node 1: n7 and {socket.gethostname()}"
+    assert message == f"two nodes have --node-rank 1: n7 and {socket.gethostname()}"
 
 
 def test_nobody_listens() -> None:

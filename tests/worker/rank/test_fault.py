@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from nccltool.launch import fault_injection
-from nccltool.worker.rank.fault import Drilled, FaultInjector
+from nccltool.worker.rank.fault import FaultInjector, InjectedFault
 
 pytestmark = [pytest.mark.torch, pytest.mark.quick]
 
@@ -31,6 +31,6 @@ def test_it_is_due_once_and_in_the_third_iteration(rank: int, attempt: int, rais
     call()
     call()
     if raises:
-        with pytest.raises(Drilled):
+        with pytest.raises(InjectedFault):
             call()
     assert len(calls) == 2

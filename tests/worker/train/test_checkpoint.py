@@ -95,10 +95,10 @@ def test_the_losses_go_on_after_a_kill_and_with_another_number_of_ranks(start: S
     alone = trained(start, "fsdp", "--nproc-per-node", "1", "--steps", "7", "--checkpoint", str(folder), *MOMENTUM)
     assert alone.document["status"] == "warn", alone.said
     (damaged,) = alone.problems
-    assert damaged["message"].startswith(f"fsdp: the checkpoint {newest} was not taken: __1_0.distcp has ")
+    assert damaged["message"].startswith(f"fsdp: skipped the checkpoint {newest}: __1_0.distcp has ")
     assert alone.findings["checkpoint-unfinished"]["message"].endswith(" was removed: .saving-step-000008-0")
     assert alone.findings["resumed"]["message"] == (
-        "fsdp went on after step 4, saved by 2 ranks: the global batch stays 8 sequences, 8 of each of 1 rank"
+        "fsdp resumed after step 4, saved by 2 ranks: the global batch stays 8 sequences, 8 of each of 1 rank"
     )
     training = the_only(alone)
     assert ([step["step"] for step in training["steps"]], training["oracle"]["ok"]) == ([5, 6, 7], True)

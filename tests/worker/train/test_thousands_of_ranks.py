@@ -184,5 +184,5 @@ def test_no_more_ranks_share_a_model_than_a_server_has_gpus(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["tensor", "context", "pipeline", "model", "three_d", "tp_fsdp"])
 def test_a_world_that_cannot_be_grouped_is_told_so(name: str) -> None:
-    with rank_of(0, 4099) as tools, pytest.raises(CannotTrain, match="4099 ranks do not make groups of"):
+    with rank_of(0, 4099) as tools, pytest.raises(CannotTrain, match="4099 ranks cannot be split into groups of"):
         of_worker.build(Setup(name, TrainSpec(strategies=(name,)), tools))

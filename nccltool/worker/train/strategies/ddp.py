@@ -16,7 +16,7 @@ class Training(DataParallel):
         super().__init__(setup)
         options = setup.spec.of(Options)
         if options.static_graph and options.accumulate > 1:  # an assertion inside of torch 2.13
-            raise CannotTrain("DDP cannot leave out synchronisation (--accumulate) with --static-graph")
+            raise CannotTrain("DDP cannot skip synchronization (--accumulate) with --static-graph")
         ddp = self.wrap_in_ddp(
             bucket_cap_mb=options.bucket_mib,
             gradient_as_bucket_view=options.gradient_as_bucket_view,

@@ -34,9 +34,9 @@ class Training(DataParallel):
         if importlib.util.find_spec("deepspeed") is None:
             raise CannotTrain("DeepSpeed is not installed here (pip install 'nccltool[deepspeed]')", applies=False)
         if spec.dtype != "float32":
-            raise CannotTrain(f"DeepSpeed has settings of its own for -d {spec.dtype}; here it trains in float32")
+            raise CannotTrain(f"DeepSpeed has its own settings for -d {spec.dtype}; here it trains in float32")
         if spec.checkpoint:
-            raise CannotTrain("no checkpoint is kept of it: DeepSpeed has a format of its own")
+            raise CannotTrain("it cannot be checkpointed here: DeepSpeed has its own format")
         self.model = self.whole_model()
         self.optimizer = self.sgd()
         with _quiet():

@@ -25,9 +25,9 @@ class Training(DataParallel):
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
         if setup.spec.checkpoint:
-            raise CannotTrain("no checkpoint is kept of it: its pieces of parameters have no place in one")
+            raise CannotTrain("it cannot be checkpointed here: its flattened parameters do not fit the format")
         if _older_api() is None:
-            why = "this torch has no FullyShardedDataParallel any more; fsdp is what replaced it"
+            why = "this torch no longer has FullyShardedDataParallel; fsdp replaces it"
             raise CannotTrain(why, applies=False)
         whole = self.whole_model()
         kinds = {type(part) for part in whole}

@@ -10,8 +10,8 @@ from nccltool.worker.train.strategies.base import Setup, Strategy
 
 class Training(Strategy):
     COLLECTIVES: ClassVar = {
-        "forward": "all_reduce of what attention and feed-forward parts put out",
-        "backward": "all_reduce of the gradients of what went into them",
+        "forward": "all_reduce of attention and feed-forward outputs",
+        "backward": "all_reduce of the gradients of their inputs",
     }
     HOLDS = "shards"
 
@@ -27,7 +27,7 @@ class Training(Strategy):
         if not self._shares_tokens:
             return self.COLLECTIVES
         return {
-            "forward": "all_gather of the tokens that ranks share, reduce_scatter of what comes out",
+            "forward": "all_gather of the split tokens, reduce_scatter of the outputs",
             "backward": "all_gather and reduce_scatter of gradients",
         }
 

@@ -14,7 +14,7 @@ from nccltool.worker.train.strategies.base import Setup, Strategy
 
 class Training(FullySharded):
     COLLECTIVES: ClassVar = {
-        "forward": "all_gather of the parameters, all_reduce of what attention and feed-forward parts put out",
+        "forward": "all_gather of the parameters, all_reduce of attention and feed-forward outputs",
         "backward": "all_gather of the parameters, all_reduce and reduce_scatter of gradients",
     }
     WITHOUT_SYNC = False
