@@ -7,7 +7,7 @@ import click
 
 from nccltool.cli import values
 from nccltool.cli.command import ToolCommand
-from nccltool.cli.options import formats, kept, option, stored, verbose, written
+from nccltool.cli.options import formats, kept, option, stored, text_or_json, verbose, written
 from nccltool.cli.tree import Group
 from nccltool.core.errors import BadInput
 
@@ -29,9 +29,12 @@ def command() -> None:
 @option("--add", is_flag=True, settable="no", help="Add the runs to an existing baseline.")
 @_REPLACE
 @option("--note", default="", metavar="COMMENT", help="Comment to save with the baseline.")
+@text_or_json
 @stored
 @kept
-def save(name: str, runs: tuple[str, ...], add: bool, replace: bool, note: str, **where: str | None) -> None:
+def save(
+    name: str, runs: tuple[str, ...], add: bool, replace: bool, note: str, form: str, **where: str | None
+) -> None:
     """Save runs as the baseline NAME. RUN is what `nccltool compare` takes; all must be of the same kind."""
     from nccltool.cli.screen import put
     from nccltool.compare import baselines, inputs
@@ -43,7 +46,7 @@ def save(name: str, runs: tuple[str, ...], add: bool, replace: bool, note: str, 
     base = run_directory.base_folder(where["run_dir"])
     samples = [baselines.usable(run) for word in runs for run in inputs.loaded(word, base)]
     mode: baselines.Mode = "add" if add else "replace" if replace else "new"
-    put(baseline.saved(_store(where["store"]).save(name, note, samples, mode)))
+    put(baseline.saved(_store(where["store"]).save(name, note, samples, mode), form))
 
 
 @command.command("list", cls=ToolCommand, short_help="List baselines")
@@ -84,8 +87,9 @@ def export(name: str, output: str | None, store: str | None) -> None:
 @click.argument("file", type=click.Path(dir_okay=False))
 @option("--as", "name", metavar="NAME", settable="no", help="Import under another name.")
 @_REPLACE
+@text_or_json
 @stored
-def import_(file: str, name: str | None, replace: bool, store: str | None) -> None:
+def import_(file: str, name: str | None, replace: bool, form: str, store: str | None) -> None:
     """Import a baseline from a file written by `nccltool baseline export`."""
     from dataclasses import replace as changed
 
@@ -100,15 +104,20 @@ def import_(file: str, name: str | None, replace: bool, store: str | None) -> No
     found = baselines.from_json(text, file)
     found = changed(found, name=name or found.name)
     _store(store).put(found, "replace" if replace else "new")
-    put(baseline.saved(found))
+    put(baseline.saved(found, form))
 
 
 @command.command("remove", cls=ToolCommand, short_help="Remove a baseline")
 @click.argument("name", shell_complete=values.baselines)
+@text_or_json
 @stored
-def remove(name: str, store: str | None) -> None:
+def remove(name: str, form: str, store: str | None) -> None:
     """Remove the baseline NAME. Its runs are kept."""
+    from nccltool.cli.screen import put
+    from nccltool.compare.views import baseline
+
     _store(store).remove(name)
+    put(baseline.removed(name, form))
 
 
 def _store(file: str | None) -> "Store":

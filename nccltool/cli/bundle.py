@@ -6,7 +6,7 @@ import click
 
 from nccltool.cli import values
 from nccltool.cli.command import ToolCommand
-from nccltool.cli.options import OUTPUT, kept, option, quiet
+from nccltool.cli.options import OUTPUT, kept, option, quiet, text_or_json
 from nccltool.cli.streams import say
 from nccltool.cli.tree import section
 from nccltool.core.errors import BadInput
@@ -22,18 +22,20 @@ from nccltool.core.errors import BadInput
         type=click.Path(dir_okay=False),
         help="Write the result to FILE.  [default: nccltool-bundle-HOST-TIME.tar.gz]",
     ),
+    text_or_json,
     quiet,
 )
 @kept
 def command(
-    run: tuple[str, ...], add_log: tuple[str, ...], output: str | None, quiet: bool, run_dir: str | None
+    run: tuple[str, ...], add_log: tuple[str, ...], output: str | None, form: str, quiet: bool, run_dir: str | None
 ) -> None:
     """Create a redacted support bundle: facts, findings, runs and logs, without secrets.
 
     RUN is an id, a folder, or latest (the default if there is a run).
     """
+    from nccltool.cli.screen import put
     from nccltool.core import run_directory
-    from nccltool.core.documents import this_command
+    from nccltool.core.documents import headed, this_command
     from nccltool.interop import bundle
 
     base = run_directory.base_folder(run_dir)
@@ -50,7 +52,9 @@ def command(
     if not quiet:
         removed = "1 secret" if secrets == 1 else f"{secrets} secrets"
         say(f"{removed} removed; review the bundle before sharing it")
-    click.echo(file)
+    listed = [{"name": part.name, "reason": part.missing} for part in missing]
+    of_json = form == "json"
+    put(headed("bundle", file=str(file), secrets_removed=secrets, missing=listed) if of_json else f"{file}\n")
 
 
 def _folder(name: str, path: Path) -> Path:

@@ -4,7 +4,7 @@ import click
 
 from nccltool.cli import values
 from nccltool.cli.command import ToolCommand
-from nccltool.cli.options import option
+from nccltool.cli.options import option, text_or_json
 
 _ACTIONS = click.Choice(("list", "show", "copy", "validate"))
 
@@ -13,7 +13,8 @@ _ACTIONS = click.Choice(("list", "show", "copy", "validate"))
 @click.argument("action", type=_ACTIONS)
 @click.argument("words", nargs=-1, metavar="[NAME|FILE]...", shell_complete=values.checks)
 @option("--force", is_flag=True, settable="no", help="Overwrite an existing file.")
-def command(action: str, words: tuple[str, ...], force: bool) -> None:
+@text_or_json
+def command(action: str, words: tuple[str, ...], force: bool, form: str) -> None:
     """List, show, copy and validate suites and platforms: what preflight runs and expects.
 
     list: those that come with nccltool. show NAME: what one runs and expects, with the source of each number.
@@ -23,12 +24,12 @@ def command(action: str, words: tuple[str, ...], force: bool) -> None:
     from nccltool.cli.screen import put
     from nccltool.preflight import suite_actions
 
-    text, exit_code = suite_actions.do(action, words, force)
+    answer = suite_actions.do(action, words, force)
     look = look_of()
     # what does not fit hangs below its line; a pipe gets each as one
-    lines = (part for line in text.splitlines() for part in look.wrapped(line, " " * (_indent(line) + 4)))
-    put("".join(f"{line}\n" for line in lines))
-    raise SystemExit(exit_code)
+    lines = (part for line in answer.lines for part in look.wrapped(line, " " * (_indent(line) + 4)))
+    put(answer.document if form == "json" else "".join(f"{line}\n" for line in lines))
+    raise SystemExit(answer.exit_code)
 
 
 def _indent(line: str) -> int:

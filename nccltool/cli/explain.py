@@ -4,11 +4,14 @@ import click
 
 from nccltool.cli import values
 from nccltool.cli.command import ToolCommand
+from nccltool.cli.options import OUTPUT, formats
+from nccltool.cli.tree import section
 
 
 @click.command("explain", cls=ToolCommand, short_help="Explain any word that nccltool prints")
 @click.argument("words", nargs=-1, metavar="[WORD]", shell_complete=values.explained)
-def command(words: tuple[str, ...]) -> None:
+@section(OUTPUT, formats("table", "json"))
+def command(words: tuple[str, ...], form: str) -> None:
     """Explain any word that nccltool prints.
 
     WORD is a finding (rank-died), a check (reach/ports), a rule (SYN009), a root cause (ib-link), a variable
@@ -21,5 +24,8 @@ def command(words: tuple[str, ...]) -> None:
     from nccltool.cli.looks import look_of
     from nccltool.cli.screen import put
 
-    look = look_of()
-    put(help_pages.find(" ".join(words), look) if words else help_pages.overview(look))
+    look, word = look_of(), " ".join(words)
+    if form == "json":
+        put(help_pages.to_json(word))
+    else:
+        put(help_pages.find(word, look) if words else help_pages.overview(look))

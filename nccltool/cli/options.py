@@ -133,15 +133,22 @@ verbose = option(
 """Of commands whose table leaves something out."""
 
 
-def formats(*names: str) -> Callable[[F], F]:
-    """--format: how the result is shown, and --color."""
-    kind = click.Choice(names)
-    form = option("--format", "form", type=kind, default="table", settable="project", help="Output format.")
-    return section(OUTPUT, form, color)
-
-
 OUTPUT = "Output"
 """The section of what is printed, and where results go."""
+
+
+def formats(*names: str) -> Callable[[F], F]:
+    """--format: how the result is shown, and --color."""
+    return section(OUTPUT, _form(*names), color)
+
+
+def _form(*names: str) -> Callable[[F], F]:
+    kind = click.Choice(names)
+    return option("--format", "form", type=kind, default="table", settable="project", help="Output format.")
+
+
+text_or_json = section(OUTPUT, _form("table", "json"))
+"""Of commands that print lines without colors."""
 written = section(OUTPUT, option("--output", type=click.Path(dir_okay=False), help="Write the result to FILE."))
 shown = section(OUTPUT, formats(*FORMATS), written)
 """Where and how the result of a run is shown."""

@@ -4,7 +4,7 @@ import click
 
 from nccltool.cli import values
 from nccltool.cli.command import ToolCommand
-from nccltool.cli.options import OUTPUT, group, kept, only_typed, option, plot, quiet, shown, verbose
+from nccltool.cli.options import OUTPUT, group, kept, only_typed, option, plot, quiet, shown, text_or_json, verbose
 from nccltool.cli.streams import say
 from nccltool.cli.tree import DefaultGroup, section
 from nccltool.core.errors import BadInput
@@ -73,13 +73,19 @@ def _list(
     only_typed("--older-than", metavar="TIME", help="Runs that started more than TIME ago: 12h, 30d."),
     only_typed("--keep", type=click.IntRange(0), metavar="N", help="All but the newest N runs."),
 )
-@section(OUTPUT, only_typed("--dry-run", is_flag=True, help="List what would be removed; remove nothing."), quiet)
+@section(
+    OUTPUT,
+    only_typed("--dry-run", is_flag=True, help="List what would be removed; remove nothing."),
+    text_or_json,
+    quiet,
+)
 @kept
 def _remove(
     runs: tuple[str, ...],
     older_than: str | None,
     keep: int | None,
     dry_run: bool,
+    form: str,
     quiet: bool,
     run_dir: str | None,
 ) -> None:
@@ -95,15 +101,16 @@ def _remove(
     if bool(runs) == (older_than is not None or keep is not None):
         raise BadInput("name the runs to remove, or use --older-than or --keep", "nccltool runs lists them")
     chosen = removal.named(base, runs) if runs else removal.prunable(base, older_than, keep)
-    left = 0
+    reasons: dict[str, str] = {}
     for folder in chosen:
-        reason = removal.why_not(folder) if dry_run else removal.remove(folder)
-        left += bool(reason)
+        reasons[folder.name] = reason = removal.why_not(folder) if dry_run else removal.remove(folder)
         if reason:
             say(escaped(f"not removed: {folder.name}: {reason}"))
-        elif not quiet:
+        elif not quiet and form != "json":
             put(f"{escaped(folder.name)}\n")
-    raise SystemExit(1 if left else 0)
+    if form == "json":
+        put(removal.to_json(reasons, dry_run))
+    raise SystemExit(1 if any(reasons.values()) else 0)
 
 
 command = DefaultGroup(_list, _remove)

@@ -97,6 +97,11 @@ class _Kind(msgspec.Struct):
 AnyDocument = TypeVar("AnyDocument", bound=msgspec.Struct)
 
 
+def headed(kind: str, **content: Any) -> str:
+    """The document of what no run is behind: its head, and what it is about."""
+    return encoded({"schema": SCHEMA, "kind": kind, **content}) + "\n"
+
+
 def encoded(document: Any) -> str:
     return msgspec.json.format(msgspec.json.encode(document), indent=2).decode()
 

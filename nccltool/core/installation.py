@@ -37,5 +37,4 @@ def to_text(found: Installation) -> str:
 
 
 def to_json(found: Installation) -> str:
-    document = {"schema": documents.SCHEMA, "kind": "version", "installation": found}
-    return documents.encoded(document) + "\n"
+    return documents.headed("version", installation=found)

@@ -6,11 +6,11 @@ import fcntl
 import os
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from nccltool.core import run_directory
+from nccltool.core import documents, run_directory
 from nccltool.core.errors import BadInput
 from nccltool.core.units import parse_age
 
@@ -74,6 +74,19 @@ def remove(folder: Path) -> str:
     except OSError as error:
         return f"{error.filename or folder}: {error.strerror}"
     return ""
+
+
+def to_json(reasons: Mapping[str, str], dry_run: bool) -> str:
+    """What was removed, and what was not and why: by name, the reason of each or nothing."""
+    left = [{"id": name, "reason": reason} for name, reason in reasons.items() if reason]
+    return documents.headed(
+        "removed-runs",
+        status="fail" if left else "pass",
+        exit_code=1 if left else 0,
+        dry_run=dry_run,
+        removed=[name for name, reason in reasons.items() if not reason],
+        left=left,
+    )
 
 
 @contextlib.contextmanager

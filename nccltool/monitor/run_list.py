@@ -101,8 +101,7 @@ def _row(one: Entry, look: Look) -> list[str]:
 
 
 def _json(entries: Sequence[Entry]) -> str:
-    document = {"schema": documents.SCHEMA, "kind": "runs", "runs": entries}
-    return documents.encoded(document) + "\n"
+    return documents.headed("runs", runs=entries)
 
 
 def _csv(entries: Sequence[Entry]) -> str:

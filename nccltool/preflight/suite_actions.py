@@ -1,8 +1,10 @@
 """What `nccltool checks` does with suites and platforms: list, show, copy, validate."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
+from nccltool.core.documents import headed
 from nccltool.core.errors import BadInput
 from nccltool.core.text import counted, escaped
 from nccltool.core.units import format_bytes, format_seconds
@@ -12,40 +14,68 @@ from nccltool.preflight.probe_run import ProbePart
 from nccltool.preflight.suite import Expectation, Platform, Suite
 
 
-def do(action: str, words: Sequence[str], force: bool) -> tuple[str, int]:
-    """One action: (text for the user, exit code). Raises BadInput."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ChecksAnswer:
+    """What an action has to say, for people and for programs."""
+
+    lines: Sequence[str]
+    document: str
+    exit_code: int = 0
+
+
+def do(action: str, words: Sequence[str], force: bool) -> ChecksAnswer:
+    """One action. Raises BadInput."""
     match action:
         case "list":
-            return _list(words), 0
+            return _list(words)
         case "show":
-            return _show(words), 0
+            return _show(words)
         case "copy":
-            return _copy(words, force), 0
+            return _copy(words, force)
     return _validated(words)
 
 
-def _list(words: Sequence[str]) -> str:
+def _list(words: Sequence[str]) -> ChecksAnswer:
     if words:
         raise BadInput("checks list takes no name", "nccltool checks show NAME")
-    lines = ["suites"]
-    for file in suite_reader.files():
-        if file.parent.name != "platforms":
-            suite = suite_reader.read(file)
-            lines.append(f"  {suite.name:<17} about {format_seconds(suite.about_s):<6}{suite.title}")
-    lines.append("platforms")
-    for platform in suite_reader.platforms():
-        numbers = sum(map(len, platform.expect.values()))
-        lines.append(f"  {platform.name:<17} {counted(numbers, 'number'):<12}{platform.title}")
-    return "\n".join([*lines, f"in {suite_reader.folder()}"]) + "\n"
+    suites = [suite_reader.read(file) for file in suite_reader.files() if file.parent.name != "platforms"]
+    platforms = suite_reader.platforms()
+    lines = [
+        "suites",
+        *(f"  {one.name:<17} about {format_seconds(one.about_s):<6}{one.title}" for one in suites),
+        "platforms",
+        *(f"  {one.name:<17} {counted(_numbers(one), 'number'):<12}{one.title}" for one in platforms),
+        f"in {suite_reader.folder()}",
+    ]
+    return ChecksAnswer(lines=lines, document=_list_document(suites, platforms))
 
 
-def _show(words: Sequence[str]) -> str:
+def _list_document(suites: Sequence[Suite], platforms: Sequence[Platform]) -> str:
+    return headed(
+        "checks",
+        folder=str(suite_reader.folder()),
+        suites=[{name: getattr(one, name) for name in ("name", "title", "about_s", "path")} for one in suites],
+        platforms=[
+            {"name": one.name, "title": one.title, "numbers": _numbers(one), "path": one.path} for one in platforms
+        ],
+    )
+
+
+def _numbers(platform: Platform) -> int:
+    return sum(map(len, platform.expect.values()))
+
+
+def _show(words: Sequence[str]) -> ChecksAnswer:
     if len(words) != 1:
         raise BadInput("checks show takes one name", "nccltool checks list has them")
     file = suite_reader.find(words[0], "any")
-    is_platform = b"[match]" in contents(file, "checks")
-    lines = _of_platform(suite_reader.read_platform(file)) if is_platform else _of_suite(suite_reader.read(file))
-    return "\n".join(escaped(line) for line in lines) + "\n"
+    if b"[match]" in contents(file, "checks"):
+        platform = suite_reader.read_platform(file)
+        lines, document = _of_platform(platform), headed("platform", platform=platform)
+    else:
+        suite = suite_reader.read(file)
+        lines, document = _of_suite(suite), headed("suite", suite=suite)
+    return ChecksAnswer(lines=[escaped(line) for line in lines], document=document)
 
 
 def _of_suite(suite: Suite) -> Iterator[str]:
@@ -94,7 +124,7 @@ def _of_expectations(expected: Iterable[Expectation]) -> Iterator[str]:
         yield f"        source: {one.provenance}"
 
 
-def _copy(words: Sequence[str], force: bool) -> str:
+def _copy(words: Sequence[str], force: bool) -> ChecksAnswer:
     if len(words) not in (1, 2):
         raise BadInput(
             "checks copy takes a name, and a file to write", "nccltool checks copy preflight ./mine.toml"
@@ -108,12 +138,19 @@ def _copy(words: Sequence[str], force: bool) -> str:
         goal.write_bytes(contents(source, "checks"))
     except OSError as error:
         raise BadInput(f"{goal} cannot be written: {error.strerror}", "name another file") from error
-    return f"{goal}\n"
+    return ChecksAnswer(lines=[str(goal)], document=headed("copied-checks", file=str(goal)))
 
 
-def _validated(words: Sequence[str]) -> tuple[str, int]:
+def _validated(words: Sequence[str]) -> ChecksAnswer:
     files = [suite_reader.find(word, "any") for word in words] or list(suite_reader.files())
     found = [problem for file in files for problem in suite_reader.problems(file)]
-    if found:
-        return "".join(f"{problem}\n" for problem in found), 1
-    return f"{len(files)} file{'s' if len(files) != 1 else ''}, nothing wrong\n", 0
+    exit_code = 1 if found else 0
+    document = headed(
+        "validated-checks",
+        status="fail" if found else "pass",
+        exit_code=exit_code,
+        files=[str(file) for file in files],
+        problems=found,
+    )
+    lines = found or [f"{counted(len(files), 'file')}, nothing wrong"]
+    return ChecksAnswer(lines=lines, document=document, exit_code=exit_code)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from nccltool.compare.result import Baseline, BaselineRow
 from nccltool.compare.run_samples import OF_A_RUN, shown
-from nccltool.core.documents import SCHEMA, encoded
+from nccltool.core.documents import headed
 from nccltool.core.look import PLAIN, Align, Look
 from nccltool.core.text import counted, escaped, named
 from nccltool.core.units import format_bytes, format_gb_per_s, format_seconds
@@ -28,9 +28,15 @@ _ALIGN: tuple[Align, ...] = tuple("left" if name in _LEFT else "right" for name 
 _BRIEF = [HEADERS.index(name) for name in ("op", "size", "runs", "time", "busbw GB/s", "spread")]
 
 
-def saved(baseline: Baseline) -> str:
+def saved(baseline: Baseline, form: str) -> str:
     count = len(baseline.runs)
-    return f"baseline {escaped(baseline.name)}: {count} run{'' if count == 1 else 's'}\n"
+    if form == "json":
+        return headed("saved-baseline", name=baseline.name, runs=count)
+    return f"baseline {escaped(baseline.name)}: {counted(count, 'run')}\n"
+
+
+def removed(name: str, form: str) -> str:
+    return headed("removed-baseline", name=name) if form == "json" else ""
 
 
 def render_list(baselines: Sequence[Baseline], form: str, look: Look = PLAIN) -> str:
@@ -43,7 +49,7 @@ def render_list(baselines: Sequence[Baseline], form: str, look: Look = PLAIN) ->
             }
             for baseline in baselines
         ]
-        return encoded({"schema": SCHEMA, "kind": "baselines", "baselines": listed}) + "\n"
+        return headed("baselines", baselines=listed)
     if not baselines:
         return "no baselines yet\n"
     headers = ["baseline", "runs", "changed", "nodes", "ranks", "transport", "GPU", "versions", "note"]
@@ -67,8 +73,7 @@ def _listed(baseline: Baseline) -> tuple[str, ...]:
 def render(baseline: Baseline, expected: Sequence[BaselineRow], form: str, look: Look = PLAIN) -> str:
     """Text, with a newline at its end; `expected` is worked out of its runs."""
     if form == "json":
-        document = {"schema": SCHEMA, "kind": "baseline", "baseline": baseline, "expected": expected}
-        return encoded(document) + "\n"
+        return headed("baseline", baseline=baseline, expected=expected)
     return (
         "\n".join(_brief(baseline, expected, look) if _is_small(look) else _whole(baseline, expected, look)) + "\n"
     )
