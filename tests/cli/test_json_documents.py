@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from nccltool.cli import help_pages
 from nccltool.core.run_directory import base_folder
 from nccltool.preflight import suite_reader
 from tests.cli.test_compare import kept
@@ -80,8 +81,7 @@ def test_explain_a_kind_and_all_kinds(nccltool: Nccltool) -> None:
     (stages,) = one["kinds"]
     assert stages["names"][0] == "inventory"
     assert stages in every["kinds"]
-    kinds = [line.split()[0] for line in nccltool("explain").out.splitlines()[1:-2]]
-    assert [kind["kind"] for kind in every["kinds"]] == kinds
+    assert [kind["kind"] for kind in every["kinds"]] == [*help_pages.KINDS]
 
 
 def test_explain_a_word_that_is_not_known(nccltool: Nccltool) -> None:
