@@ -26,5 +26,5 @@ def test_a_real_baseline(tmp_path: Path) -> None:
     ]
     seen = RunCache(base, DAY_S, held).look(NOW)
     assert list(of(seen, "baseline_ratio").values()) == [pytest.approx(1.0, abs=0.01)]
-    with pytest.raises(BadInput, match="no baseline 'day'"):
+    with pytest.raises(BadInput, match="unknown baseline 'day'"):
         export.against("day", str(store))

@@ -38,7 +38,7 @@ def test_a_single_run_has_not_our_options(words: list[str], single: list[str]) -
         (["--serve", ":9779"], "--serve goes with --loop"),
         (["--loop", "soon"], "is no time"),
         (["--loop", "1s"], "is too short"),
-        (["--loop", "10min", "--op", "nothing"], "'nothing' is not known"),
+        (["--loop", "10min", "--op", "nothing"], "unknown operation 'nothing'"),
     ],
 )
 def test_bad_words(nccltool: Callable[..., object], options: list[str], message: str) -> None:
