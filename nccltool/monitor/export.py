@@ -49,12 +49,13 @@ def destinations(options: ExportOptions) -> tuple[AnyDestination, ...]:
         for name in ("group", "push_user", "push_password_file", "push_ca", "push_cert", "push_key"):
             if getattr(options, name):
                 option = "--" + name.replace("_", "-")
-                raise BadInput(f"{option} goes with --pushgateway", "add --pushgateway URL, or leave it out")
+                raise BadInput(f"{option} needs --pushgateway", f"add --pushgateway URL, or remove {option}")
     if options.textfile is not None or options.pushgateway is not None:
         for option, given in (("--output", options.output), ("--format", options.exposition != "prometheus")):
             if given:
                 raise BadInput(
-                    f"{option} is for what is printed, and nothing is", "leave out --textfile and --pushgateway"
+                    f"{option} has no effect with --textfile or --pushgateway",
+                    f"remove {option}, or --textfile and --pushgateway",
                 )
     files = [] if options.textfile is None else [textfile.Destination(options.textfile)]
     gateways = [] if options.pushgateway is None else [_gateway(options, options.pushgateway)]
@@ -65,7 +66,7 @@ def _gateway(options: ExportOptions, url: str) -> pushgateway.Destination:
     grouping = pushgateway.groups(options.group)
     file = options.push_password_file
     if file is not None and options.push_user is None:
-        raise BadInput("--push-password-file is the password of nobody", "add --push-user NAME")
+        raise BadInput("--push-password-file needs --push-user", "add --push-user NAME")
     made = pushgateway.Destination(
         url=url,
         grouping=grouping,
@@ -89,7 +90,7 @@ def handed_over(
         try:
             one.hand_over((found,), partial(samples, against=against(baseline, store)))
         except NccltoolError as error:
-            message = f"the metrics were not handed over: {error.message}"
+            message = f"the metrics were not exported: {error.message}"
             findings.append(
                 METRICS_NOT_HANDED_OVER.finding(subject=one.subject, message=message, remedy=error.remedy)
             )

@@ -96,13 +96,13 @@ class MetricsApp:
         if path == "/healthz" and fresh:
             return _said(200, "ok")
         if path != "/healthz" and self._users and not await self._may(headers.get(b"authorization", b"")):
-            return _said(401, "who are you?", (b"www-authenticate", b'Basic realm="nccltool"'))
+            return _said(401, "authentication required", (b"www-authenticate", b'Basic realm="nccltool"'))
         if path != "/healthz" and method not in ("GET", "HEAD"):
             return _said(405, "GET or HEAD", (b"allow", b"GET, HEAD"))
         if path not in ("/metrics", "/runs", "/healthz"):
-            return _said(404, "there are /metrics, /runs and /healthz")
+            return _said(404, "not found; available: /metrics, /runs, /healthz")
         if not fresh:
-            return _said(503, "the run directory was not looked at for too long")
+            return _said(503, "the last scan of the run directory is too old")
         openmetrics = b"application/openmetrics-text" in headers.get(b"accept", b"")
         body = page.runs if path == "/runs" else page.openmetrics if openmetrics else page.text
         return 200, body, ()

@@ -183,17 +183,21 @@ def _of_hosts(name: str, text: str, number: Callable[[tuple[HostVerdict, ...]], 
 
 METRICS = (
     PrometheusMetric(
-        "build_info", "1 for the versions of the newest run.", ("version", "torch", "nccl"), _build, "build"
+        "build_info",
+        "Always 1; the labels are the versions of the newest run.",
+        ("version", "torch", "nccl"),
+        _build,
+        "build",
     ),
     _of_command(
         "last_run_timestamp_seconds",
-        "Unix time at which the newest run of a command began.",
+        "Unix time at which the newest run of a command started.",
         lambda run: run.started,
     ),
     _of_command(
         "last_run_success",
-        "1 when the newest run of a command passed or only warned; 0 when it failed, did not complete, or could "
-        "not judge.",
+        "1 if the newest run of a command passed or only warned; 0 if it failed, was incomplete, or was "
+        "inconclusive.",
         lambda run: run.status in ("pass", "warn"),
     ),
     PrometheusMetric(
@@ -204,21 +208,21 @@ METRICS = (
         "command",
     ),
     _of_command(
-        "last_run_duration_seconds", "How long the newest run of a command took.", lambda run: run.duration_s
+        "last_run_duration_seconds", "Duration of the newest run of a command.", lambda run: run.duration_s
     ),
     _of_row(
         "bus_bandwidth_bytes_per_second",
-        "Bus bandwidth (busbw) of an operation at a size, from the mean time of the slowest rank.",
+        "Bus bandwidth (busbw) per operation and size, from the mean time of the slowest rank.",
         lambda row: row.busbw_bytes_per_s,
     ),
     _of_row(
         "bus_bandwidth_limit_bytes_per_second",
-        "The most that the wires allow; absent where it is not known.",
+        "Bus bandwidth limit of the links; absent if unknown.",
         lambda row: row.limit_busbw_bytes_per_s,
     ),
     PrometheusMetric(
         "latency_seconds",
-        "Time of one call on the slowest rank: median, and 0.9 and 0.99 where there are enough samples.",
+        "Time of one call on the slowest rank: median, and 0.9 and 0.99 if there are enough samples.",
         (*_ROW, "quantile"),
         _latency,
         "row",
@@ -226,32 +230,32 @@ METRICS = (
     ),
     _of_row(
         "late_seconds",
-        "How long the others waited for one rank; absent where no rank stood out.",
+        "Time that the other ranks waited for the late rank; absent if no rank stood out.",
         lambda row: row.late_s,
     ),
     PrometheusMetric(
         _MEASURED,
-        "Unix time of the oldest run that rows of an operation come from.",
+        "Unix time of the oldest run that contributes rows of an operation.",
         ("op", "nodes", "world_size"),
         lambda run: [((row.op, *run.world), run.started) for row in run.measurements],
     ),
     PrometheusMetric(
         "baseline_ratio",
-        "Bus bandwidth over that of the baseline, both from mean times; absent where runs are not comparable or "
+        "Bus bandwidth over that of the baseline, both from mean times; absent if runs are not comparable or "
         "too noisy to tell.",
         ("op", "bytes", "nodes", "world_size"),
         _baseline_ratio,
     ),
     PrometheusMetric(
         "wrong_elements_total",
-        "Wrong elements that ranks received, over the runs that are exported.",
+        "Wrong elements that ranks received, summed over the exported runs.",
         ("op",),
         _wrong,
         kind="counter",
     ),
     PrometheusMetric(
         "check_status",
-        "1 for the status of a check on a host, 0 for the others; host is empty for all hosts together.",
+        "1 for the status of a check on a host, 0 for the others; host is empty for checks of all hosts together.",
         ("check", "host", "status"),
         lambda run: (
             pair for one in run.checks for pair in _states((one.code, one.host or ""), one.status, CheckStatus)
@@ -259,49 +263,49 @@ METRICS = (
     ),
     PrometheusMetric(
         "host_status",
-        "1 for what the newest preflight came to for a host, 0 for the others.",
+        "1 for the verdict of the newest preflight on a host, 0 for the others.",
         ("host", "status"),
         lambda run: (pair for host in run.hosts or () for pair in _states((host.host,), host.status, HostStatus)),
     ),
     PrometheusMetric(
         "suspect",
-        "1 when a host should be taken out, 0 when not.",
+        "1 if a host should be drained, 0 if not.",
         ("host",),
         lambda run: [((host.host,), host.exclude) for host in run.hosts or ()],
     ),
-    _of_hosts("expected_hosts", "Hosts that the newest preflight was asked about.", len),
+    _of_hosts("expected_hosts", "Hosts that the newest preflight expected.", len),
     _of_hosts(
         "missing_hosts",
-        "Hosts of the newest preflight that did not come.",
+        "Hosts that the newest preflight expected and that did not report.",
         lambda hosts: sum(host.status == "missing" for host in hosts),
     ),
     _of_training(
         "train_step_seconds",
-        "Mean time of a step on the slowest rank.",
+        "Mean step time on the slowest rank.",
         lambda training: training.step_time_s.seconds if training.step_time_s else None,
     ),
     _of_training(
         "train_loss_error",
-        "Largest difference of a loss from the reference in one process, relative to it.",
+        "Largest relative difference of a loss from the reference in one process.",
         lambda training: training.oracle.loss_error if training.oracle else None,
     ),
     _of_training(
         "train_correct",
-        "1 when the training equals the reference, 0 when not; absent where that could not be told.",
+        "1 if the training equals the reference, 0 if not; absent if inconclusive.",
         lambda training: training.oracle.ok if training.oracle else None,
     ),
     _of_training(
         "train_samples_per_second",
-        "Sequences a second over all ranks.",
+        "Sequences per second over all ranks.",
         lambda training: training.throughput_samples_per_s,
     ),
     _of_training(
         "train_exposed_communication_ratio",
-        "Share of a step that would be saved if communication took no time.",
+        "Share of the step time that would be saved if communication took no time.",
         lambda training: training.exposed_communication_ratio,
     ),
     PrometheusMetric("damaged_runs", "Runs in the run directory that cannot be read."),
-    PrometheusMetric("run_directory_readable", "1 when the run directory could be read at the last look."),
+    PrometheusMetric("run_directory_readable", "1 if the run directory was readable at the last scan, 0 if not."),
 )
 """All metrics there are, in the order of the exposition; the last two are those of the run directory."""
 BY_NAME = {metric.name: metric for metric in METRICS}

@@ -86,9 +86,9 @@ class ProbeLoop:
         for child in [child for child in self._children if child is not run and child.poll() is not None]:
             self._children.remove(child)
             if child.returncode == BAD_INPUT:
-                raise BadInput("--serve could not begin, as it says above", "choose another address")
+                raise BadInput("--serve could not start; see the error above", "pass another address")
             if not self._ended_by:
-                self.say(f"the server ended with exit code {child.returncode}; runs go on")
+                self.say(f"the server exited with code {child.returncode}; runs continue")
 
     def _share(self, code: int, seconds: float) -> str:
         """What a run took of the time, and of the fabric."""

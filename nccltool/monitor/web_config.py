@@ -43,15 +43,15 @@ def read(file: str) -> WebConfig:
     tls = _mapping(plain.get("tls_server_config"), _TLS, file, "tls_server_config.")
     files = {name: _beside(file, name, tls.get(name)) for name in _TLS if "file" in name}
     if bool(files["cert_file"]) != bool(files["key_file"]):
-        raise BadInput(f"{file}: tls_server_config needs both cert_file and key_file", "name both, or neither")
+        raise BadInput(f"{file}: tls_server_config needs both cert_file and key_file", "set both, or neither")
     if tls and not files["cert_file"]:
-        raise BadInput(f"{file}: tls_server_config has no cert_file", "name cert_file and key_file")
+        raise BadInput(f"{file}: tls_server_config has no cert_file", "set cert_file and key_file")
     client_auth = tls.get("client_auth_type", "NoClientCert")
     named = f"{file}: tls_server_config.client_auth_type"
     if client_auth not in _CLIENT_AUTH:
         raise BadInput(f"{named} {client_auth!r} is not supported", f"choose from {', '.join(_CLIENT_AUTH)}")
     if _CLIENT_AUTH[client_auth] is not ssl.CERT_NONE and files["client_ca_file"] is None:
-        raise BadInput(f"{named} {client_auth} needs client_ca_file", "name the PEM file")
+        raise BadInput(f"{named} {client_auth} needs client_ca_file", "set it to a PEM file")
     return WebConfig(**files, client_auth=_CLIENT_AUTH[client_auth], users=_users(plain, file))
 
 
@@ -68,11 +68,11 @@ def check(config: WebConfig, file: str) -> None:
     except (OSError, ValueError) as error:
         reason = getattr(error, "reason", None) or getattr(error, "strerror", None) or error
         message = f"{file}: tls_server_config: {name} cannot be used: {reason}"
-        raise BadInput(message, "name PEM files that fit, without password") from error
+        raise BadInput(message, "use a matching certificate and key, without a password") from error
 
 
 def _no_password() -> str:
-    raise ValueError("the key has a password")
+    raise ValueError("the key is protected by a password")
 
 
 def _parsed(path: Path) -> object:
@@ -88,19 +88,21 @@ def _parsed(path: Path) -> object:
         mark = getattr(error, "problem_mark", None)
         where = f", line {mark.line + 1}" if mark else ""
         message = f"--web-config {path}{where} is not YAML: {getattr(error, 'problem', error)}"
-        raise BadInput(message, "mend that line") from error
+        raise BadInput(message, "correct that line") from error
 
 
 def _mapping(value: object, known: tuple[str, ...], file: str, prefix: str) -> dict[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise BadInput(f"{file}: {prefix.rstrip('.') or 'it'} is no mapping", f"keys are {', '.join(known)}")
+        raise BadInput(
+            f"{file}: {prefix.rstrip('.') or 'the file'} is not a mapping", f"its keys: {', '.join(known)}"
+        )
     for key in value:
         if key not in known:
             near = nearest(str(key), known)
-            remedy = f"did you mean {near}?" if near else f"known are {', '.join(known)}"
-            raise BadInput(f"{file}: {prefix}{key} is not known", remedy)
+            remedy = f"did you mean {near}?" if near else f"known keys: {', '.join(known)}"
+            raise BadInput(f"{file}: unknown key {prefix}{key}", remedy)
     return value
 
 
@@ -117,11 +119,13 @@ def _beside(config: str, key: str, name: object) -> str | None:
 def _users(plain: Mapping[str, Any], file: str) -> dict[str, bytes]:
     users = plain.get("basic_auth_users", {})
     if "basic_auth_users" in plain and users in (None, {}, []):
-        raise BadInput(f"{file}: basic_auth_users is empty: everybody could ask", "name users, or leave it out")
+        raise BadInput(
+            f"{file}: basic_auth_users is empty, so anyone could connect", "add users, or remove the key"
+        )
     if not isinstance(users, dict):
-        raise BadInput(f"{file}: basic_auth_users is no mapping", "write `name: bcrypt hash` lines")
+        raise BadInput(f"{file}: basic_auth_users is not a mapping", "write `name: bcrypt hash` lines")
     for name, hashed in users.items():
         if not isinstance(hashed, str) or not _BCRYPT.fullmatch(hashed):
             message = f"{file}: basic_auth_users.{name} is not a bcrypt hash"
-            raise BadInput(message, "make one with: htpasswd -nBC 10 '' | tr -d ':'")
+            raise BadInput(message, "generate one: htpasswd -nBC 10 '' | tr -d ':'")
     return {str(name): hashed.encode() for name, hashed in users.items()}

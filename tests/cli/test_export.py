@@ -8,14 +8,14 @@ from tests.conftest import Nccltool
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--group", "instance=a"), "--group goes with --pushgateway"),
-        (("--push-user", "sre"), "--push-user goes with --pushgateway"),
-        (("--push-key", "key.pem"), "--push-key goes with --pushgateway"),
-        (("--textfile", "x.prom", "--output", "y"), "--output is for what is printed"),
-        (("--textfile", "x.prom", "--format", "openmetrics"), "--format is for what is printed"),
+        (("--group", "instance=a"), "--group needs --pushgateway"),
+        (("--push-user", "sre"), "--push-user needs --pushgateway"),
+        (("--push-key", "key.pem"), "--push-key needs --pushgateway"),
+        (("--textfile", "x.prom", "--output", "y"), "--output has no effect with"),
+        (("--textfile", "x.prom", "--format", "openmetrics"), "--format has no effect with"),
         (("--textfile", "x.txt"), "unknown run"),
-        (("--pushgateway", "http://h:1", "--push-key", "key.pem"), "--push-key key.pem is the key of no"),
-        (("--pushgateway", "http://h:1", "--push-password-file", "f"), "the password of nobody"),
+        (("--pushgateway", "http://h:1", "--push-key", "key.pem"), "--push-key key.pem needs a certificate"),
+        (("--pushgateway", "http://h:1", "--push-password-file", "f"), "needs --push-user"),
     ],
 )
 def test_words_of_export_that_would_not_be_used(words: tuple[str, ...], message: str, nccltool: Nccltool) -> None:

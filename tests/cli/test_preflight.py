@@ -67,11 +67,11 @@ LOOK = ("--nodes", "1", "--only", "inventory", "-q")
 @pytest.mark.parametrize(
     ("word", "said"),
     [
-        ("file:/x", "--metrics 'file:/x' cannot be used"),
-        ("textfile:", "--metrics 'textfile:' cannot be used"),
-        ("textfile:/x.txt", "--metrics textfile /x.txt: the collector reads .prom files only"),
-        ("pushgateway:gateway:9091", "--metrics pushgateway 'gateway:9091' is not an address"),
-        ("pushgateway:http://u:p@h:9", "--metrics pushgateway: a password in an address ends in logs"),
+        ("file:/x", "--metrics 'file:/x' is not valid"),
+        ("textfile:", "--metrics 'textfile:' is not valid"),
+        ("textfile:/x.txt", "--metrics textfile /x.txt: node_exporter reads only .prom files"),
+        ("pushgateway:gateway:9091", "--metrics pushgateway 'gateway:9091' is not a URL"),
+        ("pushgateway:http://u:p@h:9", "--metrics pushgateway: a password in a URL shows up in logs"),
     ],
 )
 def test_ways_for_metrics_that_there_are_not(word: str, said: str, nccltool: Nccltool) -> None:
@@ -96,7 +96,7 @@ def test_metrics_that_nobody_takes_do_not_hide_the_verdict(nccltool: Nccltool, t
     found = json.loads(done.out)
     assert (done.code, found["status"]) == (0, "warn")
     assert [one["code"] for one in found["findings"]] == ["metrics-not-handed-over"]
-    assert done.err.startswith("WARNING metrics-not-handed-over: the metrics were not handed over: ")
+    assert done.err.startswith("WARNING metrics-not-handed-over: the metrics were not exported: ")
     assert done.err.splitlines()[1].startswith("    -> ")
     assert done.err.splitlines()[2] == "    nccltool explain metrics-not-handed-over"
     assert json.loads((Path(found["folder"]) / "run.json").read_text()) == found

@@ -42,7 +42,7 @@ def test_text_from_hosts_cannot_break_out_of_a_label(host: str, value: float) ->
 def test_help_and_type_stand_once_before_the_samples() -> None:
     text = exposition.text([Sample("suspect", (host,), 1) for host in "ab"]).decode()
     assert text.splitlines()[:2] == [
-        "# HELP nccltool_suspect 1 when a host should be taken out, 0 when not.",
+        "# HELP nccltool_suspect 1 if a host should be drained, 0 if not.",
         "# TYPE nccltool_suspect gauge",
     ]
     assert len(text.splitlines()) == 4

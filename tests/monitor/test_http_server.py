@@ -31,7 +31,7 @@ def test_what_was_not_looked_at_for_too_long_is_not_shown(path: str, age_s: floa
     asyncio.run(app({"type": "http", "method": "GET", "path": path, "headers": []}, receive, send))
     assert sent[0]["status"] == status
     text = b"".join(message.get("body", b"") for message in sent)
-    assert (b"not looked at for too long" in text) == (status == 503)
+    assert (b"is too old" in text) == (status == 503)
     assert b"nccltool_" not in text or status == 200
 
 

@@ -14,8 +14,7 @@ SECTIONS = ("Meaning", "Impact", "Verify", "Causes", "Fix", "Escalate")
 _BY_NAME = {"Nccltool" + file.title().replace("-", ""): file for file in members.names(__path__)}
 NAMES = tuple(_BY_NAME)
 _COLLECT = (
-    "To hand over: `nccltool bundle ID` puts facts, findings, logs and the run into one archive; without ID, the\n"
-    "newest run."
+    "Attach `nccltool bundle ID`: facts, findings, logs and the run in one archive; without ID, of the newest run."
 )
 
 
@@ -49,5 +48,5 @@ def page(name: str) -> str | None:
         return None
     text = inspect.cleandoc(members.module(__name__, _BY_NAME[name]).__doc__ or "")
     head, _, sections = text.partition("\n\n## ")
-    rule = f"Fires when `{alert.expr}` holds for {alert.hold}; severity {alert.severity}."
+    rule = f"Fires when `{alert.expr}` has been true for {alert.hold}; severity {alert.severity}."
     return f"# {name}\n\n{head}\n\n{rule}\n\n## {sections}\n\n{_COLLECT}\n"

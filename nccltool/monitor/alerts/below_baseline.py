@@ -1,23 +1,23 @@
-"""Bus bandwidth is under the baseline.
+"""Bus bandwidth is below the baseline.
 
 ## Meaning
-An operation at a size reaches less than 90 % of what the baseline of the same cluster, world and versions says.
+An operation at one size reaches less than 90 % of the baseline for the same cluster, world size and versions.
 
 ## Impact
-Steps of trainings take longer, by their share of communication: over a rail that runs at half its rate, a step
-that communicates for a third of its time takes a third longer.
+Training steps take longer, by their share of communication. At half the bandwidth, a step that spends a third
+of its time in communication takes a third longer.
 
 ## Verify
-    nccltool compare baseline:NAME latest      # expected: same; worse with an interval says how much
-    nccltool probe --nodes 2 --op all_reduce   # on pairs of hosts: expected the same busbw on each
-    nccltool doctor --hosts LIST               # expected: no finding that the baseline did not have
+    nccltool compare baseline:NAME latest      # expected: same; worse gives the difference with its interval
+    nccltool probe --nodes 2 --op all_reduce   # on pairs of hosts; expected: the same busbw on each
+    nccltool doctor --hosts LIST               # expected: no finding that is new since the baseline
 
 ## Causes
-One slow host or link (all are as slow as the slowest), a NIC at a lower rate, GPUDirect off, a changed setting,
-a neighbour on the fabric.
+One slow host or link (a collective is as slow as its slowest rank), a NIC at a lower rate, GPUDirect off, a
+changed setting, other traffic on the fabric.
 
 ## Fix
-Take out the host that is slow with every partner: `nccltool explain slow-path`. Blast radius: its jobs.
+Drain the host that is slow with every partner, then run nccltool explain slow-path. Blast radius: its jobs.
 
 ## Escalate
 To the owner of the fabric, with both runs.

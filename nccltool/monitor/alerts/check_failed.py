@@ -1,22 +1,22 @@
 """A check fails on a host.
 
 ## Meaning
-A rule of the doctor, or another check of the newest preflight, failed on this host; without a host it is one of
-all hosts together.
+A doctor rule or another check of the newest preflight failed on this host. Without a host label, it is a check
+of all hosts together.
 
 ## Impact
-What the page of the check says.
+See the page of the check.
 
 ## Verify
-    nccltool explain CODE                      # where the label `check` is doctor/CODE: what, why, remedy
-    nccltool runs ID                           # of the preflight: the finding of any other check, and its page
-    nccltool doctor                            # on the host: expected no such finding
+    nccltool explain CODE                      # for a `check` label doctor/CODE: meaning, reason, remedy
+    nccltool runs ID                           # of the preflight: the finding of any other check
+    nccltool doctor                            # on the host; expected: no such finding
 
 ## Causes
-What the page of the check names; a setting that was changed on some hosts only is the most usual.
+See the page of the check. Most often, a setting was changed on some hosts only.
 
 ## Fix
-The remedy of the finding. Blast radius: as its page says. Then run the preflight again.
+Apply the remedy of the finding, then run nccltool preflight again. Blast radius: see the page of the check.
 
 ## Escalate
 To the owner of the host.
@@ -25,7 +25,7 @@ To the owner of the host.
 EXPR = 'nccltool_check_status{status="fail"} == 1'
 SEVERITY = "warning"
 SUMMARY = (
-    "{{ $labels.check }} fails on {{ if $labels.host }}{{ $labels.host }}{{ else }}the hosts together{{ end }}"
+    "{{ $labels.check }} fails on {{ if $labels.host }}{{ $labels.host }}{{ else }}all hosts together{{ end }}"
 )
-DESCRIPTION = "In the newest preflight the check {{ $labels.check }} failed."
+DESCRIPTION = "The check {{ $labels.check }} failed in the newest preflight."
 SOURCE = "the verdict of nccltool preflight"

@@ -1,21 +1,22 @@
-"""A host should be taken out.
+"""A host should be drained.
 
 ## Meaning
 The newest preflight measured a fault on this host alone, or confirmed it with another partner.
 
 ## Impact
-Every collective that it takes part in is as slow, or as wrong, as this host.
+Every collective that includes this host is as slow, or as wrong, as the host.
 
 ## Verify
-    nccltool runs ID                           # of the preflight: which check failed on it, and its evidence
-    nccltool doctor                            # on the host: expected no finding of severity error
+    nccltool runs ID                           # of the preflight: the failed check and its evidence
+    nccltool doctor                            # on the host; expected: no finding of severity error
 
 ## Causes
-What the failed check names: see its page.
+See the page of the failed check.
 
 ## Fix
-Drain it: `scontrol update nodename=HOST state=drain reason=nccltool`, or `kubectl cordon HOST`; nodes.exclude
-in the run folder is what `srun --exclude` takes. Blast radius: its capacity; running jobs go on.
+Drain it: `scontrol update nodename=HOST state=drain reason=nccltool`, or `kubectl cordon HOST`. For one job,
+pass the file nodes.exclude of the run folder to `srun --exclude`. Blast radius: the capacity of the host;
+running jobs continue.
 
 ## Escalate
 To the owner of the host, with the evidence folder of the failed check.
@@ -23,6 +24,6 @@ To the owner of the host, with the evidence folder of the failed check.
 
 EXPR = "nccltool_suspect == 1"
 SEVERITY = "critical"
-SUMMARY = "{{ $labels.host }} should be taken out"
+SUMMARY = "{{ $labels.host }} should be drained"
 DESCRIPTION = "A fault was measured on {{ $labels.host }} alone, or confirmed with another partner."
 SOURCE = "the verdict of nccltool preflight"

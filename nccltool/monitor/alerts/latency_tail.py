@@ -1,24 +1,26 @@
-"""The slowest calls take far longer than they used to.
+"""The slowest calls take far longer than last week.
 
 ## Meaning
-The 99th percentile of an operation's time is over three times its own mean of the last week, at the same size over
-the same ranks.
+The 99th percentile of an operation's time is more than three times its own mean over the last week, at the same
+size and on the same number of ranks.
 
 ## Impact
-A step waits for its slowest call: with hundreds of calls a step, the tail is the step.
+A step waits for its slowest call. With hundreds of calls per step, the tail determines the step time.
 
 ## Verify
     nccltool probe --nodes N --op all_reduce -b 8 -e 64KiB -n 1000     # expected: the p99 of last week
     nccltool doctor --hosts LIST               # expected: no finding about CPUs, power or noise
 
 ## Causes
-Other processes on the cores of the ranks, CPU frequency or C-states, a link that retransmits, congestion.
+Other processes on the cores of the ranks, CPU frequency scaling or C-states, a link that retransmits,
+congestion.
 
 ## Fix
-Bind ranks to their own cores, stop what runs beside them, look at the links' error counters. Blast radius: none.
+Bind ranks to their own cores (srun --cpu-bind=cores, or numactl --physcpubind), stop other processes on them,
+and check the error counters of the links. Blast radius: none.
 
 ## Escalate
-To the owner of the fabric, where counters of retransmissions grow.
+To the owner of the fabric, if retransmission counters grow.
 """
 
 EXPR = (
@@ -29,6 +31,6 @@ SEVERITY = "warning"
 SUMMARY = "{{ $labels.op }} has a longer tail than last week"
 DESCRIPTION = (
     "At {{ $labels.bytes }} B over {{ $labels.world_size }} ranks the 99th percentile of "
-    "{{ $labels.op }} is {{ $value | humanizeDuration }}, over three times its mean of the last week."
+    "{{ $labels.op }} is {{ $value | humanizeDuration }}, more than three times its mean over the last week."
 )
-SOURCE = "3: chosen; it must be well over what the percentile of some hundred calls varies by from run to run"
+SOURCE = "3: our choice; well above the run-to-run variation of a percentile of a few hundred calls"

@@ -1,10 +1,11 @@
-"""Prometheus has no numbers of nccltool at all.
+"""Prometheus has no nccltool metrics.
 
 ## Meaning
-No target has nccltool_last_run_timestamp_seconds: the exporter is down, was never there, or its file is gone.
+No target has nccltool_last_run_timestamp_seconds: the exporter is down or was never installed, or its file is
+missing.
 
 ## Impact
-None of the other alerts can fire. Silence is no health.
+The other alerts cannot fire. No alert does not mean healthy.
 
 ## Verify
     curl -s http://HOST:9779/healthz           # expected: ok
@@ -12,20 +13,20 @@ None of the other alerts can fire. Silence is no health.
     ls -l /var/lib/node_exporter/*.prom        # expected: written last night, by the nightly run
 
 ## Causes
-nccltool serve is not running, or listens on loopback only; a scrape configuration that lost its target; a
-firewall; node_exporter without --collector.textfile.directory; no run has ever ended.
+nccltool serve is not running, or listens on loopback only; the target is missing in the scrape configuration; a
+firewall; node_exporter without --collector.textfile.directory; no run has completed yet.
 
 ## Fix
-Start what is down; for the rest see Prometheus' page of targets, which says why a scrape failed. Blast radius:
-none.
+Run systemctl start nccltool-serve. Otherwise the targets page of Prometheus shows why the scrape failed. Blast
+radius: none.
 
 ## Escalate
-To whoever owns Prometheus.
+To the owner of Prometheus.
 """
 
 EXPR = "absent(nccltool_last_run_timestamp_seconds)"
 HOLD = "15m"
 SEVERITY = "warning"
-SUMMARY = "No numbers of nccltool"
-DESCRIPTION = "No target shows runs of nccltool: the other alerts cannot fire."
-SOURCE = "15 minutes: a restart of Prometheus or of the exporter takes less"
+SUMMARY = "No nccltool metrics"
+DESCRIPTION = "No target has nccltool metrics: the other alerts cannot fire."
+SOURCE = "15 minutes: longer than a restart of Prometheus or of the exporter"

@@ -1,10 +1,11 @@
-"""No validation ran for too long.
+"""The newest validation is too old.
 
 ## Meaning
-The newest run of a command is older than 36 hours. Numbers may look fresh on a dashboard; they are not.
+The newest run of a command is older than 36 hours. Its numbers may look current on a dashboard, but they are
+not.
 
 ## Impact
-Faults since then are not seen. A nightly run that hangs or is not started looks like a healthy cluster.
+Faults since then go unnoticed. A nightly run that hangs or never starts looks like a healthy cluster.
 
 ## Verify
     nccltool runs                              # expected: a run from last night
@@ -12,16 +13,16 @@ Faults since then are not seen. A nightly run that hangs or is not started looks
     kubectl get cronjob,job                    # expected: LAST SCHEDULE within a day, no failed jobs
 
 ## Causes
-The timer or CronJob is off, suspended or fails before nccltool starts; the scheduler finds no free nodes; the
-export of results broke, while runs go on. Or the command was run by hand, once: let the rule ask for the commands
-that are scheduled, as `nccltool_last_run_timestamp_seconds{command="preflight"}`.
+The timer or CronJob is off, suspended or fails before nccltool starts; the scheduler finds no free nodes; runs
+continue but the export of their results fails. Or someone ran the command once by hand: then limit the rule to
+scheduled commands, `nccltool_last_run_timestamp_seconds{command="preflight"}`.
 
 ## Fix
-Start the run by hand and see how it ends; then mend what starts it. Blast radius: a nightly suite takes its
-nodes for minutes.
+Run systemctl start nccltool-nightly (or kubectl create job --from=cronjob/NAME TEST) and watch how it ends;
+then repair the schedule. Blast radius: a nightly suite occupies its nodes for minutes.
 
 ## Escalate
-To whoever owns the schedule.
+To the owner of the schedule.
 """
 
 EXPR = "time() - nccltool_last_run_timestamp_seconds > 129600"
@@ -29,4 +30,4 @@ HOLD = "15m"
 SEVERITY = "warning"
 SUMMARY = "nccltool {{ $labels.command }} has not run for {{ $value | humanizeDuration }}"
 DESCRIPTION = "The newest run of nccltool {{ $labels.command }} began {{ $value | humanizeDuration }} ago."
-SOURCE = "36 hours: a nightly run that failed once, and half a day"
+SOURCE = "36 hours: one missed nightly run plus half a day"

@@ -1,24 +1,24 @@
-"""The newest run of a command failed, did not complete, or could not judge.
+"""The newest run of a command failed, was incomplete, or was inconclusive.
 
 ## Meaning
-The metric is 0 for every end but pass and warn: a check failed (exit 1), a rank died, hung or never came (3),
-or nothing could be judged (4). nccltool_last_run_status says which.
+The metric is 0 for every status except pass and warn: a check failed (exit code 1), a rank died, hung or never
+joined (3), or nothing could be checked (4). nccltool_last_run_status shows which.
 
 ## Impact
-The cluster is not known to be healthy. With status incomplete, a job on these hosts would most likely hang or
-die.
+The cluster is not known to be healthy. If the status is incomplete, a job on these hosts would most likely hang
+or die.
 
 ## Verify
     nccltool runs                              # the newest run of the command, and its exit code
     nccltool runs ID                           # its findings, each with a remedy
-    nccltool triage DIR/ID/log.txt             # the root cause, out of what the ranks printed
+    nccltool triage ID                         # the root cause, from the output of the ranks
 
 ## Causes
-What the findings name. With status unknown: too noisy, no thresholds, or no permission to look.
+See the findings. For status unknown: too much noise, no thresholds, or missing permissions.
 
 ## Fix
-The remedy of the finding; its page is in docs/findings.md. Blast radius: as it says. Then run the command again:
-the alert ends with the first run that passes.
+Apply the remedy of the finding; nccltool explain CODE shows its page. Then run the command again: the alert
+ends with the first run that passes. Blast radius: see the page of the finding.
 
 ## Escalate
 To the owner of the hosts that the findings name, with the run folder.
@@ -27,5 +27,5 @@ To the owner of the hosts that the findings name, with the run folder.
 EXPR = "nccltool_last_run_success == 0"
 SEVERITY = "critical"
 SUMMARY = "nccltool {{ $labels.command }} did not pass"
-DESCRIPTION = "The newest run of nccltool {{ $labels.command }} failed, did not complete, or could not judge."
-SOURCE = "exit codes of nccltool: 0 is judged and healthy"
+DESCRIPTION = "The newest run of nccltool {{ $labels.command }} failed, was incomplete, or was inconclusive."
+SOURCE = "exit codes of nccltool: 0 is checked and healthy"

@@ -1,31 +1,31 @@
-"""A smoke training does not equal its reference.
+"""A smoke training differs from its reference.
 
 ## Meaning
-A loss, a norm of the gradients or the parameters of a small training over the cluster differ from the same
-training in one process by more than arithmetic explains.
+A loss, a gradient norm or the parameters of a small training on the cluster differ from the same training in
+one process by more than floating-point rounding explains.
 
 ## Impact
-Real trainings with this strategy on these hosts go wrong without a message.
+Real trainings with this strategy on these hosts silently compute wrong results.
 
 ## Verify
     nccltool runs ID                           # train-wrong names the first step and the ranks that differ
-    nccltool train STRATEGY                    # again: expected ok
-    nccltool probe --nodes N -c 20             # expected `wrong` 0 in every row
+    nccltool train STRATEGY                    # again; expected: ok
+    nccltool probe --nodes N -c 20             # expected: `wrong` 0 in every row
 
 ## Causes
-Corrupted data (see NccltoolWrongData), a torch or NCCL version with a defect, a wrong scale of gradients in a
+Corrupted data (see NccltoolWrongData), a torch or NCCL version with a defect, wrong gradient scaling in a
 patched framework.
 
 ## Fix
-Where probe finds wrong data, drain that host. Else pin the torch or NCCL version that passed last. Blast
-radius: all jobs that use it.
+If probe finds wrong data, drain that host. Otherwise pin the torch and NCCL versions of the last run that
+passed. Blast radius: all jobs that use the pinned image.
 
 ## Escalate
-To the framework's owner, with the run folder.
+To the owner of the framework, with the run folder.
 """
 
 EXPR = "nccltool_train_correct == 0"
 SEVERITY = "critical"
-SUMMARY = "The smoke training {{ $labels.strategy }} is wrong"
-DESCRIPTION = "A {{ $labels.strategy }} training over the cluster does not equal the same training in one process."
+SUMMARY = "The {{ $labels.strategy }} smoke training is wrong"
+DESCRIPTION = "A {{ $labels.strategy }} training on the cluster differs from the same training in one process."
 SOURCE = "the tolerance of nccltool train, derived per strategy and type"

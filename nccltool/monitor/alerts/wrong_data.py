@@ -1,28 +1,28 @@
 """Ranks received wrong data.
 
 ## Meaning
-A collective ended without an error, and at least one rank holds elements that differ from what they must be.
-NCCL and Gloo do not check; nccltool does, against data that it computes.
+A collective completed without an error, but at least one rank has wrong elements. NCCL and Gloo do not check
+results; nccltool compares them with data that it computes itself.
 
 ## Impact
-Trainings on these hosts go wrong without a message: losses drift, or are NaN hours later. Checkpoints that were
-written since are suspect.
+Trainings on these hosts silently go wrong: losses drift, or become NaN hours later. Checkpoints written since
+then are suspect.
 
 ## Verify
     nccltool runs                              # expected: the newest probe has status pass
     nccltool runs ID                           # the finding wrong-data names the rank and the first element
-    nccltool probe --nodes 2 -c 20             # on half of the hosts each: expected `wrong` 0 in every row
+    nccltool probe --nodes 2 -c 20             # on each half of the hosts; expected: `wrong` 0 in every row
 
 ## Causes
-A GPU, a host's memory, a NIC or a switch that corrupts; a driver or NCCL version with a defect; peer-to-peer
-over PCIe through an IOMMU or ACS that redirects it.
+A GPU, host memory, NIC or switch that corrupts data; a driver or NCCL version with a defect; peer-to-peer over
+PCIe through an IOMMU, or with ACS redirection.
 
 ## Fix
-Drain the host that stays wrong in every half that it is in. Blast radius: its jobs. Save the run folder first.
-Then see `nccltool explain data-corruption`.
+Save the run folder. Halve the set of hosts until one host remains wrong, and drain it. Then run nccltool
+explain data-corruption. Blast radius: the jobs of the drained host.
 
 ## Escalate
-To the owner of the hardware, with the run folder, `nccltool doctor --format json`, and the kernel's log.
+To the owner of the hardware, with the run folder, `nccltool doctor --format json`, and the kernel log.
 """
 
 EXPR = "max_over_time(nccltool_wrong_elements_total[7d]) > 0"

@@ -41,7 +41,7 @@ def named(text: str) -> AnyDestination:
     name, _, where = text.partition(":")
     if name not in known or not where:
         ways = " or ".join(f"{name}:{kind.EXAMPLE}" for name, kind in known.items())
-        raise BadInput(f"--metrics {text[:80]!r} cannot be used", f"write {ways}")
+        raise BadInput(f"--metrics {text[:80]!r} is not valid", f"write {ways}")
     try:
         return known[name].of_text(where)
     except BadInput as error:

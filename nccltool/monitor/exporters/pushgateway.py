@@ -69,7 +69,11 @@ class Destination:
         taken = {label for metric in METRICS for label in metric.labels} | {"job"}
         for name in self.grouping:
             if name in taken or not LABEL.fullmatch(name):
-                why = "a label of the metrics, which it would overwrite" if name in taken else "no name of a label"
+                why = (
+                    "a label of the metrics, which it would overwrite"
+                    if name in taken
+                    else "not a valid label name"
+                )
                 raise BadInput(f"--group {name}: it is {why}", "use instance=HOST or cluster=NAME")
         parts = urlsplit(self.url)
         try:
@@ -78,11 +82,11 @@ class Destination:
         except ValueError:
             good = False
         if not good:
-            raise BadInput(f"--pushgateway {self.url!r} is not an address", "write http://host:9091")
+            raise BadInput(f"--pushgateway {self.url!r} is not a URL", "write http://host:9091")
         if parts.username is not None:
-            raise BadInput("--pushgateway: a password in an address ends in logs", remedy)
+            raise BadInput("--pushgateway: a password in a URL shows up in logs", remedy)
         if self.key_file and not self.cert_file:
-            raise BadInput(f"--push-key {self.key_file} is the key of no certificate", "add --push-cert FILE")
+            raise BadInput(f"--push-key {self.key_file} needs a certificate", "add --push-cert FILE")
 
     @property
     def subject(self) -> Subject:
@@ -120,7 +124,7 @@ class Destination:
             if deadline - time.monotonic() <= pause:
                 raise PushFailed(
                     f"{self.url} did not take the metrics within {self.timeout_s:g} s: {problem}",
-                    "see whether the gateway runs there, and --push-timeout",
+                    "check that the gateway is running, or raise --push-timeout",
                 )
             time.sleep(pause)
             pause *= 2
@@ -140,14 +144,14 @@ def password(file: str) -> str:
     try:
         return Path(file).read_text().rstrip("\r\n")
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not text"
+        reason = error.strerror if isinstance(error, OSError) else "not a text file"
         raise BadInput(f"--push-password-file {file} cannot be read: {reason}", "check the name") from error
 
 
 def _refused(gateway: Destination, error: HTTPError) -> PushFailed:
     with error:
         said = error.read(300).decode(errors="replace").strip().splitlines()
-    hint = "see --push-user and --push-password-file" if error.code in (401, 403) else "see the gateway's log"
+    hint = "check --push-user and --push-password-file" if error.code in (401, 403) else "check the gateway's log"
     return PushFailed(
         f"{gateway.url} refused the metrics: HTTP {error.code} {said[0] if said else ''}".rstrip(), hint
     )
@@ -185,7 +189,7 @@ def _in_time(ask: Callable[[], None], timeout: float | None) -> None:
     thread.start()
     thread.join(timeout)
     if thread.is_alive():
-        raise TimeoutError("no whole answer in time")
+        raise TimeoutError("no complete response in time")
     if caught:
         raise caught[0]
 

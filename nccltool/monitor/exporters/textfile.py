@@ -35,7 +35,7 @@ class Destination:
         path = Path(self.file)
         if path.suffix != SUFFIX:
             raise BadInput(
-                f"--textfile {self.file}: the collector reads {SUFFIX} files only", f"name it {path.stem}{SUFFIX}"
+                f"--textfile {self.file}: node_exporter reads only {SUFFIX} files", f"name it {path.stem}{SUFFIX}"
             )
 
     @property

@@ -8,9 +8,7 @@ from nccltool.core import members
 from nccltool.triage.causes.base import Cause
 
 LABELS = members.names(__path__)
-_COLLECT = (
-    "To hand over: `nccltool bundle --add-log LOG` puts facts, findings, logs and the newest run into one archive."
-)
+_COLLECT = "Attach `nccltool bundle --add-log LOG`: facts, findings, logs and the newest run in one archive."
 
 
 @cache

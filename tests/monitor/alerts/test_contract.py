@@ -104,7 +104,7 @@ def test_the_table_of_metrics() -> None:
         f"| `{metrics.PREFIX}{metric.name}` | {metric.kind} | {', '.join(metric.labels)} | {metric.help} |"
         for metric in metrics.METRICS
     ]
-    head = "# Metrics\n\nMade of nccltool/monitor/metrics.py. A number that is not known has no sample.\n\n"
+    head = "# Metrics\n\nGenerated from nccltool/monitor/metrics.py. Unknown values have no sample.\n\n"
     hold(FOLDER / "metrics.md", head + "\n".join(lines) + "\n")
 
 

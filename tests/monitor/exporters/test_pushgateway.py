@@ -102,7 +102,7 @@ def test_one_that_answers_byte_by_byte() -> None:
 
         threading.Thread(target=drip, daemon=True).start()
         url = f"http://127.0.0.1:{listening.getsockname()[1]}"
-        with pytest.raises(PushFailed, match="no whole answer in time"):
+        with pytest.raises(PushFailed, match="no complete response in time"):
             Destination(url=url, timeout_s=0.5).push(SAMPLES, "probe")
 
 
@@ -114,16 +114,16 @@ def test_nobody_is_there() -> None:
 @pytest.mark.parametrize(
     ("gateway", "message"),
     [
-        (Destination(url="localhost:9091"), "is not an address"),
-        (Destination(url="http://"), "is not an address"),
-        (Destination(url="file:///etc/passwd"), "is not an address"),
-        (Destination(url="http://host:99999"), "is not an address"),
-        (Destination(url="http://ho st:9091"), "is not an address"),
-        (Destination(url="https://host", key_file="key.pem"), "the key of no certificate"),
-        (Destination(url="http://sre:geheim@host:9091"), "ends in logs"),
+        (Destination(url="localhost:9091"), "is not a URL"),
+        (Destination(url="http://"), "is not a URL"),
+        (Destination(url="file:///etc/passwd"), "is not a URL"),
+        (Destination(url="http://host:99999"), "is not a URL"),
+        (Destination(url="http://ho st:9091"), "is not a URL"),
+        (Destination(url="https://host", key_file="key.pem"), "needs a certificate"),
+        (Destination(url="http://sre:geheim@host:9091"), "shows up in logs"),
         (Destination(url="http://host", grouping={"host": "a"}), "a label of the metrics"),
         (Destination(url="http://host", grouping={"job": "a"}), "a label of the metrics"),
-        (Destination(url="http://host", grouping={"a-b": "a"}), "no name of a label"),
+        (Destination(url="http://host", grouping={"a-b": "a"}), "not a valid label name"),
     ],
 )
 def test_what_a_gateway_cannot_be(gateway: Destination, message: str) -> None:

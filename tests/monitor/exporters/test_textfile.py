@@ -26,8 +26,8 @@ def test_it_is_replaced_in_one_step(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("nccltool.txt", "reads .prom files only"),
-        ("nccltool", "reads .prom files only"),
+        ("nccltool.txt", "reads only .prom files"),
+        ("nccltool", "reads only .prom files"),
         ("missing/nccltool.prom", "cannot be written: No such file or directory"),
         ("file/nccltool.prom", "cannot be written: Not a directory"),
         ("folder.prom", "cannot be written: Is a directory"),
