@@ -7,7 +7,7 @@ import pytest
 
 from nccltool.monitor.alerts import NAMES, SECTIONS
 from nccltool.triage import causes
-from tests.docs.pages import ROOT
+from tests.docs.pages import ROOT, hold
 
 RUNBOOKS = ROOT / "docs/runbooks"
 ROUTER = (RUNBOOKS / "README.md").read_text()
@@ -50,3 +50,8 @@ def test_every_alert_and_every_cause_leads_to_or_is_named_by_a_page() -> None:
     assert linked == {file.stem for file in (RUNBOOKS / "causes").glob("*.md")} == set(causes.LABELS)
     monitoring = (ROOT / "docs/monitoring/README.md").read_text()
     assert [name for name in NAMES if f"/{name}.md)" not in monitoring] == []
+
+
+def test_the_list_of_root_causes_has_what_their_pages_say_first() -> None:
+    lines = "".join(f"* [{label}](causes/{label}.md): {causes.summary(label)}\n" for label in causes.LABELS)
+    hold(RUNBOOKS / "README.md", "## Root causes\n\n", "\n<!-- end of root causes -->\n", lines)
