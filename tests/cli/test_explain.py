@@ -12,7 +12,7 @@ ALIKE = [
     ("3", "exit 3", "exit code 3", "exit-code-3"),
     ("SYN009", "syn-009", "syn009", "doctor/SYN009", "quoted-value", "quoted value"),
     ("all_reduce", "all-reduce", "ALL_REDUCE"),
-    ("nccltool_suspect", "suspect", "nccltool_suspect{host}", "NCCLTOOL-SUSPECT"),
+    ("nccltool_missing_hosts", "missing hosts", "nccltool_missing_hosts{}", "NCCLTOOL-MISSING-HOSTS"),
     ("NCCL_IB_HCA", "nccl_ib_hca", "NCCL_IB_HCA=mlx5_0"),
     ("NccltoolWrongData", "nccltoolwrongdata"),
     ("reach/ports", "Reach/Ports"),

@@ -60,8 +60,7 @@ class Text:
 
 def of_page(path: str, text: str) -> Text:
     """A page without what is not prose; each line keeps its number."""
-    prose = text.partition("\n## Renamed\n")[0]  # of the glossary: words of earlier versions
-    return Text(path, 1, _NOT_TEXT.sub(lambda found: "\n" * found[0].count("\n"), prose))
+    return Text(path, 1, _NOT_TEXT.sub(lambda found: "\n" * found[0].count("\n"), text))
 
 
 def of_module(path: str, source: str) -> Iterator[Text]:
@@ -111,7 +110,6 @@ def test_what_is_not_yet_clean_is_a_folder() -> None:
         ("```python\njudge = 1\n```\nthe judge", ["p.md:4: 'judge'"]),
         ('```console\n$ nccltool drill\noffender  rank 3\n"offender": 3\n```', ["p.md:3: 'offender'"]),
         ("Judgemental drilling, judge.py, judge(run), a-drill.", []),
-        ("text\n## Renamed\n\n| drill | fault |", []),
     ],
 )
 def test_words_are_found_in_pages(page: str, found: list[str]) -> None:

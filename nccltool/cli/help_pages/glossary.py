@@ -7,15 +7,13 @@ from nccltool.core import manual
 
 ABOUT = "words of pages, help texts and output"
 _PAGE = "glossary.md"
-_NOT_WORDS = ("Renamed",)
 
 
 def _rows() -> dict[str, str]:
     found: dict[str, str] = {}
     for section in manual.sections(_PAGE):
-        if section.title not in _NOT_WORDS:
-            for first, meaning in manual.rows(section.text):
-                found |= dict.fromkeys(manual.words(first), meaning)
+        for first, meaning in manual.rows(section.text):
+            found |= dict.fromkeys(manual.words(first), meaning)
     return found
 
 
