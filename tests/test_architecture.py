@@ -42,6 +42,11 @@ def test_the_map_is_complete() -> None:
     assert len(folders) + 3 <= MOST_AT_THE_ROOT
 
 
+def test_the_picture_has_every_room() -> None:
+    drawn = re.findall(r">(\w+)</text>", (PAGE.parent / "screens/architecture.svg").read_text())
+    assert set(ROOMS) - set(drawn) == set()
+
+
 def test_a_room_imports_the_rooms_under_it() -> None:
     """No circle between rooms: each row of the map names rows above it only."""
     above: set[str] = set()

@@ -230,6 +230,7 @@ def _tree_lines(files: list[Path]) -> Iterator[str]:
 
 
 _LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]*)(#[\w-]+)?\)")
+_IMAGE = re.compile(r'\b(?:src|srcset)="([^"]*)"')
 
 
 @pytest.mark.parametrize("page", PAGES, ids=_title)
@@ -246,6 +247,12 @@ def test_every_link_leads_somewhere(page: Path) -> None:
 
 def _anchor(heading: str) -> str:
     return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_title)
+def test_every_picture_exists(page: Path) -> None:
+    missing = [file for file in _IMAGE.findall(page.read_text()) if not (page.parent / file).exists()]
+    assert missing == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=_title)
