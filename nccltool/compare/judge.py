@@ -17,7 +17,7 @@ from nccltool.core.text import named
 from nccltool.core.verdicts import verdict
 from nccltool.probe.result import Measurement
 
-SLOWER = define("slower", "answer")
+SLOWER = define("slower", "answer", page="findings-results.md")
 
 
 def compare(info: RunInfo, a: Side, b: Side, settings: CompareSettings) -> result.Comparison:

@@ -7,7 +7,7 @@ makes them; those that workers make belong to the room that judges them.
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from nccltool.core.look import PLAIN, Look, Tone
 from nccltool.core.text import escaped
@@ -30,6 +30,10 @@ RunEffect = Literal["answer", "incomplete", "unknown", "note"]
 """What a finding does to a run. answer: an error is a check that failed; incomplete: an error ended the
 measurement; unknown: something could not be told; note: there are no errors of this kind."""
 
+ManualPage = Literal["findings.md", "findings-hosts.md", "findings-results.md"]
+MANUAL_PAGES: tuple[ManualPage, ...] = get_args(ManualPage)
+"""Those of docs/ with a section for each code."""
+
 SubjectKind = Literal["host", "rank", "interface", "device", "variable", "link", "file", "operation", "run"]
 
 
@@ -43,7 +47,7 @@ class Subject:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FindingKind:
-    """What all findings of a code have in common. Its page is its section in docs/findings.md."""
+    """What all findings of a code have in common."""
 
     code: str
     effect: RunEffect
@@ -55,6 +59,8 @@ class FindingKind:
     """Whether it may come from what was asked for, be it a variable: one host with it is not shown to be bad."""
     root_causes: tuple[str, ...] = ()
     """Those of triage that say the same."""
+    page: ManualPage = "findings.md"
+    """The page that has its section."""
 
     def finding(
         self,
@@ -89,6 +95,7 @@ def define(
     retry: bool = False,
     may_be_the_order: bool = False,
     root_causes: tuple[str, ...] = (),
+    page: ManualPage = "findings.md",
 ) -> FindingKind:
     """A new kind; `severities` are errors unless others are named."""
     assert code not in _KINDS, f"{code} is defined twice"
@@ -99,6 +106,7 @@ def define(
         retry=retry,
         may_be_the_order=may_be_the_order,
         root_causes=root_causes,
+        page=page,
     )
     return kind
 
@@ -119,11 +127,11 @@ class Finding:
     evidence: tuple[str, ...] = ()
     remedy: str = ""
     page: str = ""
-    """Where more is written; where nobody says, the section of its code in docs/findings.md."""
+    """Where more is written; by default the section of its code in the manual."""
 
     def __post_init__(self) -> None:
         if not self.page:
-            object.__setattr__(self, "page", f"docs/findings.md#{self.code}")
+            object.__setattr__(self, "page", f"docs/{self.kind.page}#{self.code}")
 
     @property
     def kind(self) -> FindingKind:

@@ -2,9 +2,9 @@
 
 from nccltool.core.findings import define
 
-STREAM_MISSING = define("stream-missing", "incomplete")
-STREAM_CUT = define("stream-cut", "incomplete")
-IMPORT_INCONSISTENT = define("import-inconsistent", "note", "warning")
-IMPORT_UNDER_MINIMUM = define("import-under-minimum", "note", "warning")
-IMPORT_NCCL_ERROR = define("import-nccl-error", "note", "warning")
-IMPORTED = define("imported", "note", "info")
+STREAM_MISSING = define("stream-missing", "incomplete", page="findings-results.md")
+STREAM_CUT = define("stream-cut", "incomplete", page="findings-results.md")
+IMPORT_INCONSISTENT = define("import-inconsistent", "note", "warning", page="findings-results.md")
+IMPORT_UNDER_MINIMUM = define("import-under-minimum", "note", "warning", page="findings-results.md")
+IMPORT_NCCL_ERROR = define("import-nccl-error", "note", "warning", page="findings-results.md")
+IMPORTED = define("imported", "note", "info", page="findings-results.md")

@@ -26,33 +26,50 @@ DEADLINE = define("deadline", "incomplete")
 RUN_DIR_FULL = define("run-dir-full", "incomplete", may_be_the_order=True)
 
 # ---- a host cannot be used
-HOST_UNKNOWN = define("host-unknown", "incomplete", root_causes=("rdzv-store",))
-HOST_REFUSED = define("host-refused", "incomplete", root_causes=("rdzv-store",))
-HOST_UNREACHABLE = define("host-unreachable", "incomplete", root_causes=("rdzv-store", "net-unreachable"))
-HOST_MISCONFIGURED = define("host-misconfigured", "incomplete", root_causes=("rdzv-store",))
-HOST_SILENT = define("host-silent", "incomplete", root_causes=("rdzv-store",))
-HOST_TWICE = define("host-twice", "incomplete")
-HOST_LOST = define("host-lost", "incomplete", retry=True, root_causes=("net-unreachable",))
-PEER_UNREACHABLE = define("peer-unreachable", "incomplete", root_causes=("net-unreachable",))
+HOST_UNKNOWN = define("host-unknown", "incomplete", root_causes=("rdzv-store",), page="findings-hosts.md")
+HOST_REFUSED = define("host-refused", "incomplete", root_causes=("rdzv-store",), page="findings-hosts.md")
+HOST_UNREACHABLE = define(
+    "host-unreachable", "incomplete", root_causes=("rdzv-store", "net-unreachable"), page="findings-hosts.md"
+)
+HOST_MISCONFIGURED = define(
+    "host-misconfigured", "incomplete", root_causes=("rdzv-store",), page="findings-hosts.md"
+)
+HOST_SILENT = define("host-silent", "incomplete", root_causes=("rdzv-store",), page="findings-hosts.md")
+HOST_TWICE = define("host-twice", "incomplete", page="findings-hosts.md")
+HOST_LOST = define(
+    "host-lost", "incomplete", retry=True, root_causes=("net-unreachable",), page="findings-hosts.md"
+)
+PEER_UNREACHABLE = define(
+    "peer-unreachable", "incomplete", root_causes=("net-unreachable",), page="findings-hosts.md"
+)
 
 # ---- Slurm ended it
-SLURM_CANCELLED = define("slurm-cancelled", "incomplete", root_causes=("preempted",))
-SLURM_TIME_LIMIT = define("slurm-time-limit", "incomplete", root_causes=("preempted",))
-SLURM_PREEMPTED = define("slurm-preempted", "incomplete", root_causes=("preempted",))
-SLURM_REQUEUED = define("slurm-requeued", "incomplete", root_causes=("preempted",))
-SLURM_NODE_FAILED = define("slurm-node-failed", "incomplete")
-SLURM_OUT_OF_MEMORY = define("slurm-out-of-memory", "incomplete", root_causes=("out-of-memory",))
-SLURM_TASK_KILLED = define("slurm-task-killed", "incomplete")
-SLURM_REFUSED = define("slurm-refused", "incomplete")
+SLURM_CANCELLED = define("slurm-cancelled", "incomplete", root_causes=("preempted",), page="findings-hosts.md")
+SLURM_TIME_LIMIT = define("slurm-time-limit", "incomplete", root_causes=("preempted",), page="findings-hosts.md")
+SLURM_PREEMPTED = define("slurm-preempted", "incomplete", root_causes=("preempted",), page="findings-hosts.md")
+SLURM_REQUEUED = define("slurm-requeued", "incomplete", root_causes=("preempted",), page="findings-hosts.md")
+SLURM_NODE_FAILED = define("slurm-node-failed", "incomplete", page="findings-hosts.md")
+SLURM_OUT_OF_MEMORY = define(
+    "slurm-out-of-memory", "incomplete", root_causes=("out-of-memory",), page="findings-hosts.md"
+)
+SLURM_TASK_KILLED = define("slurm-task-killed", "incomplete", page="findings-hosts.md")
+SLURM_REFUSED = define("slurm-refused", "incomplete", page="findings-hosts.md")
 
 # ---- the world is not the one that was asked for
-WORLD_SIZE = define("world-size", "incomplete")
-RANKS_PER_NODE = define("ranks-per-node", "incomplete")
-WORLD_OF_ONE = define("world-of-one", "incomplete", "error", "warning")
-GPU_UNUSABLE = define("gpu-unusable", "incomplete", root_causes=("gpu-fault",))
-TORCH_WITHOUT_GPU = define("torch-without-gpu", "incomplete", may_be_the_order=True)
-DUPLICATE_GPU = define("duplicate-gpu", "incomplete", root_causes=("duplicate-gpu",))
-VERSION_MISMATCH = define("version-mismatch", "incomplete", "error", "warning", root_causes=("version-mismatch",))
-BACKEND_UNAVAILABLE = define("backend-unavailable", "incomplete", may_be_the_order=True)
-LOOPBACK_HOSTNAME = define("loopback-hostname", "note", "warning")
-CLOCK_SKEW = define("clock-skew", "note", "warning")
+WORLD_SIZE = define("world-size", "incomplete", page="findings-hosts.md")
+RANKS_PER_NODE = define("ranks-per-node", "incomplete", page="findings-hosts.md")
+WORLD_OF_ONE = define("world-of-one", "incomplete", "error", "warning", page="findings-hosts.md")
+GPU_UNUSABLE = define("gpu-unusable", "incomplete", root_causes=("gpu-fault",), page="findings-hosts.md")
+TORCH_WITHOUT_GPU = define("torch-without-gpu", "incomplete", may_be_the_order=True, page="findings-hosts.md")
+DUPLICATE_GPU = define("duplicate-gpu", "incomplete", root_causes=("duplicate-gpu",), page="findings-hosts.md")
+VERSION_MISMATCH = define(
+    "version-mismatch",
+    "incomplete",
+    "error",
+    "warning",
+    root_causes=("version-mismatch",),
+    page="findings-hosts.md",
+)
+BACKEND_UNAVAILABLE = define("backend-unavailable", "incomplete", may_be_the_order=True, page="findings-hosts.md")
+LOOPBACK_HOSTNAME = define("loopback-hostname", "note", "warning", page="findings-hosts.md")
+CLOCK_SKEW = define("clock-skew", "note", "warning", page="findings-hosts.md")

@@ -17,7 +17,7 @@ from nccltool.monitor.metrics import Sample
 from nccltool.preflight.result import Preflight
 from nccltool.probe.result import Measurement
 
-METRICS_NOT_HANDED_OVER = define("metrics-not-handed-over", "note", "warning")
+METRICS_NOT_HANDED_OVER = define("metrics-not-handed-over", "note", "warning", page="findings-results.md")
 HeldAgainst = Callable[[RunInfo, Sequence[Measurement]], Iterable[Against]]
 """The rows of a run, held against a baseline."""
 

@@ -121,7 +121,11 @@ def test_a_page_explains_options_that_there_are(name: str) -> None:
 
 CODES = {kind.code: kind for kind in findings_support.every_kind()}
 _HEADING = re.compile(r"^### `([\w-]+)`\n\n([^\n]+)\n\n(.+?)(?=^#|\Z)", re.MULTILINE | re.DOTALL)
-SECTIONS = {code: (facts, text) for code, facts, text in _HEADING.findall((DOCS / "findings.md").read_text())}
+SECTIONS = {
+    code: (facts, text)
+    for page in findings.MANUAL_PAGES
+    for code, facts, text in _HEADING.findall((DOCS / page).read_text())
+}
 
 
 def test_every_finding_has_its_section() -> None:
@@ -142,7 +146,7 @@ def test_a_section_says_how_bad_it_is_and_what_to_do(code: str) -> None:
 def test_a_finding_names_its_section(code: str) -> None:
     subject = findings.Subject(kind="run", name="r")
     page = findings.Finding(code=code, severity="error", subject=subject, message="m").page
-    assert page == f"docs/findings.md#{code}"
+    assert page == f"docs/{CODES[code].page}#{code}"
     assert f"\n### `{page.partition('#')[2]}`\n" in (ROOT / page.partition("#")[0]).read_text()
 
 

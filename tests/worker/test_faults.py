@@ -245,7 +245,7 @@ def test_an_agent_is_killed(start: Start, words: tuple[str, ...], node: int, ran
     (error,) = result.problems
     assert (result.code, error["code"], error["subject"]) == (3, "agent-killed", {"kind": "host", "name": HOST})
     message = (
-        rf"the agent of node {node} on {HOST} was killed by SIGKILL {IN_SECOND_ROW}, and with it {ranks} on {HOST}"
+        rf"the agent of node {node} on {HOST} was killed by SIGKILL {IN_SECOND_ROW}, along with {ranks} on {HOST}"
     )
     assert re.fullmatch(message, error["message"]), result.said
     assert rows(result) == [("all_reduce", 1024)]

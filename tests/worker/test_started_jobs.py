@@ -63,7 +63,7 @@ def test_torchrun_with_one_rank_is_a_world_of_one(start: Start) -> None:
     result = ended(start("--standalone", "--nproc-per-node", "1", *INSIDE, argv=TORCHRUN))
     assert result.code != 0
     assert result.stdout.startswith("INCOMPLETE 0 rows: nothing was measured; "), result.said
-    assert "ERROR world-of-one: the world is one rank" in result.stdout
+    assert "ERROR world-of-one: world size 1" in result.stdout
 
 
 def test_torchrun_with_fewer_nodes_than_expected(start: Start) -> None:
@@ -184,7 +184,7 @@ def test_a_rank_that_never_comes(start: Start) -> None:
     assert result.code == 3, result.said
     missing = result.findings["rank-missing"]
     assert missing["subject"] == {"kind": "rank", "name": "1"}
-    assert re.fullmatch(r"rank 1 of 2 never came in \d+ s", missing["message"])
+    assert re.fullmatch(r"rank 1 of 2 did not join within \d+ s", missing["message"])
 
 
 @pytest.mark.slow

@@ -48,10 +48,10 @@ def _of_a_stage(wanted: str, every: dict[str, str]) -> str | None:
 
 def _elsewhere(name: str) -> str:
     """Of a check without a section of its own: the page that it declares."""
-    declared = next((check.page for check in _declared() if str(check).strip("/") == name), "")
-    code = declared.partition("#")[2] or _PAGE_OF[name]
-    return manual.section("findings.md", code)
+    declared = (check.page for check in _declared() if str(check).strip("/") == name and "#" in check.page)
+    page, _, code = (next(declared, "") or _PAGE_OF[name]).partition("#")
+    return manual.section(page.removeprefix("docs/"), code)
 
 
-_PAGE_OF = {"data": "wrong-data"}
+_PAGE_OF = {"data": "docs/findings-results.md#wrong-data"}
 """Checks whose page is that of the finding which they come from."""

@@ -1,12 +1,13 @@
-"""Codes of findings: the sections of docs/findings.md, and those of differences between hosts."""
+"""Codes of findings, and those of differences between hosts: sections of their pages."""
 
 from collections.abc import Sequence
 
 from nccltool.cli.help_pages.base import known, titled
 from nccltool.core import manual
+from nccltool.core.findings import MANUAL_PAGES
 
 ABOUT = "what a run or a comparison of hosts found"
-_PAGES = ("findings.md", "differences.md")
+_PAGES = (*MANUAL_PAGES, "differences.md")
 _LEVEL = 3
 
 

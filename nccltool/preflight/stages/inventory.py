@@ -19,7 +19,7 @@ from nccltool.preflight.stages.base import StageContext, StageResult
 NEEDS = ()
 STARTS_RANKS = False
 PRESENT = Check(stage="inventory", name="present", kind="presence")
-RELEASE = Check(stage="inventory", name="nccltool", page="docs/findings.md#version-mismatch")
+RELEASE = Check(stage="inventory", name="nccltool", page="docs/findings-hosts.md#version-mismatch")
 GPUS = Check(stage="inventory", name="gpus", page=f"{PAGE}#inventorygpus")
 RANKS = Check(stage="inventory", name="ranks", page=f"{PAGE}#inventoryranks")
 _SNAPSHOT_S = 0.5

@@ -101,7 +101,7 @@ def test_hosts_that_do_not_come(lost: tuple[int, ...], code: str, shown: str) ->
     seen = survey(host("h1"), host("h2"), lost=dict.fromkeys(lost, why))
     found = [one for one in inventory.judged(seen, InventoryPart(), None) if one.code == "inventory/present"]
     assert {one.host: (one.status, one.shown) for one in found if one.host == "n2"} == {"n2": ("fail", shown)}
-    assert {one.page for one in found if one.host == "n2"} == {f"docs/findings.md#{code}"}
+    assert {one.page for one in found if one.host == "n2"} == {f"docs/findings-hosts.md#{code}"}
 
 
 def test_a_host_that_was_not_waited_for_is_unknown_and_not_missing() -> None:
