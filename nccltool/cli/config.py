@@ -21,6 +21,9 @@ from nccltool.core.text import escaped
 PROJECT = ".nccltool.toml"
 """In the current folder. Not in those above it: what applies is what `ls -a` shows."""
 _SOURCES = "nccltool.config"
+_LARGEST = 1 << 20
+_SILENCE_S = 1.0
+"""A file, or a pipe that is being written: each command reads it, and completion too."""
 _OPTION = re.compile(r"--([a-z][a-z-]*)")
 
 
@@ -68,20 +71,20 @@ class _File:
         import tomllib
 
         from nccltool.core.toml_places import places
+        from nccltool.core.user_files import contents
 
         try:
-            text = self.path.read_text()
-            data = tomllib.loads(text)
-        except OSError as error:
-            raise BadInput(
-                f"{self.path} cannot be read: {error.strerror}", "correct it, or use --no-config"
-            ) from error
+            data = contents(self.path, "configuration file", largest=_LARGEST, silence_s=_SILENCE_S)
+        except BadInput as error:
+            raise BadInput(error.message, "correct it, or use --no-config") from error
+        try:
+            text = data.decode("utf-8-sig")
+            entries = sorted(self._entries(tomllib.loads(text), ()), key=lambda entry: len(entry[0]))
         except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
             raise BadInput(f"{self.path} is not TOML: {escaped(str(error))}", "correct the file") from error
         lines = places(text)
         words = _words(ctx)
         options = {name: option for option in _options(ctx.command) for name in _names(option)}
-        entries = sorted(self._entries(data, ()), key=lambda entry: len(entry[0]))
         for path, value in entries:
             where = f"{self.path}:{lines.get(path, 1)}"
             self._known(path, where)

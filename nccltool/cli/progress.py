@@ -10,7 +10,7 @@ import os
 import select
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol, TextIO
 
 from nccltool.cli.looks import look_of_progress
@@ -71,7 +71,7 @@ def _chosen(is_silent: bool, beside_events: bool) -> Progress:
     look = look_of_progress()
     if look.height is None or beside_events or os.environ.get("TERM", "") in ("", "dumb"):
         return _Lines(sys.stderr)
-    return _Live(sys.stderr, look)
+    return _Live(sys.stderr, look_of_progress)
 
 
 class _News:
@@ -130,8 +130,9 @@ class _Lines:
 class _Live:
     """A bar, the current step and the last rows, in place."""
 
-    def __init__(self, stream: TextIO, look: Look) -> None:
-        self._stream, self._look, self._news = stream, look, _News()
+    def __init__(self, stream: TextIO, look_now: Callable[[], Look]) -> None:
+        self._stream, self._look_now, self._news = stream, look_now, _News()
+        self._look = look_now()
         self._rows: list[str] = []
         self._notes: list[str] = []
         self._drawn_at = -math.inf
@@ -144,6 +145,7 @@ class _Live:
         self._notes += self._news.notes(state)
         self._rows += self._news.rows(state)
         if _is_ready(self._stream):
+            self._look = self._look_now()  # the window may have another size by now
             self._draw([_status(state, now, self._look), *self._last_rows()])
             self._drawn_at = now
 

@@ -72,13 +72,15 @@ def _show(run: Run, folder: Path, options: Mapping[str, Any], leads: bool) -> No
         _name_errors(run)
         return
     form, output = options["form"], options["output"]
-    deliver(text_of(run, form, look_of(output)), output)
-    if form in _WITHOUT_FINDINGS:
-        _name_errors(run)
-    if run.measurements:  # else what was asked for is not drawn, as the result says
-        draw(run, options.get("plot"))
-    if not options["quiet"]:
-        say(f"saved to {folder}")
+    try:
+        deliver(text_of(run, form, look_of(output)), output)
+        if form in _WITHOUT_FINDINGS:
+            _name_errors(run)
+        if run.measurements:  # else what was asked for is not drawn, as the result says
+            draw(run, options.get("plot"))
+    finally:  # most of all where the result could not be written: it is not lost
+        if not options["quiet"]:
+            say(f"saved to {folder}")
 
 
 def ready_to_draw(plot: str | None) -> None:

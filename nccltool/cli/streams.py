@@ -11,7 +11,7 @@ def say(text: str) -> None:
     """A line on standard error."""
     try:
         click.echo(text, err=True)
-    except BrokenPipeError:
+    except OSError:  # nobody reads it, or its disk is full
         nobody_reads(sys.stderr)
 
 

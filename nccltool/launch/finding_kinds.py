@@ -22,6 +22,7 @@ PORT_IN_USE = define("port-in-use", "incomplete", may_be_the_order=True, root_ca
 INTERFACE_UNUSABLE = define(
     "interface-unusable", "incomplete", may_be_the_order=True, root_causes=("net-interface",)
 )
+COMMAND_STOPPED = define("command-stopped", "incomplete", retry=True)
 DEADLINE = define("deadline", "incomplete")
 RUN_DIR_FULL = define("run-dir-full", "incomplete", may_be_the_order=True)
 

@@ -27,6 +27,7 @@ from nccltool.launch.meeting import Meeting
 from nccltool.launch.order import LaunchOrder
 from nccltool.launch.run_state import RunState
 from nccltool.launch.session import NodeProcess, Session
+from nccltool.launch.standstill import Standstill
 
 SETTLE_S = 1.5
 """After the first fault, how long to listen to what the other ranks have to say."""
@@ -96,6 +97,7 @@ class _Runner:
         self.session = Session(launch, job.scratch)
         self._state = state or RunState(job, order.ranks_seen, now)
         self._meeting = Meeting(job, launch.names(), order.keep_going, now) if launch.remote else None
+        self._standstill = Standstill(now)
         self._left_at: float | None = None
         self._ending: Finding | None = None
         self._explained: list[Finding] = []
@@ -216,6 +218,7 @@ class _Runner:
 
     def _over(self, now: float) -> bool:
         state = self._state
+        self._standstill.look(state, now)
         if self._meeting is not None and self._meeting.going is None:
             return self._is_late(now) or self._meeting.failed
         if state.fault_at is not None:
@@ -305,7 +308,7 @@ class _Runner:
         elif not interrupted and not (self._meeting and self._meeting.failed):
             culprit = self._culprit()
             found.extend([culprit] if culprit else [])
-        return tuple(found)
+        return self._standstill.excused(found)
 
     def _with_host(self, finding: Finding) -> Finding:
         """Agents know the numbers of nodes that do not come, and we know the hosts."""

@@ -98,8 +98,20 @@ def test_did_you_mean(files: Files, nccltool: Nccltool) -> None:
 def test_a_file_that_cannot_be_read(files: Files, nccltool: Nccltool) -> None:
     files.user.mkdir()
     said = nccltool("runs")
-    assert (said.code, last_sentence(said.err)) == (2, f"{files.user} cannot be read: Is a directory")
+    assert (said.code, last_sentence(said.err)) == (
+        2,
+        f"configuration file {files.user} cannot be read: Is a directory",
+    )
     files.user.rmdir()
+    os.mkfifo(files.user)
+    silent = f"configuration file {files.user}: nothing came out of it"
+    assert last_sentence(nccltool("runs").err).startswith(silent)
+    files.user.unlink()
+    files.user.symlink_to("/dev/zero")
+    assert last_sentence(nccltool("runs").err) == f"configuration file {files.user} is larger than 1 MiB"
+    files.user.unlink()
+    files.user.write_bytes(b"\xef\xbb\xbflimit = 1\n")
+    assert nccltool("runs").code == 0, "an editor's byte order mark"
     files.user.write_bytes(b'op = "\xff"')
     assert last_sentence(nccltool("runs").err).startswith(f"{files.user} is not TOML: ")
 

@@ -133,7 +133,7 @@ def test_events_on_standard_output_are_not_drawn_over(
 
 @pytest.fixture
 def live(terminal: Terminal) -> progress.Progress:
-    return progress._Live(terminal, Look(width=60, height=10))
+    return progress._Live(terminal, lambda: Look(width=60, height=10))
 
 
 def played(live: progress.Progress, count: int) -> None:
@@ -147,6 +147,13 @@ def played(live: progress.Progress, count: int) -> None:
 def test_rows_fill_no_more_than_the_screen(live: progress.Progress, terminal: Terminal) -> None:
     played(live, 30)
     assert max(map(len, screens(terminal.getvalue()))) <= 10 - 2
+
+
+def test_a_window_that_is_made_smaller(terminal: Terminal) -> None:
+    looks = [Look(width=60, height=24), Look(width=60, height=24), Look(width=20, height=8)]
+    played(progress._Live(terminal, lambda: looks.pop(0) if len(looks) > 1 else looks[0]), 30)
+    last = screens(terminal.getvalue())[-1]
+    assert (len(last), max(map(len, last))) == (8 - 4 + 1, 20 - 1)
 
 
 @pytest.mark.parametrize("raised", [KeyboardInterrupt, RuntimeError, SystemExit])

@@ -39,6 +39,16 @@ def test_nobody_reads_anything(words: tuple[str, ...], code: int, tmp_path: Path
     assert _ended(words, tmp_path, err=True) == (code, "")
 
 
+@pytest.mark.parametrize(("words", "code"), [(("runs", "--bogus"), 2), (("triage", "LOG", "--output", "OUT"), 1)])
+def test_standard_error_that_is_full(words: tuple[str, ...], code: int, tmp_path: Path) -> None:
+    (tmp_path / "LOG").write_text(LOG)
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [*PROGRAM, *words], stderr=full, stdout=subprocess.DEVNULL, check=False, cwd=tmp_path
+        )
+    assert done.returncode == code
+
+
 def _ended(words: tuple[str, ...], folder: Path, err: bool) -> tuple[int, str]:
     (folder / "LOG").write_text(LOG)
     reader, writer = os.pipe()
