@@ -48,5 +48,6 @@ def page(name: str) -> str | None:
         return None
     text = inspect.cleandoc(members.module(__name__, _BY_NAME[name]).__doc__ or "")
     head, _, sections = text.partition("\n\n## ")
-    rule = f"Fires when `{alert.expr}` has been true for {alert.hold}; severity {alert.severity}."
+    since = "is true" if alert.hold == "0m" else f"has been true for {alert.hold}"
+    rule = f"Fires when `{alert.expr}` {since}; severity {alert.severity}."
     return f"# {name}\n\n{head}\n\n{rule}\n\n## {sections}\n\n{_COLLECT}\n"
