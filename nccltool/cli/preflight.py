@@ -75,7 +75,7 @@ if TYPE_CHECKING:
     option(
         "--hosts-dir",
         type=click.Path(file_okay=False),
-        help="Also write hosts.pass, nodes.exclude and the like to DIR.",
+        help="Also write the host lists (hosts.pass, nodes.exclude, ...) to DIR.",
     ),
     option(
         "--metrics",

@@ -206,14 +206,14 @@ def _looped(loop: str | None, serve: str | None, options: Mapping[str, Any]) -> 
     from nccltool.probe import options as probe_options
 
     if not loop:
-        raise BadInput("--serve goes with --loop", "use nccltool serve beside single runs")
+        raise BadInput("--serve requires --loop", "use nccltool serve with single runs")
     every_s = parse_duration(loop, "--loop")
     if every_s < probe_loop.LEAST_S:
         raise BadInput(f"--loop {loop} is too short", f"at least {probe_loop.LEAST_S:g} s")
     order = probe_options.from_options(asked(options, injected_fault()))
     torch_needed.require(order.launch, "probe")
     if not order.job.node_ranks:
-        raise BadInput("--loop: a job of a launcher ends; it cannot go on for ever", "leave out --loop there")
+        raise BadInput("--loop: a job started by a launcher must end", "leave out --loop")
     return probe_loop.ProbeLoop(
         words=this_command()[1:],
         every_s=every_s,

@@ -99,7 +99,7 @@ def _remove(
 
     base = run_directory.base_folder(run_dir)
     if bool(runs) == (older_than is not None or keep is not None):
-        raise BadInput("name the runs to remove, or use --older-than or --keep", "nccltool runs lists them")
+        raise BadInput("name the runs to remove, or use --older-than or --keep", "see nccltool runs")
     chosen = removal.named(base, runs) if runs else removal.prunable(base, older_than, keep)
     reasons: dict[str, str] = {}
     for folder in chosen:

@@ -110,7 +110,7 @@ def text_of(run: Run | Preflight, form: str, look: Look) -> str:
 
 def _fits(form: str, known: Sequence[str], what: str) -> None:
     if form not in known:
-        raise BadInput(f"--format {form} has no place for {what}", f"choose from {', '.join(known)}")
+        raise BadInput(f"--format {form} cannot show {what}", f"choose from {', '.join(known)}")
 
 
 def put(text: str) -> None:

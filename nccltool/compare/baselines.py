@@ -92,7 +92,7 @@ class Store:
         with self._open(create=True) as db, _transaction(db):
             known = _load(db, name)
             if known and mode == "new":
-                raise BadInput(f"there is a baseline {name!r} already", "use --add, --replace or another name")
+                raise BadInput(f"baseline {name!r} already exists", "use --add, --replace or another name")
             kept = known.runs if known and mode == "add" else ()
             baseline = Baseline(
                 name=name,
@@ -111,7 +111,7 @@ class Store:
         _of_one_kind(baseline.runs)
         with self._open(create=True) as db, _transaction(db):
             if mode == "new" and _load(db, baseline.name):
-                raise BadInput(f"there is a baseline {baseline.name!r} already", "use --replace, or --as NAME")
+                raise BadInput(f"baseline {baseline.name!r} already exists", "use --replace, or --as NAME")
             _write(db, baseline)
 
     def load(self, name: str) -> Baseline:
@@ -119,7 +119,7 @@ class Store:
             found = _load(db, name)
             names = _names(db)
         if found is None:
-            see = "nccltool baseline list" if names else "nccltool baseline save NAME RUN... makes one"
+            see = "nccltool baseline list" if names else "create one: nccltool baseline save NAME RUN..."
             raise unknown("baseline", name, names, see, where=f"in {self._file}")
         return found
 
@@ -138,7 +138,7 @@ class Store:
     @contextlib.contextmanager
     def _open(self, create: bool = False) -> Iterator[sqlite3.Connection]:
         if not create and not self._file.exists():
-            problem = f"there are no baselines: {self._file} is not there"
+            problem = f"no baselines: {self._file} does not exist"
             raise BadInput(problem, "nccltool baseline save NAME RUN...")
         try:
             if create:
@@ -152,17 +152,19 @@ class Store:
             raise _cannot_use(self._file, error) from error
         except OSError as error:
             problem = f"{self._file} cannot be used: {error.strerror}"
-            raise BadInput(problem, "name another: --store FILE") from error
+            raise BadInput(problem, "use another file: --store FILE") from error
 
 
 def _cannot_use(file: Path, error: Exception) -> BadInput:
     text = str(error) if isinstance(error, sqlite3.Error) else f"malformed: {error}"
     if "locked" in text:
-        remedy = "others hold it for long: try again; on NFS or Lustre see that locks work, or use --store FILE"
+        remedy = (
+            "other processes hold the lock: try again; on NFS or Lustre check that locks work, or use --store FILE"
+        )
     elif "not a database" in text or "malformed" in text:
-        remedy = "it is not a store of baselines, or damaged: name another with --store FILE"
+        remedy = "it is damaged or not a baseline store; use another file: --store FILE"
     else:
-        remedy = "see that its folder exists, has room and may be written, or name another: --store FILE"
+        remedy = "check that its folder exists, is writable and has free space, or use another file: --store FILE"
     return BadInput(f"{file} cannot be used: {text}", remedy)
 
 
@@ -177,9 +179,12 @@ def _prepare(db: sqlite3.Connection, file: Path, create: bool) -> None:
                 db.execute(f"PRAGMA user_version = {SCHEMA}")
     application, version = _version(db)
     if application != APPLICATION:
-        raise BadInput(f"{file} is not a store of baselines", "name another with --store FILE")
+        raise BadInput(f"{file} is not a baseline store", "use another file: --store FILE")
     if version != SCHEMA:
-        raise BadInput(f"{file} has schema {version}, this nccltool reads {SCHEMA}", "use its own version")
+        raise BadInput(
+            f"{file} has schema {version}, this nccltool reads {SCHEMA}",
+            "use the version of nccltool that wrote it",
+        )
 
 
 def _version(db: sqlite3.Connection) -> tuple[int, int]:
@@ -212,13 +217,13 @@ def _of_one_kind(runs: Sequence[RunSample]) -> None:
         if not run.rows:
             raise BadInput(f"run {run.id} has no measurements", "leave it out")
         if any(row.mean_s <= 0 or (row.median_s is not None and row.median_s <= 0) for row in run.rows):
-            raise BadInput(f"run {run.id} has a time that is not above 0", "leave it out")
+            raise BadInput(f"run {run.id} has a time of 0 or less", "leave it out")
         if any(not 0 <= count <= LARGEST for row in run.rows for count in (row.key.bytes, row.iterations or 0)):
-            raise BadInput(f"run {run.id} has a size or count that cannot be", "leave it out")
+            raise BadInput(f"run {run.id} has an impossible size or count", "leave it out")
         if found := run_samples.differences(runs[0].circumstances, run.circumstances):
             texts = "; ".join(f"{each.key} ({each.a}; {each.b})" for each in found)
-            problem = f"{runs[0].id} and {run.id} are not of one kind: {texts}"
-            raise BadInput(problem, "make a baseline of each kind")
+            problem = f"{runs[0].id} and {run.id} are not comparable: {texts}"
+            raise BadInput(problem, "save them as separate baselines")
 
 
 def _write(db: sqlite3.Connection, baseline: Baseline) -> None:
@@ -275,8 +280,8 @@ def _text(value: object) -> str:
 def usable(run: Run) -> RunSample:
     """The sample of a run that may become part of a baseline. Raises BadInput."""
     if run.kind != "probe":
-        raise BadInput(f"run {run.info.id} is one of {run.kind}", "a baseline is made of nccltool probe's runs")
+        raise BadInput(f"run {run.info.id} is a run of nccltool {run.kind}", "save runs of nccltool probe")
     if run.verdict.status in ("fail", "incomplete"):
         codes = ", ".join(dict.fromkeys(found.code for found in run.findings if found.is_error))
-        raise BadInput(f"run {run.info.id} is no example: {run.verdict.status} ({codes})", "leave it out")
+        raise BadInput(f"run {run.info.id} did not pass: {run.verdict.status} ({codes})", "leave it out")
     return run_samples.of_run(run.info, run.measurements)

@@ -101,6 +101,6 @@ def why_unknown(effect: Effect, margin: float, alpha: float) -> str:
     if effect.p_adjusted <= alpha:
         return f"{changed(effect.change)}, and {between} includes the margin of {margin * 100:.3g} %"
     return (
-        f"{with_interval(effect)}, but equal runs look like this with a probability of "
+        f"{with_interval(effect)}, but equal runs differ this much with a probability of "
         f"{effect.p_adjusted:.2g}, more than {alpha:g}"
     )

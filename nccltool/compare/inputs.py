@@ -19,7 +19,7 @@ from nccltool.train import document
 
 BASELINE = "baseline:"
 _LONGEST = 60
-_REMEDY = "give runs that measured operations: of nccltool probe, or of nccltool preflight"
+_REMEDY = "name runs of nccltool probe or nccltool preflight that measured operations"
 _WITHOUT = {"preflight": " that measured no operation over all nodes"}
 
 
@@ -29,7 +29,7 @@ def side(word: str, base: Path, store: Path) -> Side:
         return Side(name=word, runs=baselines.Store(store).load(word.removeprefix(BASELINE)).runs)
     runs = [run for part in _parts(word) for run in loaded(part, base)]
     found = {run.info.id: run_samples.of_run(run.info, run.measurements) for run in runs}
-    short = word if len(found) < 2 or len(word) <= _LONGEST else f"{len(found)} runs from {next(iter(found))} on"
+    short = word if len(found) < 2 or len(word) <= _LONGEST else f"{len(found)} runs, first {next(iter(found))}"
     return Side(name=short, runs=tuple(found.values()))
 
 
@@ -53,8 +53,8 @@ def _newest(base: Path) -> Path:
     ended = filter(run_directory.has_document, reversed(run_directory.folders(base)))
     if newest := next((folder for folder in ended if _measured(folder)), None):
         return newest
-    remedy = "nccltool probe makes one, and so does nccltool preflight; --run-dir names another folder"
-    raise BadInput(f"there is no run under {base} that measured operations", remedy)
+    remedy = "run nccltool probe or nccltool preflight, or use another folder: --run-dir"
+    raise BadInput(f"no run under {base} measured operations", remedy)
 
 
 def _measured(path: Path) -> Path | None:
@@ -81,7 +81,7 @@ def _parts(word: str) -> list[str]:
         return [word]
     parts = [part.strip() for part in word.split(",")]
     if not all(parts):
-        raise BadInput(f"{word!r} has an empty place between its commas", "name runs as A1,A2,A3")
+        raise BadInput(f"{word!r} has an empty item between commas", "name runs as A1,A2,A3")
     return parts
 
 

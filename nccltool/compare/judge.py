@@ -65,7 +65,7 @@ def _refuse(bad: Sequence[result.Difference], first: result.RunSample, other: re
     words = [difference.key for difference in known] + ([run_samples.UNKNOWN] if len(known) < len(bad) else [])
     raise BadInput(
         f"{first.id} and {other.id} are not comparable: {', '.join(texts)}",
-        f"compare runs of one kind; all the same: {' '.join(f'--ignore {word}' for word in words)}",
+        f"compare runs of the same kind; to compare them anyway: {' '.join(f'--ignore {word}' for word in words)}",
     )
 
 
@@ -100,7 +100,7 @@ def _outcome(overall: Effect | None, rows: Sequence[ComparedRow], margin: float)
 def _notes(a: Side, b: Side, pairs: Sequence[PairedRow]) -> list[str]:
     found = [text for side in (a, b) for run in side.runs for text in run.left_out]
     if {run.id for run in a.runs} & {run.id for run in b.runs}:
-        found.append("A and B have runs in common, which cannot differ")
+        found.append("A and B share runs; these cannot differ")
     if any(pair.freedom < MEASURED_FREEDOM for pair in pairs):
         found.append(
             f"too few runs ({len(a.runs)} against {len(b.runs)}) to measure the spread between runs: "
@@ -108,10 +108,10 @@ def _notes(a: Side, b: Side, pairs: Sequence[PairedRow]) -> list[str]:
         )
     hosts = [sorted({host for run in side.runs for host in run.hosts}) for side in (a, b)]
     if hosts[0] != hosts[1]:
-        found.append(f"hosts differ: A {named(hosts[0], 6) or 'not known'}; B {named(hosts[1], 6) or 'not known'}")
+        found.append(f"hosts differ: A {named(hosts[0], 6) or 'unknown'}; B {named(hosts[1], 6) or 'unknown'}")
     unknown = [name for name in run_samples.OF_A_RUN if getattr(a.runs[0].circumstances, name) is None]
     if unknown:
-        found.append(f"not known on either side: {', '.join(name.replace('_', '-') for name in unknown)}")
+        found.append(f"unknown on both sides: {', '.join(name.replace('_', '-') for name in unknown)}")
     return found
 
 
@@ -124,7 +124,7 @@ def _findings(a: Side, b: Side, overall: Effect | None, rows: Sequence[ComparedR
             subject=Subject(kind="run", name=b.name),
             message=f"{b.name} is slower than {a.name}: {parts[0]}",
             evidence=tuple(parts[1:6]),
-            remedy="repeat both in turns to confirm; then look at what changed: nccltool doctor, nccltool triage",
+            remedy="repeat both in turns to confirm; then find what changed: nccltool doctor, nccltool triage",
         ),
     )
 
@@ -161,7 +161,7 @@ def against(
     a, b = Side(name=source, runs=baseline.runs), Side(name=run.id, runs=(run,))
     try:
         rows = {row.key: row for row in compare(info, a, b, CompareSettings()).rows}
-        reason = f"{source} has no such measurement"
+        reason = f"{source} does not have this measurement"
     except BadInput as error:
         rows, reason = {}, error.message
     status: CheckStatus = "skip" if rows else "unknown"
@@ -173,7 +173,7 @@ def _against(
 ) -> result.Against:
     effect = compared.effect if compared else None
     if row.wrong:
-        status, reason = "unknown", "its data is wrong"
+        status, reason = "unknown", "wrong data"
     return result.Against(
         key=run_samples.key_of(row),
         status=_STATUS[effect.outcome] if effect else status,

@@ -99,12 +99,14 @@ def rows_of(side: Side, ignore: Collection[str]) -> _RowsByKey:
 def _nothing_in_common(a: Side, b: Side, ours: _RowsByKey, theirs: _RowsByKey) -> None:
     for side, rows in ((a, ours), (b, theirs)):
         if not rows:
-            raise BadInput(f"{side.name} has no measurements to compare", "nccltool runs shows what a run has")
+            raise BadInput(
+                f"{side.name} has no measurements to compare", "nccltool runs RUN shows its measurements"
+            )
     keys = [[row[0].key for row in side.values()] for side in (ours, theirs)]
-    what = "; ".join(run_samples.row_differences(*keys)) or "no row has all of its keys on both sides"
+    what = "; ".join(run_samples.row_differences(*keys)) or "no row has the same keys on both sides"
     raise BadInput(
         f"{a.name} and {b.name} have no measurement in common: {what}",
-        "measure the same on both sides; --ignore takes dtype, reduce-op, placement and cadence",
+        "measure the same operations on both sides; --ignore accepts dtype, reduce-op, placement and cadence",
     )
 
 

@@ -111,7 +111,7 @@ def decoded(
     where: str,
     form: type[AnyDocument],
     what: str = "a run",
-    remedy: str = "name a run.json, or a run's folder",
+    remedy: str = "name a run.json or the folder of a run",
 ) -> AnyDocument:
     """Read a document. Raises BadInput that names `where` and the key that is wrong."""
     try:
@@ -120,7 +120,10 @@ def decoded(
         raise BadInput(f"{where} is not {what} of nccltool: {error}", remedy) from error
     schema = getattr(document, "schema", SCHEMA)
     if schema != SCHEMA:
-        raise BadInput(f"{where} has schema {schema}, this nccltool reads {SCHEMA}", "use its own version")
+        raise BadInput(
+            f"{where} has schema {schema}, this nccltool reads {SCHEMA}",
+            "use the version of nccltool that wrote it",
+        )
     return document
 
 

@@ -62,7 +62,7 @@ def circumstances(look: Look, info: RunInfo, *before: str) -> list[str]:
     """What is true of all of a run, once: where it ran; `before` is said first."""
     many = "" if info.nodes == 1 else "s"
     emulated = " emulated" if info.emulated else ""
-    where = f" on {_hosts(info.hosts)}" if info.hosts else ", no host answered"
+    where = f" on {_hosts(info.hosts)}" if info.hosts else ", no host responded"
     parts = [
         *before,
         f"{info.nodes or '?'} node{many}{emulated}{where}{' (no network measured)' if emulated else ''}",
@@ -98,7 +98,7 @@ def shown(look: Look, notices: Sequence[Notice], taken: int) -> list[str]:
     if left_out := len(notices) - len(depths):
         lines.append(f"and {left_out} more; -v shows all")
     elif min(depths, default=_EVIDENCE) < _EVIDENCE:
-        lines.append(look.painted("-v shows the evidence; nccltool explain CODE tells more", "dim"))
+        lines.append(look.painted("-v shows the evidence; nccltool explain CODE has details", "dim"))
     return lines
 
 

@@ -25,7 +25,7 @@ def named(base: Path, names: Sequence[str]) -> tuple[Path, ...]:
     for name in names:
         path = every.get(name) or run_directory.find(base, name)
         if every.get(path.name) != base / path.name or path.parent.absolute() != base.absolute():
-            raise BadInput(f"{name!r} is not in the run directory {base}", "remove other folders yourself")
+            raise BadInput(f"{name!r} is not in the run directory {base}", "only saved runs can be removed")
         found.append(base / path.name)
     return tuple(dict.fromkeys(found))
 
@@ -53,7 +53,7 @@ def _began(folder: Path) -> float | None:
 def why_not(folder: Path) -> str:
     """Why a run is not removed; empty = it can be."""
     if folder.is_symlink():
-        return "a symbolic link; remove it yourself"
+        return "a symbolic link: not followed"
     try:
         with _locked(folder / _HELD):
             return ""

@@ -35,7 +35,7 @@ def base_folder(named: str | None = None) -> Path:
         try:
             state = str(Path.home() / ".local/state")
         except RuntimeError as error:
-            raise BadInput("there is no home folder to keep runs in", "set HOME, or use --run-dir DIR") from error
+            raise BadInput("there is no home folder for saved runs", "set HOME, or use --run-dir DIR") from error
     return Path(state) / "nccltool/runs"
 
 
@@ -156,7 +156,7 @@ def _said(path: Path) -> Iterator[None]:
 def _cannot_write(path: Path, error: OSError) -> RunDirError:
     return RunDirError(
         f"the run directory {path} cannot be written: {error.strerror}",
-        f"name a folder with room that you may write: --run-dir DIR or {VARIABLE}",
+        f"use a writable folder with free space: --run-dir DIR or {VARIABLE}",
     )
 
 
@@ -178,7 +178,9 @@ def document(path: Path) -> tuple[bytes, str]:
     try:
         text = file.read_bytes()
     except OSError as error:
-        hint = "it did not end in order; see its events.jsonl and log.txt" if path.is_dir() else "check the name"
+        hint = (
+            "the run did not end normally; see its events.jsonl and log.txt" if path.is_dir() else "check the name"
+        )
         raise BadInput(f"{file} cannot be read: {error.strerror}", hint) from error
     return text, str(file)
 
@@ -230,15 +232,15 @@ def find(base: Path, name: str) -> Path:
     if name == LATEST:
         if newest := next(filter(has_document, reversed(every)), None):
             return newest
-        hint = "nccltool probe makes one; --run-dir names another folder"
-        raise BadInput(f"there is no run under {base} yet", hint)
+        hint = "run nccltool probe, or use another folder: --run-dir"
+        raise BadInput(f"no runs under {base} yet", hint)
     matches = [folder for folder in every if folder.name.startswith(name)]
     matches = matches or [run for folder in every for run in inside(folder) if run.name.startswith(name)]
     if len(matches) == 1:
         return matches[0]
     if matches:
-        raise BadInput(f"{name!r} is the start of {len(matches)} runs under {base}", "nccltool runs lists them")
+        raise BadInput(f"{name!r} matches {len(matches)} runs under {base}", "see nccltool runs")
     from nccltool.core.unknown_names import unknown
 
     names = [folder.name for folder in every]
-    raise unknown("run", name, names, "nccltool runs lists them", where=f"under {base}")
+    raise unknown("run", name, names, "see nccltool runs", where=f"under {base}")

@@ -29,7 +29,7 @@ def parse_duration(text: str, option: str) -> float:
     """Seconds of `60s`, `2 min`, `500ms`. Raises BadInput that names the option."""
     seconds = parse_quantity(text, SECONDS)
     if seconds is None:
-        raise BadInput(f"{option} {shortened(text, 60)!r} is no time", f"{option} 60s, or 2min")
+        raise BadInput(f"{option} {shortened(text, 60)!r} is not a duration", f"{option} 60s, or 2min")
     return seconds
 
 
@@ -54,7 +54,7 @@ def parse_bytes(text: str) -> int:
         raise BadInput(f"{text!r} is not a size", "write bytes with an optional unit: 8, 64K, 1MiB, 2G")
     size = float(match[1]) * _BINARY[match[2].upper()]
     if size > MAX_BYTES:
-        raise BadInput(f"{text[:20]!r} is more than any memory", f"at most {format_bytes(MAX_BYTES)}")
+        raise BadInput(f"{text[:20]!r} is too large", f"at most {format_bytes(MAX_BYTES)}")
     if size != int(size):
         raise BadInput(f"{text!r} is not a whole number of bytes", "use a smaller unit")
     return int(size)

@@ -17,7 +17,7 @@ _PIECE = 1 << 16
 
 def contents(file: Path, option: str, largest: int = LARGEST, silence_s: float = SILENCE_S) -> bytes:
     """All that is in a file. Raises BadInput that names the option and the file."""
-    remedy = "check the name, and who may read it"
+    remedy = "check the name and its permissions"
     try:
         handle = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
         try:
@@ -27,7 +27,9 @@ def contents(file: Path, option: str, largest: int = LARGEST, silence_s: float =
     except OSError as error:
         raise BadInput(f"{option} {file} cannot be read: {error.strerror}", remedy) from error
     if data is None:
-        raise BadInput(f"{option} {file}: nothing came out of it in {silence_s:g} s", "a file, or a pipe in use")
+        raise BadInput(
+            f"{option} {file}: no data within {silence_s:g} s", "pass a file, or a pipe that a program writes to"
+        )
     if len(data) > largest:
         raise BadInput(f"{option} {file} is larger than {format_bytes(largest)}", remedy)
     return data
@@ -61,5 +63,5 @@ def folder(option: str, name: str) -> str:
             pass
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise BadInput(f"{option} {name}: no file can be made there: {reason}", "name another folder") from error
+        raise BadInput(f"{option} {name} is not writable: {reason}", "name another folder") from error
     return str(path)

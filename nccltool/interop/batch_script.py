@@ -123,7 +123,7 @@ def _end_by_itself(time_s: float, work: BatchWork) -> tuple[str, ...]:
         raise BadInput(
             f"{work.option} {work.ends_s:g}{work.unit} is more than --time {_clock(time_s)} leaves"
             " for a run to end by itself",
-            f"{work.option} {latest}{work.unit}, or a longer --time",
+            f"use {work.option} {latest}{work.unit}, or a longer --time",
         )
     return (work.option, f"{latest}{work.unit}")
 
@@ -132,13 +132,13 @@ def _seconds(text: str) -> float:
     """Slurm's minutes, minutes:seconds, hours:minutes:seconds, days-hours, days-hours:minutes[:seconds]."""
     match = _TIME.fullmatch(text)
     if match is None:
-        raise BadInput(f"--time {text[:40]!r} is not a time of Slurm", _TIMES)
+        raise BadInput(f"--time {text[:40]!r} is not a Slurm time", _TIMES)
     days, hours, minutes, seconds = (int(part) if part else 0 for part in match.groups())
     if match[1] is None and match[4] is None:  # without hours
         hours, minutes, seconds = 0, hours, minutes
     seconds += ((days * 24 + hours) * 60 + minutes) * 60
     if not seconds:
-        raise BadInput(f"--time {text}: that is no time at all", _TIMES)
+        raise BadInput(f"--time {text}: expected more than 0", _TIMES)
     return float(seconds)
 
 
@@ -159,7 +159,9 @@ def _others(texts: Iterable[str]) -> Iterable[tuple[str, str]]:
     for text in texts:
         name, _, value = text.partition("=")
         if name in _OURS or name.replace("-", "_") in _DIRECTIVES:
-            raise BadInput(f"--sbatch-option {text[:60]!r}: there is an option for that", f"see --help: {name}")
+            raise BadInput(
+                f"--sbatch-option {text[:60]!r}: nccltool sbatch has an option for this", f"see --help: {name}"
+            )
         if not re.fullmatch(r"[a-z][a-z0-9-]{0,40}", name):
             problem = f"--sbatch-option {text[:60]!r} is not NAME or NAME=VALUE"
             raise BadInput(problem, "for example --sbatch-option comment=nightly")
@@ -172,6 +174,6 @@ def _directive(name: str, value: str) -> str:
         raise BadInput(f"--{'log' if name == 'output' else name} is empty", "give it a value, or leave it out")
     if not value.isprintable() or '"' in value or "\\" in value or value.startswith("-"):
         problem = f"--{name} {value[:60]!r} cannot be written into a script"
-        raise BadInput(problem, "leave out quotes and new lines")
+        raise BadInput(problem, "leave out quotes and line breaks")
     quoted = value if _SAFE.fullmatch(value) else f'"{value}"'
     return f"#SBATCH --{name}={quoted}" if value else f"#SBATCH --{name}"

@@ -42,12 +42,12 @@ COMMANDS = {
 }
 README = """This archive was made by `nccltool bundle`.
 
-manifest.json   what is in here, its SHA-256, how many secrets were taken out, and what could not be read and why
-facts.json      the host: nccltool doctor --facts facts.json judges it again
-doctor.json     what the doctor said of it
-runs/ID/        runs: nccltool runs runs/ID shows one
-logs/           logs that were named
-triage.json     what nccltool triage said of these logs
+manifest.json   contents, SHA-256 sums, number of secrets removed, and what could not be read and why
+facts.json      the host; to check it again: nccltool doctor --facts facts.json
+doctor.json     findings of nccltool doctor on this host
+runs/ID/        runs; to show one: nccltool runs runs/ID
+logs/           log files given with --add-log
+triage.json     result of nccltool triage on these logs
 """
 
 
@@ -94,7 +94,9 @@ def bundle(
             _add(archive, f"{root}/manifest.json", json.dumps(manifest, indent=2).encode() + b"\n")
         beside.replace(file)
     except OSError as error:
-        raise BadInput(f"--output {file} cannot be written: {error.strerror}", "name a file with room") from error
+        raise BadInput(
+            f"--output {file} cannot be written: {error.strerror}", "use a file system with free space"
+        ) from error
     finally:  # half an archive helps nobody
         with contextlib.suppress(OSError):
             beside.unlink(missing_ok=True)
@@ -155,7 +157,7 @@ def _file(name: str, path: Path) -> BundlePart:
             file.seek(size - TAIL)
             tail = file.read(TAIL)
     except OSError as error:
-        return BundlePart(name=name, missing=f"it cannot be read: {error.strerror}")
+        return BundlePart(name=name, missing=f"cannot be read: {error.strerror}")
     cut = size - HEAD - TAIL
-    between = f"\n[{cut} bytes were left out here]\n".encode()
+    between = f"\n[{cut} bytes left out]\n".encode()
     return BundlePart(name=name, text=(head + between + tail).decode(errors="backslashreplace"), cut=cut)

@@ -45,7 +45,7 @@ _MOST_WAITING = 10_000
 _RUN_ID = re.compile(r"[\w-]{1,64}", re.ASCII)
 _POD = re.compile(rb"\[(pod/[\w./-]{1,300})\] ")
 """What `kubectl logs --prefix` puts in front of each line."""
-_WHOLE_LOGS = "give the whole logs of all pods: kubectl logs --prefix --tail=-1 --max-log-requests=100 -l LABEL"
+_WHOLE_LOGS = "collect the full logs of all pods: kubectl logs --prefix --tail=-1 --max-log-requests=100 -l LABEL"
 
 
 @dataclass(slots=True)
@@ -232,7 +232,7 @@ def _begun(part: _Part, text: str) -> ProbeBegun:
     if isinstance(job, ProbeJob):
         unknown = {*job.ops} - {*collectives.NAMES} | {job.dtype} - {*dtypes.ELEMENT_SIZE}
     if job.run_id != part.run_id:
-        unknown.add("a run id that is not its own")
+        unknown.add("a different run id")
     if unknown:
         raise _other_release(part, ", ".join(sorted(unknown)))
     return replace(begun, job=job)
@@ -240,8 +240,8 @@ def _begun(part: _Part, text: str) -> ProbeBegun:
 
 def _other_release(part: _Part, what: str) -> BadInput:
     return BadInput(
-        f"{part.where}: {part.name} said what this nccltool does not understand: {what}",
-        "collect with the release that the pods ran",
+        f"{part.where}: {part.name} sent an event that this nccltool does not understand: {what}",
+        "collect with the version of nccltool that ran in the pods",
     )
 
 
@@ -273,28 +273,28 @@ def _run(merge: _Merge, where: str) -> tuple[Job, Run]:
 
 
 def _of_one_run(merge: _Merge, where: str) -> dict[int, _Part]:
-    """The parts by their numbers. Raises BadInput when there is none, one has gaps, or they are not of one run."""
+    """The parts by their numbers. Raises BadInput when there is none, one has gaps, or runs differ."""
     if not merge.parts:
-        problem = f"{where}: there is no event of nccltool{merge.damaged}"
-        raise BadInput(problem, "was it run with --events? " + _WHOLE_LOGS)
+        problem = f"{where}: no nccltool events found{merge.damaged}"
+        raise BadInput(problem, "run the command with --events and " + _WHOLE_LOGS)
     parts: dict[int, _Part] = {}
     for part in merge.parts.values():
         if part.waiting:
             raise _gap(merge, part)
         if part.begun is None:
-            raise BadInput(f"{part.where}: {part.name} ends before it has said what was run", _WHOLE_LOGS)
+            raise BadInput(f"{part.where}: {part.name} ends before its first event", _WHOLE_LOGS)
         other = parts.setdefault(part.number, part)
         if other is not part:
-            raise _mixed(other, part, f"both say that they are {part.name}")
+            raise _mixed(other, part, f"both are from {part.name}")
     by_run = {part.run_id if part.begun and part.begun.leads else part.met: part for part in parts.values()}
     by_run.pop(None, None)
     if len(by_run) > 1:
         one, other = list(by_run.values())[:2]
-        raise _mixed(one, other, f"they are of the runs {', '.join(map(str, by_run))}")
+        raise _mixed(one, other, f"they are from the runs {', '.join(map(str, by_run))}")
     first, *others = parts.values()
     for other in others:
         if _asked(first) != _asked(other):
-            raise _mixed(first, other, "they were asked for different things")
+            raise _mixed(first, other, "their jobs differ")
     return parts
 
 
@@ -307,8 +307,8 @@ def _asked(part: _Part) -> tuple[object, ...]:
 
 def _mixed(one: _Part, other: _Part, why: str) -> BadInput:
     return BadInput(
-        f"{one.where} and {other.where} are not of one run: {why}",
-        "give the logs of one run; a pod that was started again makes its job two runs",
+        f"{one.where} and {other.where} are from different runs: {why}",
+        "collect the logs of a single run; a restarted pod makes two runs of one job",
     )
 
 
@@ -327,8 +327,8 @@ def _silent(begun: ProbeBegun, parts: dict[int, _Part]) -> Iterator[Finding]:
         kind = "node" if begun.job.node_ranks else "rank"
         yield STREAM_MISSING.finding(
             subject=_subject(begun.job, missing[0]),
-            message=f"nothing was read from {kind} {listed(map(str, missing))} of {begun.parts}",
-            evidence=("the run may have completed: what it measured is known from the others",),
+            message=f"no events from {kind} {listed(map(str, missing))} of {begun.parts}",
+            evidence=("the run may have completed: its results are known from the others",),
             remedy=_WHOLE_LOGS,
         )
     for _, part in sorted(parts.items()):
@@ -337,8 +337,8 @@ def _silent(begun: ProbeBegun, parts: dict[int, _Part]) -> Iterator[Finding]:
                 subject=part.subject,
                 message=f"the stream of {part.name} stops after line {part.next}, before its end",
                 evidence=(f"it begins at {part.where}",),
-                remedy="kubectl describe pod: is it running, or was it killed (OOMKilled, Evicted)? "
-                "Else the log was cut",
+                remedy="kubectl describe pod shows whether it is running or was killed (OOMKilled, Evicted); "
+                "otherwise the log was cut off",
             )
 
 

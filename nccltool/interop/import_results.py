@@ -120,9 +120,9 @@ def _provenance(tests: tuple[Report, ...], where: str) -> Finding:
     roots = {row.root for test in tests for row in test.rows if row.root}
     evidence = [text for test in tests for text in test.said]
     if roots:
-        evidence.append("roots other than 0 are among the rows: a run does not keep the root")
+        evidence.append("some rows have a root other than 0; a run does not store the root")
     evidence.append("times are means over iterations, and over ranks unless its command says otherwise (-a)")
-    evidence.append("started is the time of the import")
+    evidence.append("started: the time of the import")
     return IMPORTED.finding(
         subject=Subject(kind="file", name=where),
         message=f"{where}: {', '.join(dict.fromkeys(f'{test.op} of {test.tool}' for test in tests))}",

@@ -130,7 +130,7 @@ def _order(asked: PodCommand, pods: ManifestOptions) -> LaunchOrder[ProbeJob]:
     if options.start.backend == "nccl" and nproc is not None:
         gpu_shares.require(gpus, nproc, dict(_pairs("--env", pods.env, _VARIABLE)))
     if options.cuda_graph and not gpus:
-        raise BadInput("--cuda-graph needs NCCL and a GPU on every rank", "give the pods some: --gpus 8")
+        raise BadInput("--cuda-graph needs NCCL and a GPU on every rank", "request GPUs: --gpus 8")
     start, elsewhere = slurm.stand_in(options.start)
     if start.backend == "auto":
         start = replace(start, backend="nccl" if gpus else "gloo")

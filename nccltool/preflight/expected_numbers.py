@@ -49,19 +49,19 @@ def numbers(
 def _not_for(run: Run, wanted: Expectation) -> str:
     """Why something is not expected of this run; '' = it is."""
     if wanted.backend and run.info.backend not in (None, wanted.backend):
-        return f"for {wanted.backend}, and this is {run.info.backend}"
+        return f"applies to {wanted.backend}; this run used {run.info.backend}"
     if run.info.emulated and (wanted.nodes is not None or wanted.metric == "share_of_limit"):
-        return "for hosts, and these nodes are processes of one"
+        return "applies to real hosts; these nodes are processes of one host"
     if wanted.nodes is not None and wanted.nodes != run.info.nodes:
-        return f"for {wanted.nodes} nodes"
+        return f"applies to {wanted.nodes} nodes"
     ranks = wanted.ranks_per_node
     if ranks is not None and run.info.world_size not in (None, ranks * (run.info.nodes or 1)):
-        return f"for {ranks} ranks on each node"
+        return f"applies to {ranks} ranks per node"
     return ""
 
 
 _FLOORS = ("busbw", "algbw")
-_ASK_FOR_ONE = 'set a floor, which is judged instead: metric = "busbw" in a suite or a platform file'
+_ASK_FOR_ONE = 'set a floor to check instead: metric = "busbw" in a suite or platform file'
 
 
 def _share_of_nothing(
@@ -79,7 +79,7 @@ def _share_of_nothing(
         is_floor = one.metric in _FLOORS and one.low is not None and one.of in ("", check.of)
         if is_floor and not _not_for(run, one) and any(_numbers(run, one)):
             at = f" at {format_bytes(one.size)}" if one.size is not None else ""
-            reason = f"{number.why_unknown}; {one.metric} {one.text}{at} is judged instead"
+            reason = f"{number.why_unknown}; {one.metric} {one.text}{at} is checked instead"
             return ran.outcome(check, "skip", reason=reason, required=False, **_stated(wanted))
     return against(ran, wanted, check, replace(number, why_unknown=f"{number.why_unknown}; {_ASK_FOR_ONE}"))
 
@@ -125,7 +125,7 @@ def _number(row: Measurement, wanted: Expectation, run: Run) -> MeasuredNumber:
             number = MeasuredNumber(value=row.time_s.seconds, what=what)
             return _doubted(number, row, low, high, fabric=(0.0, high))
         case "share_of_limit" if limit is None:
-            why = f"what the wires allow is not known: {run.info.limit_unknown_reason or 'nothing limits it'}"
+            why = f"the limit of the links is unknown: {run.info.limit_unknown_reason or 'nothing limits it'}"
             return MeasuredNumber(value=None, what=what, why_unknown=why)
         case "share_of_limit":
             share = 1 / limit if limit else 0.0
@@ -154,7 +154,7 @@ def against(ran: StageRun, wanted: Expectation, check: Check, number: MeasuredNu
         return unknown(reason=number.why_unknown)
     bounds = [bound for bound in (wanted.low, wanted.high) if bound is not None]
     if number.could_be and any(number.could_be[0] < bound < number.could_be[1] for bound in bounds):
-        return unknown(reason=f"{number.what} cannot be told from it: {number.doubt}")
+        return unknown(reason=f"{number.what} cannot be distinguished from the limit: {number.doubt}")
     if (wanted.high is None or value <= wanted.high) and (wanted.low is None or value >= wanted.low):
         return ran.outcome(check, "pass", **words)
     words["reason"] = number.what

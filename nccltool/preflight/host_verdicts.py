@@ -49,14 +49,14 @@ def _fails_without(check: Check, without: Sequence[CheckOutcome]) -> bool | None
 def _told_again(outcome: CheckOutcome, seen: bool, still: bool | None, partner: str, others: str) -> CheckOutcome:
     if seen and still is None:
         shown: Blame = "suspected"
-        said = f"so it was again with {partner} alone, but the test of {others} without it says nothing of it"
+        said = f"reproduced with {partner} alone; the test of {others} without it is inconclusive"
     elif seen and not still:
         shown = "confirmed"
-        said = f"so it was again with {partner} alone, and not among {others} without it"
+        said = f"reproduced with {partner} alone, and not among {others} without it"
     elif seen:
-        shown, said = "suspected", f"so it was with {partner} alone, but among {others} without it too"
+        shown, said = "suspected", f"reproduced with {partner} alone, but also among {others} without it"
     else:
-        shown, said = "suspected", f"it was not so again with {partner} alone"
+        shown, said = "suspected", f"not reproduced with {partner} alone"
     # where the others did without it what they failed to do with it, they are cleared
     hosts = () if still is False else outcome.hosts
     return replace(outcome, shown=shown, hosts=hosts, reason=f"{outcome.reason}; {said}")
@@ -107,7 +107,7 @@ def _judged(host: str, outcomes: Sequence[CheckOutcome]) -> tuple[HostStatus, st
     if unknown := [one for one in outcomes if one.status == "unknown" and one.required]:
         return "unknown", _named(unknown)
     if not any(one.status in ("pass", "warn") for one in outcomes):
-        return "unknown", "nothing was judged"
+        return "unknown", "nothing was checked"
     warned = [one for one in outcomes if one.status == "warn" and one.host in (None, host)]
     return "warn" if warned else "pass", _named(warned)
 
@@ -125,7 +125,7 @@ def _open(host: str, outcomes: Sequence[CheckOutcome]) -> str:
     named = any(one.host == host for one in outcomes)
     what = f"{_named(outcomes)} {'names it' if named else 'failed with it'}"
     others = _others(host, outcomes)
-    return f"{what}, and it was not tested without {others}" if others else f"{what}, and it is not shown why"
+    return f"{what}; not tested without {others}" if others else f"{what}; the cause is unknown"
 
 
 def _others(host: str, outcomes: Sequence[CheckOutcome]) -> str:

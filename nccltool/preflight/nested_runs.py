@@ -101,7 +101,7 @@ class _Started:
         where = str(folders[-1]) if folders else ""
         run, why_not = None, self._last_words()
         if self._killed:
-            why_not = f"it did not end in {self._limit_s + _GRACE_S:.0f} s, and was killed"
+            why_not = f"killed: it did not end within {self._limit_s + _GRACE_S:.0f} s"
         elif where:
             try:
                 run = document.load(Path(where))

@@ -60,7 +60,7 @@ def from_options(options: PreflightOptions, env: Mapping[str, str]) -> Preflight
     if not where.node_ranks:
         raise BadInput(
             f"preflight starts ranks itself, and {where.launch.why}",
-            "start it once: with --hosts, in an allocation of Slurm, or on one host",
+            "start it once: with --hosts, in a Slurm allocation, or on one host",
         )
     suite = suite_reader.read(suite_reader.find(options.suite))
     word = options.platform

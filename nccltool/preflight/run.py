@@ -33,12 +33,12 @@ def plan(ask: PreflightOrder) -> str:
     if not context.where.launch.remote:
         context.survey()  # which GPUs are here; other hosts are not bothered
     lines, total = _planned(ask, context)
-    lines += [f"about {total:.0f} s in all, on healthy nodes", _start(context)]
+    lines += [f"about {total:.0f} s in total on healthy nodes", _start(context)]
     if not context.surveyed:
         context.assumed_gpus = _GPUS_OF_MOST
         _, total = _planned(ask, context)
         lines += [
-            f"with {_GPUS_OF_MOST} GPUs on each host about {total:.0f} s; hosts are not asked for this",
+            f"with {_GPUS_OF_MOST} GPUs per host about {total:.0f} s; --dry-run does not contact hosts",
             _start(context),
         ]
     return "\n".join(lines) + "\n"
@@ -48,7 +48,7 @@ def _start(context: StageContext) -> str:
     """How long a run over all nodes takes to start, and why."""
     ranks = context.started()
     parts = ", ".join(f"{part.what} {part.seconds:.1f} s" for part in start_costs.costs(ranks))
-    each = "1 rank on each host starts" if ranks.per_host == 1 else f"{ranks.per_host} ranks on each host start"
+    each = "1 rank per host starts" if ranks.per_host == 1 else f"{ranks.per_host} ranks per host start"
     return f"    {each} in about {start_costs.start_s(ranks):.0f} s: {parts}"
 
 
@@ -72,7 +72,7 @@ def _require_torch(ask: PreflightOrder) -> None:
     every = stages.every()
     if any(stage.starts_ranks and not _not_wanted(stage, ask) for stage in every):
         without = ",".join(stage.name for stage in every if not stage.starts_ranks)
-        torch_needed.require(ask.where.launch, "preflight", f"check what needs none: --only {without}")
+        torch_needed.require(ask.where.launch, "preflight", f"run the stages that need no torch: --only {without}")
 
 
 def _not_wanted(stage: Stage, ask: PreflightOrder) -> str:
@@ -81,7 +81,7 @@ def _not_wanted(stage: Stage, ask: PreflightOrder) -> str:
     if stage.name in ask.skip:
         return f"--skip {stage.name}"
     there = stage.part.of is None or stage.name in ask.suite.parts
-    return "" if there else f"the suite {ask.suite.name} has none"
+    return "" if there else f"the suite {ask.suite.name} does not have this stage"
 
 
 def _context(ask: PreflightOrder, place: Path, stop: Callable[[], bool]) -> StageContext:
@@ -166,7 +166,7 @@ def _kept_back(stage: Stage, part: Any, ask: PreflightOrder, context: StageConte
     if broken := next((name for name in stage.needs if _stops(name, context)), None):
         return replace(skip, reason=f"{broken} failed")
     if context.end is not None and needs > left:
-        reason = f"it takes about {needs:.0f} s, and {left:.0f} s of the budget are left"
+        reason = f"it needs about {needs:.0f} s, but only {left:.0f} s of the budget are left"
         return replace(unknown, reason=reason)
     return None
 
@@ -187,7 +187,7 @@ def _baseline_not_asked(context: StageContext) -> tuple[CheckOutcome, ...]:
     """That no number was held against a baseline that was named must not pass for its consent."""
     if context.baseline is None or any(one.check.kind == "baseline" for one in context.outcomes):
         return ()
-    why = "nothing was measured over all nodes that could be held against the baseline"
+    why = "nothing measured over all nodes can be compared with the baseline"
     check = replace(probe_run.BASELINE, stage="across" if len(context.hosts) > 1 else "within")
     return (CheckOutcome(check=check, host=None, status="unknown", reason=why, hosts=context.hosts_once),)
 

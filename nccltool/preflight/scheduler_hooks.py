@@ -91,7 +91,7 @@ def from_options(
 def look(ask: PrologOrder) -> HostFacts:
     """This host, within its share of the budget."""
     env = {name: os.environ[name] for name in _ENV if name in os.environ}
-    why = "none: the variables of the job are not known here"
+    why = "none: the job's variables are unknown here"
     return reader.take(environ=env, seconds=ask.budget_s * _LOOK, env_source=why, meanwhile=rules.every)
 
 
@@ -101,7 +101,7 @@ def judge(ask: PrologOrder, facts: HostFacts) -> NodeAnswer:
     said, details = [], []
     count = facts.visible_gpus
     if ask.gpus is not None and isinstance(count, int) and count != ask.gpus:
-        said.append(f"{count} GPUs are seen, and there should be {ask.gpus}")
+        said.append(f"{count} GPUs found, expected {ask.gpus}")
     for finding in judgement.findings:
         if finding.is_error:
             said.append(f"{finding.code} {finding.message}")
@@ -109,10 +109,10 @@ def judge(ask: PrologOrder, facts: HostFacts) -> NodeAnswer:
     if said:
         return NodeAnswer(verdict=verdict(failed=True), reason=_reason(said), details=tuple(details))
     if ask.gpus is not None and isinstance(count, Unknown):
-        why = (f"whether there are {ask.gpus} GPUs is not known: {count.reason}",)
+        why = (f"cannot tell whether there are {ask.gpus} GPUs: {count.reason}",)
         return NodeAnswer(verdict=verdict(can_tell=False), details=why)
     if not any(one.status in ("pass", "warn") for one in judgement.outcomes):
-        return NodeAnswer(verdict=verdict(can_tell=False), details=("nothing was judged",))
+        return NodeAnswer(verdict=verdict(can_tell=False), details=("nothing was checked",))
     return NodeAnswer(verdict=verdict())
 
 
@@ -135,7 +135,7 @@ def acted(ask: PrologOrder, answer: NodeAnswer) -> NodeAnswer:
     if failed and not drained:
         return _update(ask, answer, "drain", f"reason={answer.reason}")
     if failed:
-        return replace(answer, done=f"{ask.node} is {state} already: {escaped(reason) or 'no reason is given'}")
+        return replace(answer, done=f"{ask.node} is already {state}: {escaped(reason) or 'no reason given'}")
     if "DRAIN" in state and reason.startswith(MARK):
         return _update(ask, answer, "resume")
     return answer
@@ -149,7 +149,7 @@ def _node(ask: PrologOrder) -> tuple[str, str] | Unknown:
     state = re.search(r"(?:^| )State=(\S+)", said)
     reason = re.search(r" Reason=(.*?)(?: \[[^\]]*@[^\]]*\]|$)", said.strip())
     if state is None:
-        return Unknown(f"scontrol says no state of {ask.node}")
+        return Unknown(f"scontrol shows no state for {ask.node}")
     return state[1], reason[1] if reason else ""
 
 
@@ -164,5 +164,9 @@ def _scontrol(ask: PrologOrder, *words: str) -> str | Unknown:
     done = external_commands.run(("scontrol", *words), ask.budget_s * _ASK)
     if isinstance(done, Done):
         why = (done.err or done.out).strip()
-        return done.out if done.code == 0 else Unknown(f"scontrol {words[0]} ended with {done.code}: {why}")
+        return (
+            done.out
+            if done.code == 0
+            else Unknown(f"scontrol {words[0]} failed with exit code {done.code}: {why}")
+        )
     return done

@@ -71,7 +71,7 @@ class Expectation:
 
     @property
     def provenance(self) -> str:
-        seen = {True: "seen by us", False: "not seen by us", None: ""}[self.seen_by_us]
+        seen = {True: "verified by nccltool", False: "not verified by nccltool", None: ""}[self.seen_by_us]
         return "; ".join(word for word in (self.source, self.measured_on, self.date, seen) if word)
 
 

@@ -67,7 +67,7 @@ def _numbers(platform: Platform) -> int:
 
 def _show(words: Sequence[str]) -> ChecksAnswer:
     if len(words) != 1:
-        raise BadInput("checks show takes one name", "nccltool checks list has them")
+        raise BadInput("checks show takes one name", "nccltool checks list shows the names")
     file = suite_reader.find(words[0], "any")
     if b"[match]" in contents(file, "checks"):
         platform = suite_reader.read_platform(file)
@@ -93,7 +93,7 @@ def _of_part(part: object) -> Iterator[str]:
         yield f"at {', '.join(map(format_bytes, part.sizes))}"
         if part.gpu_sizes:
             yield f"with GPUs at {', '.join(map(format_bytes, part.gpu_sizes))}"
-        yield f"data checked {part.checks} times, {format_seconds(part.row_time)} a row"
+        yield f"data checked {part.checks} times, {format_seconds(part.row_time)} per row"
         return
     for name in getattr(part, "__slots__", ()):
         value = getattr(part, name)
@@ -106,7 +106,7 @@ def _of_platform(platform: Platform) -> Iterator[str]:
     yield f"  {platform.path}"
     match = platform.match
     wanted = {"GPU": match.gpu, "GPUs": match.gpus, "provider": match.provider, "product": match.product}
-    yield "  fits hosts with " + ", ".join(
+    yield "  matches hosts with " + ", ".join(
         f"{name} {value}" for name, value in wanted.items() if value not in ("", None)
     )
     for name, expected in platform.expect.items():
@@ -133,7 +133,7 @@ def _copy(words: Sequence[str], force: bool) -> ChecksAnswer:
     goal = Path(words[1]) if len(words) == 2 else Path(source.name)
     goal = goal / source.name if goal.is_dir() else goal
     if goal.exists() and not force:
-        raise BadInput(f"{goal} is there already", "name another file, or say --force")
+        raise BadInput(f"{goal} already exists", "name another file, or use --force")
     try:
         goal.write_bytes(contents(source, "checks"))
     except OSError as error:
@@ -152,5 +152,5 @@ def _validated(words: Sequence[str]) -> ChecksAnswer:
         files=[str(file) for file in files],
         problems=found,
     )
-    lines = found or [f"{counted(len(files), 'file')}, nothing wrong"]
+    lines = found or [f"{counted(len(files), 'file')}, no mistakes"]
     return ChecksAnswer(lines=lines, document=document, exit_code=exit_code)

@@ -46,7 +46,12 @@ def find(word: str, what: str = "suite") -> Path:
     if named := next((file for file in there if file.stem == word), None):
         return named
     named_as = "suite or platform" if what == "any" else what
-    raise unknown(named_as, word, [file.stem for file in there], "nccltool checks list; a file is ./NAME.toml")
+    raise unknown(
+        named_as,
+        word,
+        [file.stem for file in there],
+        "nccltool checks list shows the names; a path needs a slash: ./NAME.toml",
+    )
 
 
 def read(file: Path) -> Suite:
@@ -102,7 +107,7 @@ def _part(reader: TomlFile, name: str, part: PartForm) -> dict[str, Any]:
     if part.metrics:
         values["expect"] = _expectations(reader, name, part, expected, ("source",))
     elif expected:
-        reader.wrong((name, "expect"), f"{name} expects nothing of its own: it has no numbers")
+        reader.wrong((name, "expect"), f"{name} measures no numbers, so it takes no expect")
     return values
 
 
@@ -159,7 +164,7 @@ def _range(value: object, units: Mapping[str, float]) -> tuple[float, float, str
         raise toml.WrongValue("must be two numbers: [from, to]")
     low, high = (toml.number(bound, units) for bound in value)
     if low >= high:
-        raise toml.WrongValue("must go from the smaller number to the larger one")
+        raise toml.WrongValue("must start with the smaller number")
     return low, high, f"from {value[0]} to {value[1]}"
 
 
@@ -170,7 +175,7 @@ def _platform(reader: TomlFile, file: Path) -> Platform:
     reader.needed((), reader.data, ("schema", "title", "match"))
     match = reader.read(("match",), reader.data.get("match", {}), Match)
     if reader.data.get("match") == {}:
-        reader.wrong(("match",), "match must say what the hosts are: gpu, gpus, provider or product")
+        reader.wrong(("match",), "match needs at least one of gpu, gpus, provider, product")
     expected = {}
     for name, part in measure.items():
         given = reader.data.get(name, {})

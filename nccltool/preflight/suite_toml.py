@@ -87,7 +87,7 @@ def each(one: Convert) -> Convert:
 
     def convert(value: object) -> tuple[Any, ...]:
         if not isinstance(value, list) or not value:
-            raise WrongValue("must be a list in brackets with something in it")
+            raise WrongValue("must be a non-empty list in brackets")
         return tuple(dict.fromkeys(one(item) for item in value))
 
     return convert
@@ -102,7 +102,7 @@ def size(value: object) -> int:
     except BadInput as error:
         raise WrongValue(f"must be a size: {error.message}") from error
     if not size:
-        raise WrongValue("must be more than nothing")
+        raise WrongValue("must be greater than 0")
     return size
 
 

@@ -67,8 +67,8 @@ def test_what_is_no_stream(text: bytes, tmp_path: Path, nccltool: Nccltool) -> N
     said = nccltool("collect", str(tmp_path / "pods.log"))
     assert (said.code, said.out) == (2, "")
     assert said.err == (
-        f"Error: {tmp_path / 'pods.log'}: there is no event of nccltool\n"
-        "  -> was it run with --events? give the whole logs of all pods: "
+        f"Error: {tmp_path / 'pods.log'}: no nccltool events found\n"
+        "  -> run the command with --events and collect the full logs of all pods: "
         "kubectl logs --prefix --tail=-1 --max-log-requests=100 -l LABEL\n"
     )
 

@@ -101,7 +101,7 @@ def test_where_another_statistic_is_shown_it_is_named(nccltool: Nccltool) -> Non
     _keep()
     assert "tail: median 1 ms" in nccltool(*WORDS, "table", "-v").out
     assert f"time: {STATISTIC} over iterations" in nccltool(*WORDS, "table", "-v").out
-    assert f"median over the runs of their {STATISTIC}s" in nccltool(*AGAIN, "table", "-v").out
+    assert f"median of the runs' {STATISTIC}s" in nccltool(*AGAIN, "table", "-v").out
 
 
 OTHERS = {

@@ -79,8 +79,8 @@ def test_into_a_file(tmp_path: Path, nccltool: Nccltool) -> None:
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
-        ("2024", "Error: unknown run '2024' under {base}\n  -> nccltool runs lists them\n"),
-        ("2025", "Error: '2025' is the start of 2 runs under {base}\n  -> nccltool runs lists them\n"),
+        ("2024", "Error: unknown run '2024' under {base}\n  -> see nccltool runs\n"),
+        ("2025", "Error: '2025' matches 2 runs under {base}\n  -> see nccltool runs\n"),
     ],
 )
 def test_a_name_that_is_not_one_run(name: str, sentence: str, base: Path, nccltool: Nccltool) -> None:

@@ -95,7 +95,7 @@ NOISY = (row(1.0, spread=0.1),)
             side("a", run("a", [], rows=NOISY)),
             of("b", 1.25),
             "CANNOT TELL: all_reduce at 1 MiB: 20.0 % slower (95 % CI 2.6 % to 34.3 %), "
-            "but equal runs look like this with a probability of 0.026, more than 0.025",
+            "but equal runs differ this much with a probability of 0.026, more than 0.025",
         ),
     ],
 )

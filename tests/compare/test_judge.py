@@ -31,8 +31,8 @@ def _measured(mean: float, **changes: Any) -> Measurement:
         (_measured(1.0), "pass", ""),
         (_measured(1.5), "fail", ""),
         (_measured(0.5), "pass", ""),
-        (_measured(1.5, wrong=3), "unknown", "its data is wrong"),
-        (_measured(1.0, dtype="bfloat16"), "skip", "baseline night of 5 runs has no such measurement"),
+        (_measured(1.5, wrong=3), "unknown", "wrong data"),
+        (_measured(1.0, dtype="bfloat16"), "skip", "baseline night of 5 runs does not have this measurement"),
     ],
 )
 def test_against_a_baseline(row: Measurement, status: str, reason: str) -> None:

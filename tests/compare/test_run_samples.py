@@ -27,7 +27,7 @@ def test_what_is_not_comparable_is_refused(changes: dict[str, Any], text: str) -
     with pytest.raises(BadInput, match="not comparable") as refused:
         compared(of("a", 1.0), other)
     assert text in refused.value.message
-    ignore = refused.value.remedy.partition("all the same: ")[2].split(" --ignore ")
+    ignore = refused.value.remedy.partition("to compare them anyway: ")[2].split(" --ignore ")
     words = [word.removeprefix("--ignore ") for word in ignore]
     found = compared(of("a", 1.0), other, ignore=run_samples.ignored(words))
     assert {difference.key for difference in found.ignored} == set(changes)

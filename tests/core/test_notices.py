@@ -46,7 +46,7 @@ ALL = [
     "    -> correct the word",
     "    nccltool explain ALG001",
 ]
-HINT = "-v shows the evidence; nccltool explain CODE tells more"
+HINT = "-v shows the evidence; nccltool explain CODE has details"
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_circumstances_are_one_line() -> None:
         "2 nodes emulated on vm (no network measured), 4 ranks, gloo, 1.2 s"
     ]
     nobody = replace(info, nodes=None, hosts=(), world_size=None, backend=None)
-    assert circumstances(PLAIN, nobody) == ["? nodes, no host answered, ? ranks"]
+    assert circumstances(PLAIN, nobody) == ["? nodes, no host responded, ? ranks"]
     many = replace(info, hosts=tuple(f"{'x' * 20}{number}y{'z' * number}" for number in range(30)))
     assert circumstances(PLAIN, many) == ["2 nodes on 30 hosts, 4 ranks, gloo"]
     verbose = circumstances(Look(verbose=True), info)

@@ -44,7 +44,7 @@ def test_a_folder_behind_a_link_is_left(tmp_path: Path) -> None:
     base = tmp_path / "runs"
     base.mkdir()
     (base / real.name).symlink_to(real)
-    assert removal.remove(base / real.name) == "a symbolic link; remove it yourself"
+    assert removal.remove(base / real.name) == "a symbolic link: not followed"
     assert (real / "job.json").exists()
 
 

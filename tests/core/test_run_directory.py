@@ -56,7 +56,7 @@ def test_a_folder_under_a_file(tmp_path: Path) -> None:
         run_dir_of(tmp_path / "file" / "runs", job())
     path = tmp_path / "file" / "runs" / job().run_id
     assert error.value.message == f"the run directory {path} cannot be written: Not a directory"
-    assert error.value.remedy == "name a folder with room that you may write: --run-dir DIR or NCCLTOOL_RUN_DIR"
+    assert error.value.remedy == "use a writable folder with free space: --run-dir DIR or NCCLTOOL_RUN_DIR"
 
 
 def test_the_same_run_twice(tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_a_run_is_found_by_id_by_its_beginning_and_by_path(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("name", "problem"),
     [
-        ("2025", "'2025' is the start of 2 runs"),
+        ("2025", "'2025' matches 2 runs"),
         ("2024", "unknown run '2024'"),
         ("x" * 5000, "unknown run '" + "x" * 80 + "... (5000 characters)'"),
     ],
@@ -116,7 +116,7 @@ def test_a_name_that_is_not_one_run(name: str, problem: str, tmp_path: Path) -> 
     with pytest.raises(BadInput) as error:
         run_directory.find(tmp_path, name)
     assert error.value.message == f"{problem} under {tmp_path}"
-    assert error.value.remedy == "nccltool runs lists them"
+    assert error.value.remedy == "see nccltool runs"
 
 
 def test_loading_a_run_that_did_not_end_in_order(tmp_path: Path) -> None:
@@ -124,4 +124,4 @@ def test_loading_a_run_that_did_not_end_in_order(tmp_path: Path) -> None:
     with pytest.raises(BadInput) as error:
         train_document.load(folder)
     assert error.value.message == f"{folder / 'run.json'} cannot be read: No such file or directory"
-    assert error.value.remedy == "it did not end in order; see its events.jsonl and log.txt"
+    assert error.value.remedy == "the run did not end normally; see its events.jsonl and log.txt"

@@ -28,7 +28,7 @@ def test_a_pipe_without_a_writer(tmp_path: Path) -> None:
     os.mkfifo(pipe)
     with pytest.raises(BadInput) as error:
         contents(pipe, "--env-file", silence_s=0.05)
-    assert error.value.message == f"--env-file {pipe}: nothing came out of it in 0.05 s"
+    assert error.value.message == f"--env-file {pipe}: no data within 0.05 s"
 
 
 @pytest.mark.parametrize(

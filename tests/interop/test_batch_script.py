@@ -57,8 +57,8 @@ def test_a_run_ends_before_its_time_limit(nccltool: Nccltool, time: str, deadlin
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("--time soon probe", "--time 'soon' is not a time of Slurm"),
-        ("--time 0 probe", "--time 0: that is no time at all"),
+        ("--time soon probe", "--time 'soon' is not a Slurm time"),
+        ("--time 0 probe", "--time 0: expected more than 0"),
         (
             "--time 10 probe --deadline 600",
             "--deadline 600 is more than --time 0:10:00 leaves for a run to end by itself",
@@ -68,7 +68,7 @@ def test_a_run_ends_before_its_time_limit(nccltool: Nccltool, time: str, deadlin
         ("--partition 'a\nb' probe", "--partition 'a\\nb' cannot be written into a script"),
         ("--account 'a\"b' probe", "--account 'a\"b' cannot be written into a script"),
         ("--setup 'a\nb' probe", "--setup 'a\\nb' is more than one line"),
-        ("--sbatch-option nodes=3 probe", "--sbatch-option 'nodes=3': there is an option for that"),
+        ("--sbatch-option nodes=3 probe", "--sbatch-option 'nodes=3': nccltool sbatch has an option for this"),
         ("--sbatch-option --wait probe", "--sbatch-option '--wait' is not NAME or NAME=VALUE"),
     ],
 )

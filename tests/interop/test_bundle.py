@@ -78,7 +78,7 @@ def test_a_long_log_keeps_its_beginning_and_its_end(tmp_path: Path, monkeypatch:
     file = tmp_path / "bundle.tar.gz"
     bundle.bundle((), (log,), (), file)
     text = members(file)["logs/long.log"]
-    assert text.startswith(b"beginning.\n[80 bytes were left out here]\n")
+    assert text.startswith(b"beginning.\n[80 bytes left out]\n")
     assert text.endswith(b"-the  end-")
 
 
@@ -86,7 +86,7 @@ def test_a_log_that_cannot_be_read_is_in_the_manifest(tmp_path: Path) -> None:
     file = tmp_path / "bundle.tar.gz"
     _, missing = bundle.bundle((), (tmp_path / "gone.log",), (), file)
     said = {part.name: part.missing for part in missing}
-    assert said["logs/gone.log"] == "it cannot be read: No such file or directory"
+    assert said["logs/gone.log"] == "cannot be read: No such file or directory"
     assert "gone.log" in said["triage.json"]
 
 

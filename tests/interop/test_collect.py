@@ -152,13 +152,13 @@ def codes(run: Run) -> list[tuple[str, str]]:
 
 def test_a_pod_is_missing(tmp_path: Path) -> None:
     run = run_of(good(0), tmp_path)
-    assert codes(run) == [("stream-missing", "nothing was read from node 1 of 2")]
+    assert codes(run) == [("stream-missing", "no events from node 1 of 2")]
     assert len(run.measurements) == 2
 
 
 def test_node_0_is_missing(tmp_path: Path) -> None:
     run = run_of(good(1), tmp_path)
-    assert codes(run) == [("stream-missing", "nothing was read from node 0 of 2")]
+    assert codes(run) == [("stream-missing", "no events from node 0 of 2")]
     assert (run.info.id, run.info.hosts, run.measurements) == (LEADER, ("beta",), ())
 
 
@@ -219,7 +219,7 @@ def test_ranks_of_a_launchers_job(tmp_path: Path) -> None:
         start = replace(start, job=replace(start.job, node_ranks=()), parts=None if rank else 2)
         parts.append(part(start, [events.Bye(rank=rank)], replace(ended(), ranks_seen=2)))
     assert run_of(mixed(parts), tmp_path).verdict.exit_code == 4, "nothing was measured"
-    assert codes(run_of(parts[0], tmp_path)) == [("stream-missing", "nothing was read from rank 1 of 2")]
+    assert codes(run_of(parts[0], tmp_path)) == [("stream-missing", "no events from rank 1 of 2")]
 
 
 # ---- what is refused
@@ -239,29 +239,29 @@ OTHER = "20250109T000000Z-0001"
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
-        ([], "F: there is no event of nccltool"),
-        ([b"some\n", b"text\n"], "F: there is no event of nccltool"),
-        ([good(0)[0][:200]], "F: there is no event of nccltool; F:1 is damaged"),
-        ([b"\0" * 3_000_000], "F: there is no event of nccltool"),
+        ([], "F: no nccltool events found"),
+        ([b"some\n", b"text\n"], "F: no nccltool events found"),
+        ([good(0)[0][:200]], "F: no nccltool events found; F:1 is damaged"),
+        ([b"\0" * 3_000_000], "F: no nccltool events found"),
         ([*without(good(0), 5), *good(1)], "F:1: line 6 of the stream of node 0 is missing"),
         ([*good(0), *without(good(1), 3, 4)], "F:{len0}: lines 4 to 5 of the stream of node 1 are missing"),
         ([*good(0)[-10:], *good(1)], "F:1: lines 1 to {head} of the stream of part 0 are missing"),
         ([*damaged(good(0), 9), *good(1)], "F:1: line 10 of the stream of node 0 is missing; F:10 is damaged"),
         (
             [*good(0), *good(0, job=replace(begun(0).job, run_id=OTHER))],
-            "F:1 and F:{len0} are not of one run: both",
+            "F:1 and F:{len0} are from different runs: both",
         ),
         (
             [*good(1), *good(1, job=replace(begun(1).job, run_id=OTHER))],
-            "F:1 and F:{len1} are not of one run: both",
+            "F:1 and F:{len1} are from different runs: both",
         ),
         (
             [*good(0), *good(1, job=replace(job_of(1), ops=("broadcast",)))],
-            "F:1 and F:{len0} are not of one run",
+            "F:1 and F:{len0} are from different runs",
         ),
         (
             [*good(0, job=replace(begun(0).job, run_id=OTHER)), *good(1)],
-            f"F:1 and F:{{len0}} are not of one run: they are of the runs {OTHER}, {LEADER}",
+            f"F:1 and F:{{len0}} are from different runs: they are from the runs {OTHER}, {LEADER}",
         ),
     ],
 )
@@ -279,7 +279,7 @@ def test_a_log_that_begins_late_is_found_before_all_of_it_is_held(tmp_path: Path
 def test_operations_of_a_later_release(tmp_path: Path) -> None:
     start = begun(0, job=replace(job_of(0), ops=("all_reduce", "scan")))
     assert refusal(part(start, [], ended()), tmp_path) == (
-        "F:1: part 0 said what this nccltool does not understand: scan"
+        "F:1: part 0 sent an event that this nccltool does not understand: scan"
     )
 
 

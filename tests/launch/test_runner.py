@@ -307,7 +307,7 @@ def test_a_run_directory_that_takes_no_more(play: Play, folder: RunDir) -> None:
             subject=Subject(kind="file", name="run directory"),
             message=f"the run directory {folder.path} cannot be written: No space left on device",
             evidence=("the run was stopped: a result must be saved before the next step starts",),
-            remedy="name a folder with room that you may write: --run-dir DIR or NCCLTOOL_RUN_DIR",
+            remedy="use a writable folder with free space: --run-dir DIR or NCCLTOOL_RUN_DIR",
         ),
     )
 

@@ -35,8 +35,8 @@ def test_a_single_run_has_not_our_options(words: list[str], single: list[str]) -
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--serve", ":9779"], "--serve goes with --loop"),
-        (["--loop", "soon"], "is no time"),
+        (["--serve", ":9779"], "--serve requires --loop"),
+        (["--loop", "soon"], "is not a duration"),
         (["--loop", "1s"], "is too short"),
         (["--loop", "10min", "--op", "nothing"], "unknown operation 'nothing'"),
     ],

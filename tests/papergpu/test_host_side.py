@@ -12,7 +12,7 @@ import pytest
 from tests.papergpu.machines import env_of, paper
 
 EIGHT_START = (
-    "    8 ranks on each host start in about 13 s: Python and torch 5.9 s, ranks 0.4 s, GPU contexts 4.0 s, "
+    "    8 ranks per host start in about 13 s: Python and torch 5.9 s, ranks 0.4 s, GPU contexts 4.0 s, "
     "communicator 3.0 s"
 )
 
@@ -137,7 +137,7 @@ def test_ranks_use_the_gpus_of_a_machine(
             "h100-pcie",
             "1",
             None,
-            "    1 rank on each host starts in about 9 s: Python and torch 5.9 s, ranks 0.1 s, "
+            "    1 rank per host starts in about 9 s: Python and torch 5.9 s, ranks 0.1 s, "
             "GPU contexts 0.5 s, communicator 3.0 s",
         ),
         (

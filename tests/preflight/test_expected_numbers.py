@@ -76,17 +76,17 @@ def test_numbers(rows: Any, expectation: Expectation, expected: tuple[str, str |
 SHARE = wanted("share_of_limit", low=0.5, of="all_reduce")
 FLOOR = wanted("busbw", low=250e9, of="all_reduce", nodes=2)
 UNLIMITED = replace(LARGE, limit_busbw_bytes_per_s=None)
-NOT_KNOWN = "what the wires allow is not known: hidden"
-ASK = '; set a floor, which is judged instead: metric = "busbw" in a suite or a platform file'
+NOT_KNOWN = "the limit of the links is unknown: hidden"
+ASK = '; set a floor to check instead: metric = "busbw" in a suite or platform file'
 
 
 @pytest.mark.parametrize(
     ("floor", "status", "required", "reason"),
     [
-        (FLOOR, "skip", False, f"{NOT_KNOWN}; busbw as expected is judged instead"),
-        (replace(FLOOR, size=2**20), "skip", False, f"{NOT_KNOWN}; busbw as expected at 1 MiB is judged instead"),
-        (replace(FLOOR, metric="algbw"), "skip", False, f"{NOT_KNOWN}; algbw as expected is judged instead"),
-        (replace(FLOOR, of=""), "skip", False, f"{NOT_KNOWN}; busbw as expected is judged instead"),
+        (FLOOR, "skip", False, f"{NOT_KNOWN}; busbw as expected is checked instead"),
+        (replace(FLOOR, size=2**20), "skip", False, f"{NOT_KNOWN}; busbw as expected at 1 MiB is checked instead"),
+        (replace(FLOOR, metric="algbw"), "skip", False, f"{NOT_KNOWN}; algbw as expected is checked instead"),
+        (replace(FLOOR, of=""), "skip", False, f"{NOT_KNOWN}; busbw as expected is checked instead"),
         (replace(FLOOR, size=2**30), "unknown", True, f"{NOT_KNOWN}{ASK}"),  # which is not measured
         (replace(FLOOR, nodes=4), "unknown", True, f"{NOT_KNOWN}{ASK}"),
         (replace(FLOOR, backend="nccl"), "unknown", True, f"{NOT_KNOWN}{ASK}"),
@@ -108,10 +108,10 @@ def test_where_a_limit_is_not_known_a_floor_is_judged(
 @pytest.mark.parametrize(
     ("emulated", "ranks", "expectation", "reason"),
     [
-        (True, 4, SHARE, "for hosts, and these nodes are processes of one"),
-        (True, 4, FLOOR, "for hosts, and these nodes are processes of one"),
+        (True, 4, SHARE, "applies to real hosts; these nodes are processes of one host"),
+        (True, 4, FLOOR, "applies to real hosts; these nodes are processes of one host"),
         (True, 4, replace(FLOOR, nodes=None), ""),
-        (False, 8, replace(FLOOR, ranks_per_node=8), "for 8 ranks on each node"),
+        (False, 8, replace(FLOOR, ranks_per_node=8), "applies to 8 ranks per node"),
         (False, 16, replace(FLOOR, ranks_per_node=8), ""),
         (False, 16, replace(FLOOR, nodes=None, ranks_per_node=8), ""),
     ],
@@ -142,4 +142,4 @@ def test_a_number_that_only_warns_does_not_make_the_verdict_unknown() -> None:
 def test_a_number_that_cannot_be_told_says_why(row: Any, doubt: str) -> None:
     part = replace(PART, expect=(wanted("busbw", low=310e9),))
     (one,) = [one for one in probe_run.judged(ran(run(measurements=(row,))), part) if one.source == "a page"]
-    assert one.reason.endswith(f" cannot be told from it: {doubt}")
+    assert one.reason.endswith(f" cannot be distinguished from the limit: {doubt}")

@@ -47,7 +47,7 @@ def test_hosts(one: CheckOutcome, expected: dict[str, tuple[str, bool]]) -> None
 
 def test_a_host_of_which_nothing_is_known_does_not_pass() -> None:
     assert host_verdicts.of_hosts((), ("n1",)) == (
-        HostVerdict(host="n1", status="unknown", reason="nothing was judged", exclude=False),
+        HostVerdict(host="n1", status="unknown", reason="nothing was checked", exclude=False),
     )
 
 
@@ -141,18 +141,18 @@ PASSED = CheckOutcome(check=check("across/data"), host=None, status="pass", host
 @pytest.mark.parametrize(
     ("pair", "without", "shown", "said"),
     [
-        (PAIR, PASSED, "confirmed", "so it was again with n3 alone, and not among n[1,3] without it"),
-        (PAIR, replace(PASSED, host="n1", status="fail"), "suspected", "but among n[1,3] without it too"),
-        (replace(PASSED, hosts=("n2", "n3")), PASSED, "suspected", "it was not so again with n3 alone"),
-        (replace(PAIR, host="n3"), PASSED, "suspected", "it was not so again with n[2-3] alone"),
-        (PAIR, replace(PASSED, status="skip"), "suspected", "the test of n[1,3] without it says nothing of it"),
-        (PAIR, replace(PASSED, status="unknown"), "suspected", "the test of n[1,3] without it says nothing of it"),
+        (PAIR, PASSED, "confirmed", "reproduced with n3 alone, and not among n[1,3] without it"),
+        (PAIR, replace(PASSED, host="n1", status="fail"), "suspected", "but also among n[1,3] without it"),
+        (replace(PASSED, hosts=("n2", "n3")), PASSED, "suspected", "not reproduced with n3 alone"),
+        (replace(PAIR, host="n3"), PASSED, "suspected", "not reproduced with n[2-3] alone"),
+        (PAIR, replace(PASSED, status="skip"), "suspected", "the test of n[1,3] without it is inconclusive"),
+        (PAIR, replace(PASSED, status="unknown"), "suspected", "the test of n[1,3] without it is inconclusive"),
         (PAIR, replace(PASSED, check=check("across/completed")), "confirmed", "not among n[1,3] without it"),
         (
             PAIR,
             replace(PASSED, check=check("across/completed"), status="unknown"),
             "suspected",
-            "the test of n[1,3] without it says nothing of it",
+            "the test of n[1,3] without it is inconclusive",
         ),
     ],
 )

@@ -43,7 +43,7 @@ def test_why_there_is_no_run(started: list[str], tmp_path: Path, monkeypatch: py
     assert [(one.run, one.folder) for one in found] == [(None, "")] * 4
     assert [one.why_not for one in found] == [
         *("no such word", "killed by me", "it ended with exit code 7"),
-        "it did not end in 0 s, and was killed",
+        "killed: it did not end within 0 s",
     ]
 
 

@@ -17,10 +17,10 @@ def test_a_dry_run_starts_nothing(nccltool: Nccltool, tmp_path: Path) -> None:
     assert "    nccltool probe --op all_reduce,all_gather --sizes 64KiB,4MiB" in done.out
     assert "--launcher ssh --hosts n1,n2,n3 --nodes 3 --ssh true\n" in done.out
     assert done.out.splitlines()[-4:] == [
-        "about 27 s in all, on healthy nodes",
-        "    1 rank on each host starts in about 6 s: hosts 2.1 s, Python and torch 3.9 s, ranks 0.1 s",
-        "with 8 GPUs on each host about 62 s; hosts are not asked for this",
-        "    8 ranks on each host start in about 15 s: hosts 2.1 s, Python and torch 5.9 s, ranks 0.4 s, "
+        "about 27 s in total on healthy nodes",
+        "    1 rank per host starts in about 6 s: hosts 2.1 s, Python and torch 3.9 s, ranks 0.1 s",
+        "with 8 GPUs per host about 62 s; --dry-run does not contact hosts",
+        "    8 ranks per host start in about 15 s: hosts 2.1 s, Python and torch 5.9 s, ranks 0.4 s, "
         "GPU contexts 4.0 s, communicator 3.1 s",
     ]
     assert not (tmp_path / "r").exists()
@@ -61,8 +61,8 @@ def test_what_is_left_out_says_why(nccltool: Nccltool) -> None:
 def test_what_the_budget_does_not_allow_is_unknown(nccltool: Nccltool) -> None:
     done = nccltool("preflight", "--nodes", "2", "--budget", "2s", "--format", "json", "--skip", "doctor")
     found = document(done.out)
-    assert found["across"].startswith("unknown: it takes about 6 s, and ")
-    assert found["train"].startswith("unknown: it takes about 6 s, and ")
+    assert found["across"].startswith("unknown: it needs about 6 s, but ")
+    assert found["train"].startswith("unknown: it needs about 6 s, but ")
     assert (done.code, json.loads(done.out)["status"]) == (4, "unknown")
     assert [(one["status"], one["exclude"]) for one in json.loads(done.out)["hosts"]] == [("unknown", False)]
 
@@ -74,7 +74,7 @@ def test_without_torch_what_needs_none_is_left(
     done = nccltool("preflight", "--nodes", "2", "--run-dir", str(tmp_path / "runs"))
     assert (done.code, done.out) == (2, "")
     without = "--only inventory,doctor,reach"
-    assert f"  -> pip install 'nccltool[torch]', or check what needs none: {without}" in done.err
+    assert f"  -> pip install 'nccltool[torch]', or run the stages that need no torch: {without}" in done.err
     assert not (tmp_path / "runs").exists()
     done = nccltool("preflight", "--nodes", "2", *without.split(), "--skip", "doctor", "--suite", "smoke")
     assert done.code == 0, done.out + done.err

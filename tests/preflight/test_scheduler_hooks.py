@@ -37,7 +37,7 @@ def test_the_budget_has_room_for_all_of_it() -> None:
     ("count", "status", "said"),
     [
         (8, "pass", ""),
-        (7, "fail", "nccltool: 7 GPUs are seen, and there should be 8"),
+        (7, "fail", "nccltool: 7 GPUs found, expected 8"),
         (Unknown("NVML hangs\x1b[31m"), "unknown", ""),
     ],
 )
@@ -110,7 +110,11 @@ def test_what_is_told_to_slurm(
 def test_slurm_that_does_not_obey_changes_no_verdict(slurm: Callable[..., Path]) -> None:
     slurm("IDLE", "", code=1)
     after = scheduler_hooks.acted(ASK, FAILED)
-    assert (after.verdict, after.done, after.trouble) == (FAILED.verdict, "", "scontrol update ended with 1: ")
+    assert (after.verdict, after.done, after.trouble) == (
+        FAILED.verdict,
+        "",
+        "scontrol update failed with exit code 1: ",
+    )
 
 
 def test_slurm_that_hangs_costs_its_share_of_the_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -107,7 +107,7 @@ def test_a_suite(tmp_path: Path) -> None:
     )
     assert list(suite.parts) == ["doctor", "across", "train"]
     assert (str(busbw.check()), busbw.unit, str(late.check())) == ("/all_reduce-busbw-1GiB", "B/s", "/late")
-    assert busbw.provenance == "a page; 2026-05; not seen by us"
+    assert busbw.provenance == "a page; 2026-05; not verified by nccltool"
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,11 @@ def test_a_suite(tmp_path: Path) -> None:
     [
         ('source = "a page"\n', "", "mine.toml:13: across.expect needs source"),
         ('"2026-05"', '"last May"', "mine.toml:19: across.expect.date must be 2026-05"),
-        ('["1 us", "20 ms"]', '["20 ms", "1 us"]', "mine.toml:24: across.expect.within must go from the smaller"),
+        (
+            '["1 us", "20 ms"]',
+            '["20 ms", "1 us"]',
+            "mine.toml:24: across.expect.within must start with the smaller",
+        ),
         ('"late"', '"exposed"', "mine.toml:23: across.expect.metric must be one of busbw"),
         ('"late"', "7", "mine.toml:23: across.expect.metric must be one of busbw"),
         ('"late"', '["late"]', "mine.toml:23: across.expect.metric must be one of busbw"),
@@ -138,7 +142,7 @@ def test_a_number_of_a_platform_has_all_of_its_provenance(tmp_path: Path, name: 
 def test_a_platform_says_which_hosts_it_is_about(tmp_path: Path) -> None:
     file = written(tmp_path, PLATFORM.replace('gpu = "H100"', ""))
     assert list(suite_reader.problems(file)) == [
-        f"{file}:4: match must say what the hosts are: gpu, gpus, provider or product"
+        f"{file}:4: match needs at least one of gpu, gpus, provider, product"
     ]
 
 
@@ -166,5 +170,5 @@ def test_a_file_that_is_not_there() -> None:
         suite_reader.find("preflite")
     assert (error.value.message, error.value.remedy) == (
         "unknown suite 'preflite'",
-        "did you mean preflight? nccltool checks list; a file is ./NAME.toml",
+        "did you mean preflight? nccltool checks list shows the names; a path needs a slash: ./NAME.toml",
     )

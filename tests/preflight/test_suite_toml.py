@@ -32,7 +32,7 @@ def test_any_text_is_read_or_refused(tmp_path_factory: pytest.TempPathFactory, t
         ("schema = 1", "schema = 2", "mine.toml:1: schema must be a whole number from 1 to 1"),
         ("[doctor]", "[[doctor]]", "doctor must be a table"),
         ("[train]", "[train", "is not TOML"),
-        ('["LIM"]', "[]", "mine.toml:6: doctor.ignore must be a list in brackets with something in it"),
+        ('["LIM"]', "[]", "mine.toml:6: doctor.ignore must be a non-empty list in brackets"),
     ],
 )
 def test_a_mistake_is_said_with_its_place(tmp_path: Path, old: str, new: str, said: str) -> None:

@@ -57,7 +57,7 @@ def test_a_folder_that_takes_no_files(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(BadInput) as error:
         spec("ddp", "--profile", str(tmp_path / "file" / "traces"))
-    assert error.value.message.endswith("file/traces: no file can be made there: Not a directory")
+    assert error.value.message.endswith("file/traces is not writable: Not a directory")
 
 
 @pytest.mark.parametrize(

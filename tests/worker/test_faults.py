@@ -314,7 +314,7 @@ def test_a_run_directory_that_cannot_be_made(start: Start, tmp_path: Path) -> No
         result = ended(start(*SWEEP, "--run-dir", str(folder)))
         assert (result.code, result.stdout) == (2, "")
         assert f"the run directory {folder}/" in result.stderr
-        assert "-> name a folder with room that you may write: --run-dir DIR" in result.stderr
+        assert "-> use a writable folder with free space: --run-dir DIR" in result.stderr
 
 
 @pytest.fixture

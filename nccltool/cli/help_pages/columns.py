@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from nccltool.cli.help_pages.base import in_order, known, titled
 from nccltool.core import manual
 
-ABOUT = "columns of tables, and what can stand in them"
+ABOUT = "columns of tables and their values"
 _PAGE = "output.md"
 _UNIT = re.compile(r"[ (\[]+(GB/s|MB/s|us|ms|s|B|bytes|%|MiB|GiB)[)\]]?$")
 

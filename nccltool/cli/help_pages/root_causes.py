@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from nccltool.cli.help_pages.base import known
 from nccltool.triage import causes
 
-ABOUT = "why a job failed, as nccltool triage says it"
+ABOUT = "why a job failed, as nccltool triage names it"
 
 
 def names() -> Sequence[str]:

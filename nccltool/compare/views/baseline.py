@@ -107,7 +107,7 @@ def _whole(baseline: Baseline, expected: Sequence[BaselineRow], look: Look) -> l
         *(f"{name.replace('_', '-')}: {shown(name, getattr(of, name))}" for name in OF_A_RUN),
     ]
     foot = [
-        "time: median over the runs of their means",
+        "time: median of the runs' means",
         "busbw: GB/s = 10**9 B/s, of that time",
         "spread: between runs, relative standard deviation by the median absolute deviation; ? = a single run",
     ]

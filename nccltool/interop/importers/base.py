@@ -130,7 +130,7 @@ class Told:
 
 
 def refuse(where: str, problem: str, remedy: str = "") -> NoReturn:
-    raise BadInput(f"{where}: {problem}", remedy or "nothing was imported: give the whole, unchanged output")
+    raise BadInput(f"{where}: {problem}", remedy or "nothing was imported; pass the complete, unchanged output")
 
 
 def converted(value: Any, kind: type[T], where: str, tool: str) -> T:
@@ -159,22 +159,22 @@ def operation(program: str | None, told: Told, where: str) -> str:
     """The operation that a file names, or the user."""
     found = nccl_tests.operation(program) if program else None
     if program and found is None:
-        refuse(where, f"{program} is not a test of an operation that nccltool knows", "leave this file out")
+        refuse(where, f"{program} tests an operation that nccltool does not know", "leave out this file")
     if found and told.op and found != told.op:
-        refuse(where, f"it is a test of {found}, --op says {told.op}", "leave --op out")
+        refuse(where, f"it is a test of {found}, --op says {told.op}", "leave out --op")
     op = found or told.op
     if op is None:
-        refuse(where, "it does not name its operation (nccl-tests before 2.17)", "name it: --op all_reduce")
+        refuse(where, "it does not name its operation (nccl-tests before 2.17)", "use --op, as in --op all_reduce")
     return op
 
 
 def world_size(found: int | None, told: Told, where: str) -> int:
     """The ranks that a file lists, or the user."""
     if found is not None and told.ranks is not None and found != told.ranks:
-        refuse(where, f"it lists {found} ranks, --ranks says {told.ranks}", "leave --ranks out")
+        refuse(where, f"it lists {found} ranks, --ranks says {told.ranks}", "leave out --ranks")
     size = found if found is not None else told.ranks
     if size is None:
-        refuse(where, "it does not list its ranks", "say how many they were: --ranks 8")
+        refuse(where, "it does not list its ranks", "use --ranks, as in --ranks 8")
     if not 1 <= size <= _MOST_RANKS:
         refuse(where, f"it lists {size} ranks; expected 1 to {_MOST_RANKS}")
     return size

@@ -89,10 +89,10 @@ def _wrong_data(test: Report) -> Iterator[Finding]:
     bad = [(row, half) for row in test.rows for half in row.halves if half.wrong and not half.repeats]
     evidence = [f"{_place(row, test)} {half.placement}: {half.wrong} wrong elements" for row, half in bad]
     if test.out_of_bounds:
-        evidence.append(f"the footer: {test.out_of_bounds} checks FAILED")
+        evidence.append(f"footer: {test.out_of_bounds} checks FAILED")
     if not evidence:
         return
-    first = _place(bad[0][0], test) if bad else "it does not say where"
+    first = _place(bad[0][0], test) if bad else "place not reported"
     yield WRONG_DATA.finding(
         subject=_file(test),
         message=f"{test.op} delivered wrong data in {len(bad) or test.out_of_bounds} checks, first: {first}",
@@ -107,9 +107,9 @@ def _world_of_one(test: Report, told: Told) -> Iterator[Finding]:
     yield WORLD_OF_ONE.finding(
         severity="warning" if told.ranks == 1 else "error",
         subject=_file(test),
-        message=f"{test.where}: the world is one rank: nothing crossed a link",
-        evidence=("one rank is listed; bus bandwidth counts what crosses links",),
-        remedy="n jobs of one rank in place of one of n? build nccl-tests with MPI=1; if meant so: --ranks 1",
+        message=f"{test.where}: the world has one rank: no data crossed a link",
+        evidence=("one rank is listed; bus bandwidth counts the bytes that cross links",),
+        remedy="if these should be one job of several ranks, build nccl-tests with MPI=1; if not: --ranks 1",
     )
 
 
@@ -121,9 +121,9 @@ def _inconsistent(test: Report) -> Iterator[Finding]:
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
     yield IMPORT_INCONSISTENT.finding(
         subject=_file(test),
-        message=f"numbers do not fit each other: {problems[0]}{more}",
+        message=f"numbers contradict each other: {problems[0]}{more}",
         evidence=_some(problems),
-        remedy="check --op and --ranks, and that the file is whole; "
+        remedy="check --op and --ranks, and that the file is complete; "
         "all_gather and reduce_scatter counted otherwise before nccl-tests 2.9",
     )
 
@@ -134,7 +134,7 @@ def _of_row(row: Row, test: Report) -> Iterator[str]:
     if row.count not in (None, elements):
         yield f"{place}: {row.bytes} B are {elements} elements for {test.world_size} ranks, not {row.count}"
     elif row.bytes % row.element_size:
-        yield f"{place}: {row.bytes} B are no whole number of {row.dtype}"
+        yield f"{place}: {row.bytes} B are not a whole number of {row.dtype} elements"
     for half in row.halves:
         if half.is_measured and row.bytes:
             yield from (f"{place} {half.placement}: {problem}" for problem in _of_half(half, row, test))
@@ -163,16 +163,16 @@ def _of_average(test: Report) -> list[str]:
     mean, half = fmean(one.value for one in numbers), fmean(one.half for one in numbers)
     if _meet(test.average, Printed(mean, half)):
         return []
-    return [f"the footer's mean is {test.average.value:g} GB/s, that of the rows {mean:.6g} GB/s: is one missing?"]
+    return [f"the footer's mean is {test.average.value:g} GB/s, the rows' mean {mean:.6g} GB/s: is a row missing?"]
 
 
 def _under_minimum(test: Report) -> Iterator[Finding]:
     if test.under_minimum and test.average is not None:
         yield IMPORT_UNDER_MINIMUM.finding(
             subject=_file(test),
-            message=f"nccl-tests judged its mean of {test.average.value:g} GB/s as under 0.9 x NCCL_TESTS_MIN_BW",
+            message=f"nccl-tests reports a mean of {test.average.value:g} GB/s, under 0.9 x NCCL_TESTS_MIN_BW",
             evidence=("a mean over sizes depends on the sweep more than on the fabric",),
-            remedy="look at the bus bandwidth of the largest size",
+            remedy="check the bus bandwidth of the largest size",
         )
 
 
@@ -182,7 +182,7 @@ def _errors(test: Report) -> Iterator[Finding]:
             subject=_file(test),
             message=f"NCCL's last error was: {test.errors[-1]}",
             evidence=_some(list(test.errors[:-1])),
-            remedy="it may be of no account when every row was measured; look at NCCL's log",
+            remedy="check NCCL's log; if every row was measured, the error may be harmless",
         )
 
 
@@ -198,14 +198,14 @@ def _left_out(test: Report) -> Iterator[Finding]:
         if half.is_measured and not (half.algbw if test.cpu_time else half.time).value
     ]
     for places, why in (
-        (empty, "they hold no bytes"),
-        (unmeasured, "their numbers are nan or inf"),
-        (timeless, "their time, with -C 1 their bandwidth, rounds to 0"),
+        (empty, "0 bytes"),
+        (unmeasured, "values are nan or inf"),
+        (timeless, "time (with -C 1: bandwidth) rounds to 0"),
     ):
         if places:
             yield LEFT_OUT.finding(
                 subject=Subject(kind="operation", name=test.op),
-                message=f"{len(places)} rows were left out: {why}",
+                message=f"{len(places)} rows left out: {why}",
                 evidence=_some(places),
             )
 

@@ -57,7 +57,7 @@ def from_heading(line: str, above: Sequence[Placement], where: str) -> Columns:
     words = line[1:].split()
     unknown = [word for word in words if word not in (*_FIRST[0], *_FIRST[1], *_OF_HALF, *_LAST)]
     if unknown:
-        refuse(where, f"column {unknown[0]!r} is not known", "this nccltool reads layouts of 2.0 to 2.19")
+        refuse(where, f"unknown column {unknown[0]!r}", "this nccltool reads layouts of 2.0 to 2.19")
     count = sum(words.count(word) for word in _TIMES)
     if not above or count != len(above):
         refuse(where, f"{count} columns of times under {len(above)} placements; expected one for each")
@@ -80,7 +80,7 @@ def _check(first: list[str], half: list[str], last: list[str], where: str) -> No
     right = right and {"algbw", "busbw"} <= set(half) and sum(half.count(word) for word in _CHECKS) == 1
     if not right or last != [word for word in _LAST if word in last]:
         wanted = "expected size count type redop root, then time algbw busbw #wrong for each placement"
-        refuse(where, f"the columns are in an order that is not known; {wanted}")
+        refuse(where, f"unknown order of columns; {wanted}")
 
 
 def check_units(line: str, columns: Columns, where: str) -> None:

@@ -211,7 +211,7 @@ def _number(value: Number, where: str) -> Printed:
     if value < 0:
         refuse(where, f"{value} is negative")
     if base.MOST < value < math.inf:
-        refuse(where, f"{value} is more than anything that was measured")
+        refuse(where, f"{value} is implausibly large")
     return Printed(value, base.SIX_DECIMALS) if math.isfinite(value) else UNMEASURED
 
 

@@ -34,15 +34,15 @@ class _Record(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
 def read(whole: Any, where: str, told: Told) -> tuple[Report, ...]:
     """The tests in a decoded file, one for each operation. Raises BadInput."""
     if not isinstance(whole, list):
-        refuse(where, "neither a file of nccl-tests -J nor of rccl-tests -Z json; expected results, or a list")
+        refuse(where, "not the output of nccl-tests -J or rccl-tests -Z json; expected results, or a list")
     places = [f"{where}, record {index}" for index in range(1, len(whole) + 1)]
     records = [base.converted(value, _Record, at, "rccl-tests") for value, at in zip(whole, places, strict=True)]
     if not records:
-        refuse(where, "it holds no results")
+        refuse(where, "it contains no results")
     first = records[0]
     for record, place in zip(records, places, strict=True):
         if _world(record) != _world(first):
-            refuse(place, "of another test than the first; expected one in a file")
+            refuse(place, "from a different test than the first; expected one test per file")
     ranks = first.ranks * (first.gpus_per_rank or 1) if first.ranks is not None else first.gpus
     nodes = f", {first.nodes} nodes" if first.nodes else ""
     report = Report(

@@ -36,7 +36,7 @@ _BACKEND = re.compile(r"(\w+)(?: (\d\S*),)? ")
 _OLD = re.compile(r"#\s+bytes\s+N\s+type")
 _FIELDS = 9
 """Of the narrowest row that a current nccl-tests or rccl-tests prints."""
-_MIXED = "label the lines of each process (srun -l, mpirun --tag-output), or give one output to a file"
+_MIXED = "label the lines of each process (srun -l, mpirun --tag-output), or write one file per process"
 
 Lines = list[tuple[int, str]]
 
@@ -45,7 +45,7 @@ def read(text: str, where: str, told: Told) -> tuple[Report, ...]:
     """The tests in a text. Raises BadInput."""
     sections = [section for lines in _processes(text) for section in _sections(lines, where)]
     if not sections:
-        refuse(where, "there is no table of nccl-tests in it; expected '# size count type ...' and rows under it")
+        refuse(where, "no table of nccl-tests found; expected '# size count type ...' and rows under it")
     return tuple(section.test(told, len(sections) > 1) for section in sections)
 
 
@@ -163,11 +163,11 @@ def _sections(lines: Lines, file: str) -> Iterator[_Section]:
     elif section.columns:
         section.refuse(
             lines[-1][0],
-            f"it ends in the middle of a table of {len(section.rows)} rows; "
+            f"the file ends inside a table of {len(section.rows)} rows; "
             "expected rows, then '# Out of bounds values : ...' and '# Avg bus bandwidth : ...'",
         )
     elif section.program or section.parameters or section.ranks:  # no other program prints such lines
-        section.refuse(lines[-1][0], "it ends before the table; expected '# size count type ...' and rows")
+        section.refuse(lines[-1][0], "the file ends before the table; expected '# size count type ...' and rows")
 
 
 def _begins(line: str) -> bool:
@@ -239,7 +239,9 @@ def _take_rank(section: _Section, number: int, line: str) -> None:
 
 def _only_once(section: _Section, before: object, number: int) -> None:
     if before is not None:
-        problem = "a second test begins before the table of the first: one was stopped, or outputs are mixed"
+        problem = (
+            "a second test begins before the table of the first one: a test was stopped, or outputs are mixed"
+        )
         section.refuse(number, problem, _MIXED)
 
 
@@ -256,5 +258,5 @@ def _take_footer(section: _Section, number: int, line: str) -> None:
     elif match := _ERROR.match(line):
         section.errors.append(match[1])
     elif not section.is_over and _begins(line):
-        problem = "a test begins before the table of the one before ends: one was stopped, or outputs are mixed"
+        problem = "a test begins before the previous table ends: a test was stopped, or outputs are mixed"
         section.refuse(number, problem, _MIXED)

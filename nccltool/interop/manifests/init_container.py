@@ -9,7 +9,7 @@ _PREFIX = "nccltool-"
 """The pod has volumes of its own."""
 HEAD = """\
 # kubectl patch --local -f JOB.yaml --type strategic --patch-file THIS.yaml -o yaml | kubectl apply -f -
-# Kinds of Kubeflow cannot be patched so: copy initContainers and volumes into the template of their pods.
+# For Kubeflow kinds, copy initContainers and volumes into their pod template: kubectl cannot patch them.
 """
 
 

@@ -37,7 +37,7 @@ def about_s(context: StageContext, part: DoctorPart) -> float:
 def plan(context: StageContext, part: DoctorPart) -> tuple[str, ...]:
     given = {"--select": part.select, "--ignore": part.ignore}
     words = (f"{option} {','.join(codes)}" for option, codes in given.items() if codes)
-    return (" ".join(["what nccltool doctor finds on them", *words]),)
+    return (" ".join(["apply the rules of nccltool doctor to each host", *words]),)
 
 
 def run(context: StageContext, part: DoctorPart) -> StageResult:
@@ -45,7 +45,7 @@ def run(context: StageContext, part: DoctorPart) -> StageResult:
     # of nodes that are processes of one host, the host is one
     snapshots = list({facts.host: facts for facts in context.survey().snapshots.values()}.values())
     if not snapshots:
-        return skipped("doctor", "no host came")
+        return skipped("doctor", "no host joined")
     emulated = not context.where.launch.remote
     nodes = 1 if emulated else len(context.hosts)
     nproc = context.nproc and context.nproc * len(context.hosts) // nodes

@@ -43,8 +43,8 @@ def about_s(context: StageContext, part: InventoryPart) -> float:
 
 
 def plan(context: StageContext, part: InventoryPart) -> tuple[str, ...]:
-    how = f"by {context.where.launch.launcher}" if context.where.launch.remote else "here"
-    return (f"look at {', '.join(dict.fromkeys(context.hosts.values()))} {how}: who comes, how many GPUs",)
+    how = f"through {context.where.launch.launcher}" if context.where.launch.remote else "locally"
+    return (f"inspect {', '.join(dict.fromkeys(context.hosts.values()))} {how}: hosts that join, GPUs",)
 
 
 def run(context: StageContext, part: InventoryPart) -> StageResult:
@@ -76,7 +76,7 @@ def judged(
 
 def _ranks(survey: Survey, nproc: int | None) -> CheckOutcome:
     """How many ranks the job has; where hosts differ in their GPUs, that check says so."""
-    differ = "hosts do not have equally many GPUs; --nproc-per-node says how many ranks"
+    differ = "hosts have different numbers of GPUs; set the number of ranks with --nproc-per-node"
     return CheckOutcome(
         check=RANKS,
         host=None,
@@ -94,7 +94,7 @@ def _releases(survey: Survey, came: Sequence[int]) -> Iterator[CheckOutcome]:
     for node in came:
         there = survey.nodes[node].nccltool if node in survey.nodes else __version__
         passed = CheckOutcome(check=RELEASE, host=survey.hosts[node], status="pass")
-        reason = f"it has nccltool {there}, and this is {__version__}"
+        reason = f"it has nccltool {there}; this host has {__version__}"
         shown: Blame = "alone" if len(came) > 1 else "everywhere"
         failed = replace(passed, status="fail", reason=reason, page=RELEASE.page, shown=shown)
         yield passed if there == __version__ else failed
@@ -108,7 +108,7 @@ def _gpus(
     ranked = known.most_common(2)
     norm = ranked[0][0] if len(ranked) == 1 or (ranked and ranked[0][1] > ranked[1][1]) else None
     wanted = part.gpus if part.gpus is not None else norm
-    source = "the suite" if part.gpus is not None else f"what most of the {len(counts)} hosts have"
+    source = "the suite" if part.gpus is not None else f"as on most of the {len(counts)} hosts"
     is_expected = wanted is not None and (len(counts) > 1 or part.gpus is not None)
     for host, count in counts.items():
         status, shown, reason = _gpus_of(count, wanted)
@@ -135,7 +135,7 @@ def _suffice(facts: HostFacts, ranks: int) -> bool:
 
 def _too_few(count: int, ranks: int, backend: str) -> tuple[CheckStatus, Blame, str]:
     """What was asked for is no fault of a host; that Gloo measures without its GPUs must be known."""
-    on = f"{ranks} ranks are to run on {count} GPU{'s' if count > 1 else ''}"
+    on = f"{ranks} ranks on {count} GPU{'s' if count > 1 else ''}"
     if backend == "nccl":
         return "fail", "everywhere", on
     return "warn", "everywhere", f"{on}: they use Gloo on CPUs, and no GPU is tested"
@@ -146,7 +146,7 @@ def _gpus_of(count: int | Unknown, wanted: int | None) -> tuple[CheckStatus, Bla
     if isinstance(count, Unknown):
         return "unknown", "", count.reason
     if wanted is None:
-        return "fail", "suspected", f"{count} GPUs, and the hosts do not agree on how many there should be"
+        return "fail", "suspected", f"{count} GPUs; no number of GPUs has a majority among the hosts"
     if count != wanted:
-        return "fail", "alone", f"{count} GPUs are seen, and there should be {wanted}"
+        return "fail", "alone", f"{count} GPUs found, expected {wanted}"
     return "pass", "", ""

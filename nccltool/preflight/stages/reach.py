@@ -22,7 +22,7 @@ _SECONDS = 1.0
 """Hosts that reach each other answer in milliseconds; 6 s where one does not."""
 _ENOUGH = 2
 """Partners with which a host must fail before it is named."""
-_HERE = "the nodes are processes of this host: nothing is between them"
+_HERE = "the nodes are processes of this host: no network to test"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -44,9 +44,9 @@ def plan(context: StageContext, part: ReachPart) -> tuple[str, ...]:
     if not context.where.launch.remote:
         return (_HERE,)
     count = len(context.hosts)
-    whom = "every other one" if count <= ALL_TO_ALL else "those 1, 2, 4, ... places on"
-    how = "where ranks meet and where they talk, 20 kB, by address and name"
-    return (f"each of {count} hosts calls {whom}: {how}",)
+    whom = "every other host" if count <= ALL_TO_ALL else "the hosts 1, 2, 4, ... places further"
+    how = "rendezvous and data ports, 20 kB, by address and name"
+    return (f"each of {count} hosts connects to {whom}: {how}",)
 
 
 def run(context: StageContext, part: ReachPart) -> StageResult:
@@ -54,7 +54,7 @@ def run(context: StageContext, part: ReachPart) -> StageResult:
         return skipped("reach", _HERE)
     survey = context.survey()
     if not survey.calls:
-        return skipped("reach", "fewer than two hosts came")
+        return skipped("reach", "fewer than two hosts joined")
     return StageResult(outcomes=tuple(judged(survey, part)))
 
 

@@ -83,14 +83,14 @@ def _arithmetic(ran: StageRun, part: TrainPart, training: TrainingResult, wrong:
     if oracle is not None:
         words = {"measured": oracle.max_abs_error, "unit": "loss", "source": oracle.rule}
         if oracle.tolerance is not None:
-            words["expected"] = f"within {oracle.tolerance:.2g} of one process"
+            words["expected"] = f"within {oracle.tolerance:.2g} of a single process"
     if wrong is not None:
         return ran.of_finding(check, wrong, **words)
     if ran.endings and training.status == "unknown":
         return ran.outcome(check, "skip", reason="the run did not complete")
     if training.status == "skip" and (training.applies or training.strategy in part.strategies):
         # asked for and not tried: of `all`, what is meant for other worlds or is not installed is not missed
-        return ran.outcome(check, "unknown", reason=f"it was left out: {training.reason}")
+        return ran.outcome(check, "unknown", reason=f"skipped: {training.reason}")
     return ran.outcome(check, training.status, reason=training.reason, **words)
 
 

@@ -12,7 +12,7 @@ STARTS_RANKS = True
 PART = probe_run.PART
 _AT_ONCE = 32
 """Each is a command here, and an ssh."""
-_ONE_RANK = "one rank on each node: nobody to talk to inside of it"
+_ONE_RANK = "one rank per node: no communication inside a node"
 
 
 def about_s(context: StageContext, part: ProbePart) -> float:
@@ -27,7 +27,7 @@ def plan(context: StageContext, part: ProbePart) -> tuple[str, ...]:
         return (_ONE_RANK,)
     first, *more = _nodes(context)
     line = context.call("within", part.command(context.on_gpus), [first]).line
-    return (line, *([f"and so on {len(more)} more, {_at_once(len(more) + 1)} at once"] if more else []))
+    return (line, *([f"the same on {len(more)} more, {_at_once(len(more) + 1)} at a time"] if more else []))
 
 
 def run(context: StageContext, part: ProbePart) -> StageResult:

@@ -46,7 +46,7 @@ def _verdict(preflight: Preflight) -> str:
     if preflight.would_exit is not None and preflight.would_exit != preflight.verdict.exit_code:
         parts.append(f"observed only: the exit code would have been {preflight.would_exit}")
     suite = "" if preflight.suite == "preflight" else f" {preflight.suite}"
-    return f"preflight{suite}{several and f' of {several}'}: {'; '.join(parts)}"
+    return f"preflight{suite}{several and f' on {several}'}: {'; '.join(parts)}"
 
 
 def _codes(preflight: Preflight, status: CheckStatus, word: str) -> str:

@@ -46,7 +46,7 @@ def test_the_verdict_comes_first_and_what_is_worse_is_marked() -> None:
 
 @pytest.mark.parametrize("verbose", [False, True])
 def test_the_legend_is_for_who_asks(verbose: bool) -> None:
-    assert ("median over the runs of their means" in render(_slower(), "table", Look(verbose=verbose))) == verbose
+    assert ("median of the runs' means" in render(_slower(), "table", Look(verbose=verbose))) == verbose
 
 
 def test_names_from_files_do_not_act_on_the_terminal() -> None:

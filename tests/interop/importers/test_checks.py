@@ -52,7 +52,7 @@ ROW = "all_reduce-2.19.6.txt, line 22, all_reduce at 2 GiB"
 def test_numbers_that_do_not_fit(index: int, changes: dict[str, Printed], sentence: str) -> None:
     finding = the("import-inconsistent", with_half(report(), index, **changes))
     assert finding.severity == "warning"
-    assert finding.message == f"numbers do not fit each other: {sentence}"
+    assert finding.message == f"numbers contradict each other: {sentence}"
 
 
 @pytest.mark.parametrize(("time", "fits"), [(8068.84, True), (8068.55, True), (8068.53, False), (8068.86, False)])
@@ -71,7 +71,7 @@ def test_a_row_that_is_missing_shows_in_the_mean() -> None:
     test = report()
     finding = the("import-inconsistent", replace(test, rows=test.rows[:-1]))
     assert finding.evidence == (
-        "the footer's mean is 207.095 GB/s, that of the rows 155.435 GB/s: is one missing?",
+        "the footer's mean is 207.095 GB/s, the rows' mean 155.435 GB/s: is a row missing?",
     )
 
 
@@ -79,12 +79,12 @@ def test_a_size_of_no_whole_elements() -> None:
     test = report()
     rows = (replace(test.rows[0], bytes=9), *test.rows[1:])
     finding = the("import-inconsistent", replace(test, rows=rows))
-    assert finding.message.endswith("all_reduce at 9 B: 9 B are no whole number of float32")
+    assert finding.message.endswith("all_reduce at 9 B: 9 B are not a whole number of float32 elements")
 
 
 def test_a_time_of_zero_is_left_out_and_said() -> None:
     finding = the("left-out", with_half(report(), 0, time=Printed(0.0, 0.005)))
-    assert finding.message == "1 rows were left out: their time, with -C 1 their bandwidth, rounds to 0"
+    assert finding.message == "1 rows left out: time (with -C 1: bandwidth) rounds to 0"
     assert finding.evidence == ("all_reduce-2.19.6.txt, line 18, all_reduce at 8 B out-of-place",)
 
 
@@ -105,7 +105,7 @@ def test_wrong_elements() -> None:
 
 def test_failed_checks_without_a_row() -> None:
     finding = the("wrong-data", replace(report(), out_of_bounds=3))
-    assert finding.message == "all_reduce delivered wrong data in 3 checks, first: it does not say where"
+    assert finding.message == "all_reduce delivered wrong data in 3 checks, first: place not reported"
 
 
 @pytest.mark.parametrize(("told", "severity"), [(NOTHING, "error"), (Told(ranks=1), "warning")])

@@ -7,7 +7,7 @@ from tests.interop.importers.test_text import LAST, changed, refused
 
 TIMED = samples.data("alltoall-timestamps.txt").decode()
 COLUMNS = (
-    "the columns are in an order that is not known; "
+    "unknown order of columns; "
     "expected size count type redop root, then time algbw busbw #wrong for each placement"
 )
 
@@ -15,7 +15,7 @@ COLUMNS = (
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        (changed("root     time", "root     tome"), "out.txt, line 16: column 'tome' is not known"),
+        (changed("root     time", "root     tome"), "out.txt, line 16: unknown column 'tome'"),
         (changed(" #wrong \n", " \n"), "out.txt, line 16: columns of one placement are ['time', 'algbw', 'busbw',"
          " '#wrong'], of the other ['time', 'algbw', 'busbw']; expected the same"),
         (changed(" count  ", " type   "), f"out.txt, line 16: {COLUMNS}"),

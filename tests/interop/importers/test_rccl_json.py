@@ -17,14 +17,22 @@ def test_rccl() -> None:
 @pytest.mark.parametrize(
     ("path", "value", "sentence"),
     [
-        ("2.name", "AllGather", "out.json, record 3: of another test than the first; expected one in a file"),
+        (
+            "2.name",
+            "AllGather",
+            "out.json, record 3: from a different test than the first; expected one test per file",
+        ),
         (
             "2.redop",
             "plus",
             "out.json, record 3: expected a reduction (sum prod max min avg mulsum none), found plus",
         ),
         ("2.wrong", "some", "out.json, record 3: wrong 'some' is not a count of elements"),
-        ("0.name", "Bogus", "out.json, record 2: of another test than the first; expected one in a file"),
+        (
+            "0.name",
+            "Bogus",
+            "out.json, record 2: from a different test than the first; expected one test per file",
+        ),
         (
             "0.colour",
             "red",

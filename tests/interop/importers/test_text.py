@@ -35,7 +35,7 @@ def changed(old: str, new: str, text: str = GOOD) -> str:
         ("", "out.txt: it is empty; expected output of nccl-tests"),
         (
             "hello\n",
-            "out.txt: there is no table of nccl-tests in it; "
+            "out.txt: no table of nccl-tests found; "
             "expected '# size count type ...' and rows under it",
         ),
         (changed(RANK + "\n", ""), "out.txt, line 1: the line of rank 3 is missing in its list of devices"),
@@ -49,19 +49,19 @@ def changed(old: str, new: str, text: str = GOOD) -> str:
         ),
         (
             changed("all_reduce_perf", "hypercube_perf"),
-            "out.txt: hypercube_perf is not a test of an operation that nccltool knows",
+            "out.txt: hypercube_perf tests an operation that nccltool does not know",
         ),
         (changed("# Out of bounds values : 0 OK\n", ""),
          "out.txt, line 24: expected '# Out of bounds values : ...' before this line"),
         (changed("# Avg bus bandwidth    : 207.095 \n", ""),
-         "out.txt, line 28: it ends in the middle of a table of 6 rows; "
+         "out.txt, line 28: the file ends inside a table of 6 rows; "
          "expected rows, then '# Out of bounds values : ...' and '# Avg bus bandwidth : ...'"),
         (changed(": 207.095", ": x"), "out.txt, line 25: 'x' is not a number"),
         (GOOD.partition(LAST)[0] + GOOD,
-         "out.txt, line 23: a test begins before the table of the one before ends: one was stopped, "
+         "out.txt, line 23: a test begins before the previous table ends: a test was stopped, "
          "or outputs are mixed"),
         (GOOD.partition("# Using")[0] + GOOD,
-         "out.txt, line 6: a second test begins before the table of the first: one was stopped, "
+         "out.txt, line 6: a second test begins before the table of the first one: a test was stopped, "
          "or outputs are mixed"),
         (GOOD + "\n" + LAST + "\n",
          "out.txt, line 31: a row after the footer; expected the headings of a table before it"),

@@ -80,9 +80,9 @@ def test_what_it_says_has_its_name(stage: Stage) -> None:
 @pytest.mark.parametrize(
     ("stage", "nodes", "nproc", "reason"),
     [
-        ("reach", 2, 2, "the nodes are processes of this host: nothing is between them"),
-        ("within", 2, 1, "one rank on each node: nobody to talk to inside of it"),
-        ("across", 1, 2, "one node: nothing is between nodes"),
+        ("reach", 2, 2, "the nodes are processes of this host: no network to test"),
+        ("within", 2, 1, "one rank per node: no communication inside a node"),
+        ("across", 1, 2, "one node: no network to test"),
         ("pairs", 2, 2, "pairs of nodes cannot be measured yet"),
     ],
 )
@@ -106,7 +106,7 @@ def test_the_lines_are_commands() -> None:
     assert across.endswith("--launcher ssh --hosts n1,n2,n3 --nodes 3 --nproc-per-node 2 --timeout 9")
     within, more = lines("within")
     assert within.endswith("--hosts n1 --nodes 1 --nproc-per-node 2 --timeout 9")
-    assert more == "and so on 2 more, 3 at once"
+    assert more == "the same on 2 more, 3 at a time"
 
 
 @pytest.mark.parametrize("name", [file.stem for file in suite_reader.files() if file.parent.name != "platforms"])

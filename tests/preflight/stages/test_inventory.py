@@ -52,7 +52,7 @@ def of_gpus(outcomes: Iterable[CheckOutcome]) -> dict[str | None, tuple[str, str
     return {one.host: (one.status, one.shown, one.reason) for one in outcomes if one.code == "inventory/gpus"}
 
 
-GLOO = "2 ranks are to run on 1 GPU: they use Gloo on CPUs, and no GPU is tested"
+GLOO = "2 ranks on 1 GPU: they use Gloo on CPUs, and no GPU is tested"
 PERMITTED = {"NCCL_MULTI_RANK_GPU_ENABLE": "1"}
 
 
@@ -61,7 +61,7 @@ PERMITTED = {"NCCL_MULTI_RANK_GPU_ENABLE": "1"}
     [
         (8, 4, "auto", {}, ("pass", "", "")),
         (1, 1, "auto", {}, ("warn", "everywhere", GLOO)),
-        (1, 1, "nccl", {}, ("fail", "everywhere", "2 ranks are to run on 1 GPU")),
+        (1, 1, "nccl", {}, ("fail", "everywhere", "2 ranks on 1 GPU")),
         (1, 1, "nccl", PERMITTED, ("pass", "", "")),
         (1, 1, "auto", PERMITTED, ("pass", "", "")),
         (0, 1, "auto", {}, ("pass", "", "")),

@@ -80,9 +80,9 @@ def test_a_screen_has_room_for_it() -> None:
     lines = renderer("table", SCREEN)(FAILING).splitlines()
     assert len(lines) <= 24 - BELOW
     assert max(map(len, lines)) <= 80
-    assert lines[0].startswith("FAIL preflight of n[1-3]: across/data and 1 more failed; exclude n2")
+    assert lines[0].startswith("FAIL preflight on n[1-3]: across/data and 1 more failed; exclude n2")
     assert "    -> do not train on this" in lines
-    assert "-v shows the evidence; nccltool explain CODE tells more" in lines
+    assert "-v shows the evidence; nccltool explain CODE has details" in lines
     assert lines[-1] == "hosts: 2 undetermined (n[1,3]), 1 fail (n2)"
     every = renderer("table", replace(SCREEN, verbose=True))(FAILING)
     assert "    again: nccltool probe --hosts n1,n2,n3" in every.splitlines()
