@@ -101,7 +101,7 @@ def test_runs_rm(nccltool: Nccltool, tmp_path: Path) -> None:
     }
     (base_folder(None) / second).rename(tmp_path / "elsewhere")
     (base_folder(None) / second).symlink_to(tmp_path / "elsewhere")
-    left = [{"id": second, "reason": "a symbolic link; remove it yourself"}]
+    left = [{"id": second, "reason": "a symbolic link: not followed"}]
     assert _said(nccltool, "runs", "rm", "-q", "--keep", "0", code=1) == {
         **gone,
         "status": "fail",

@@ -97,4 +97,4 @@ def test_it_works_in_an_environment_of_its_own(wheel: Path, tmp_path: Path) -> N
     assert _run(command, "explain", "rank died", cwd=tmp_path).startswith("rank-died (finding)\n")
     assert _run(command, "runs", cwd=tmp_path, XDG_STATE_HOME=str(tmp_path)) == "no runs yet\n"
     assert _run(command, "checks", "list", cwd=tmp_path).endswith(f"in {site / 'nccltool/checks'}\n")
-    assert _run(command, "checks", "validate", cwd=tmp_path).endswith(" files, nothing wrong\n")
+    assert _run(command, "checks", "validate", cwd=tmp_path).endswith(" files, no mistakes\n")

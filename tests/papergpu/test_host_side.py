@@ -82,8 +82,8 @@ def test_masks(name: str, env: dict[str, str], count: int, tmp_path: Path) -> No
         ("two-of-eight", {}, "--nproc-per-node 2"),
         ("mi300x", {}, "--nproc-per-node 8"),
         ("mi300x", {"ROCR_VISIBLE_DEVICES": "0,1,2,3"}, "--nproc-per-node 4"),
-        ("wsl2", {}, "one rank on each node"),
-        ("mig", {}, "one rank on each node"),
+        ("wsl2", {}, "one rank per node"),
+        ("mig", {}, "one rank per node"),
     ],
 )
 def test_what_preflight_would_start(name: str, env: dict[str, str], planned: str, tmp_path: Path) -> None:
