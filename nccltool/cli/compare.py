@@ -40,7 +40,7 @@ from nccltool.cli.tree import section
         help="Allow KEY to differ between the runs; versions; unknown. Repeatable.",
     ),
 )
-@section(OUTPUT, verbose, formats("table", "json", "csv", "markdown"))
+@section(OUTPUT, verbose, formats("table", "json", "csv", "markdown", "junit"))
 @written
 @stored
 @kept

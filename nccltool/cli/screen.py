@@ -100,7 +100,7 @@ def text_of(run: Run | Preflight, form: str, look: Look) -> str:
     """A run in a format. Raises BadInput where that has no place for what was run."""
     match run:
         case Preflight():
-            _fits(form, ("table", "json"), "a preflight")
+            _fits(form, ("table", "json", "junit"), "a preflight")
             return preflight_views.renderer(form, look)(run)
         case TrainRun():
             _fits(form, train_views.FORMATS, "trainings")

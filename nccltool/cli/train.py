@@ -189,7 +189,7 @@ def _taken(default: object, traits: "OptionTraits") -> dict[str, Any]:
     option("--events", is_flag=True, settable="no", help="Also print the event stream, for `nccltool collect`."),
     shared.verbose,
     shared.quiet,
-    shared.formats("table", "json"),
+    shared.formats("table", "json", "junit"),
 )
 @shared.exit_styled
 @shared.written

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
         help="Show hosts, communicators, variables and differences between hosts instead.",
     ),
     verbose,
-    formats("table", "json"),
+    formats("table", "json", "junit"),
 )
 @written
 @kept
@@ -114,11 +114,11 @@ def _follow(asked: "FollowOptions", view: "TriageView") -> int:
         say(escaped(note))
 
     def tell(incident: "Incident") -> None:
-        if view.form != "json":  # which is one document
+        if view.form == "table":  # the others are one document
             deliver(table.shown(incident, view), view.output)
 
     followed = follow.follow(asked, say_escaped, tell)
-    if followed.was_told and view.form != "json":
+    if followed.was_told and view.form == "table":
         say_escaped(f"{followed.why}: still {followed.incident.root_cause}")
     else:
         say_escaped(followed.why)

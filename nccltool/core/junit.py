@@ -1,9 +1,135 @@
-"""JUnit XML, as the schema of Jenkins has it; attributes stand in the order in which they are given."""
+"""JUnit XML, as the schema of Jenkins has it; attributes stand in the order in which they are given.
+
+A suite is a run. What could not be told and decides the exit code is an error, so that no build is green for it;
+the rest of it, and what was left out, is skipped. Warnings pass, with their text as output.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
 from xml.sax.saxutils import escape, quoteattr
 
-from nccltool.core.text import escaped
+from nccltool.core.documents import RunInfo
+from nccltool.core.findings import Finding
+from nccltool.core.text import escaped, escaped_lines, named
+from nccltool.core.verdicts import Verdict
+
+_HOSTS = 8
+"""Hosts that are named."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class JunitCase:
+    """A test case."""
+
+    name: str
+    group: str = ""
+    """What stands after the command in its class name."""
+    kind: Literal["", "failure", "error", "skipped"] = ""
+    """The element in it; empty = it passes."""
+    type: str = ""
+    """Of a failure or an error."""
+    message: str = ""
+    text: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class JunitSuite:
+    """A run of a command: its first case is its verdict."""
+
+    command: str
+    info: RunInfo
+    verdict: Verdict
+    headline: str
+    text: str = ""
+    """What the case of the verdict says beyond its headline."""
+    cases: Sequence[JunitCase] = ()
+
+
+def report(command: str, suites: Iterable[JunitSuite]) -> str:
+    """The document of runs, with a newline at its end."""
+    every = list(suites)
+    kinds = [case.kind for one in every for case in (_of_verdict(one), *one.cases)]
+    lines = (line for one in every for line in _suite_of_run(one))
+    return document({"name": f"nccltool {command}"} | counts(kinds), lines)
+
+
+def of_findings(findings: Iterable[Finding], group: str = "findings") -> Iterator[JunitCase]:
+    """A case for each code and subject; in their order."""
+    every = list(findings)
+    keys = {finding: f"{finding.code} [{finding.subject.kind} {finding.subject.name}]" for finding in every}
+    for name in dict.fromkeys(keys.values()):
+        yield case_of(name, [one for one in every if keys[one] == name], group)
+
+
+def case_of(name: str, findings: Sequence[Finding], group: str = "") -> JunitCase:
+    """What findings make of a case: the worst that they do to a run decides."""
+    kinds: dict[str, Literal["failure", "error"]] = {
+        "answer": "failure",
+        "incomplete": "error",
+        "unknown": "error",
+    }
+    worst = next((one for effect in kinds for one in findings if one.effect == effect), None)
+    if worst is None:
+        return JunitCase(name=name, group=group, text=finding_text(findings))
+    return JunitCase(
+        name=name,
+        group=group,
+        kind=kinds[worst.effect],
+        type=worst.code,
+        message=worst.message,
+        text=finding_text(findings),
+    )
+
+
+def finding_text(findings: Iterable[Finding]) -> str:
+    """Findings with their evidence and remedy; nothing in that may act on a terminal."""
+    lines = []
+    for one in findings:
+        evidence = [line for text in one.evidence for line in text.split("\n")]
+        lines += [f"{one.severity}: {one.message}", *(f"    {line}" for line in evidence)]
+        lines += [f"    -> {one.remedy}"] if one.remedy else []
+    return "\n".join(escaped(line) for line in lines)
+
+
+def _of_verdict(one: JunitSuite) -> JunitCase:
+    code, status = one.verdict.exit_code, one.verdict.status
+    kind: Literal["", "failure", "error"] = {0: "", 1: "failure"}.get(code, "error")  # type: ignore[assignment]
+    text = one.text if kind else "\n".join(part for part in (one.headline, one.text) if part)
+    return JunitCase(name="verdict", kind=kind, type=status, message=one.headline, text=text)
+
+
+def _suite_of_run(one: JunitSuite) -> Iterator[str]:
+    cases = (_of_verdict(one), *one.cases)
+    kinds = [case.kind for case in cases]
+    attributes = {
+        "name": one.command,
+        **counts(kinds),
+        "skipped": str(kinds.count("skipped")),
+        "hostname": named(one.info.hosts, _HOSTS),
+        "timestamp": one.info.started,
+    }
+    told = {"run": one.info.id, "status": one.verdict.status, "exit_code": str(one.verdict.exit_code)}
+    about = properties({**told, "nccltool": one.info.nccltool})
+    return suite(attributes, (*about, *(line for each in cases for line in _lines(one.command, each))))
+
+
+def _lines(command: str, one: JunitCase) -> Iterator[str]:
+    text = "\n".join(escaped_lines(one.text)) if one.text else ""
+    inside = []
+    if one.kind == "skipped":
+        inside = [element("skipped", {"message": one.message})]
+    elif one.kind:
+        inside = [element(one.kind, {"type": one.type, "message": one.message}, text)]
+    elif text:
+        inside = [element("system-out", {}, text)]
+    return case(f"{command}.{one.group}" if one.group else command, one.name, inside)
+
+
+def properties(told: Mapping[str, str]) -> Iterator[str]:
+    yield "<properties>"
+    yield from (element("property", {"name": name, "value": value}) for name, value in told.items())
+    yield "</properties>"
 
 
 def document(attributes: Mapping[str, str], suites: Iterable[str]) -> str:

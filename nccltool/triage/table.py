@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from nccltool.core.look import PLAIN, Look
 from nccltool.core.notices import BELOW, INDENT, verdict_line
 from nccltool.core.text import counted, escaped, shortened
+from nccltool.triage import junit
 from nccltool.triage.incident import Incident, LogLine, Overview, incident_to_json
 
 _LONGEST_LINE = 240
@@ -49,6 +50,8 @@ def shown(incident: Incident, view: TriageView) -> str:
     """The incident in the form that is asked for."""
     if view.form == "json":
         return incident_to_json(incident) + "\n"
+    if view.form == "junit":
+        return junit.render(incident, headline(incident), render(incident))
     return summary(incident.overview, view.look) if view.summary else render(incident, view.look)
 
 
@@ -64,7 +67,7 @@ def render(incident: Incident, look: Look = PLAIN) -> str:
 def _text(incident: Incident, look: Look, amount: _Amount) -> str:
     why = incident.candidates[0].why[: amount.reasons] if incident.candidates else ()
     head = [
-        *verdict_line(look, incident.verdict.status, _verdict(incident)),
+        *verdict_line(look, incident.verdict.status, headline(incident)),
         *(line for reason in why for line in look.wrapped(INDENT + escaped(reason), 2 * INDENT)),
     ]
     blocks = (head, list(_lines(incident, look, amount)), list(_what_to_do(incident, look)))
@@ -73,7 +76,7 @@ def _text(incident: Incident, look: Look, amount: _Amount) -> str:
     )
 
 
-def _verdict(incident: Incident) -> str:
+def headline(incident: Incident) -> str:
     read = f"{counted(incident.lines_read, 'line')} read"
     match incident.verdict.status:
         case "pass":

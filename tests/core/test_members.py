@@ -22,8 +22,8 @@ def test_names(tmp_path: Path) -> None:
     [
         (of_doctor.FORMATS, "table json sarif junit"),
         (of_preflight.FORMATS, "table json junit ctrf nagios hosts"),
-        (of_probe.FORMATS, "table json csv nccl-tests nccl-tests-json"),
-        (of_train.FORMATS, "table json"),
+        (of_probe.FORMATS, "table json csv nccl-tests nccl-tests-json junit"),
+        (of_train.FORMATS, "table json junit"),
     ],
 )
 def test_formats(formats: tuple[str, ...], expected: str) -> None:

@@ -1,4 +1,4 @@
-"""A comparison for people and programs: table, JSON, CSV, Markdown."""
+"""A comparison for people and programs: table, JSON, CSV, Markdown, JUnit."""
 
 import csv
 import io
@@ -11,6 +11,7 @@ from tabulate import tabulate
 
 from nccltool.compare.change_text import WORDS, changed, headline, size, span
 from nccltool.compare.result import Comparable, ComparedRow, Comparison, Effect, Side
+from nccltool.compare.views import junit
 from nccltool.core.documents import SCHEMA, encoded
 from nccltool.core.look import PLAIN, Align, Look, Tone
 from nccltool.core.notices import BELOW
@@ -38,7 +39,7 @@ CSV_COLUMNS = (
 def render(comparison: Comparison, form: str, look: Look = PLAIN) -> str:
     if form == "table":
         return _table(comparison, look)
-    return {"json": _json, "csv": _csv, "markdown": _markdown}[form](comparison)
+    return {"json": _json, "csv": _csv, "markdown": _markdown, "junit": junit.render}[form](comparison)
 
 
 def _json(comparison: Comparison) -> str:

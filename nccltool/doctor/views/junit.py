@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from nccltool.core import junit
 from nccltool.core.findings import Finding, check_status
-from nccltool.core.text import escaped, named
+from nccltool.core.text import named
 from nccltool.doctor.diagnosis import Diagnosis, RuleOutcome, RulePage
 
 
@@ -45,15 +45,7 @@ def _inside(outcome: RuleOutcome, found: list[Finding]) -> Iterator[str]:
         yield junit.element("skipped", {"message": outcome.reason})
     errors = [finding for finding in found if finding.severity == "error"]
     if errors:
-        yield junit.element("failure", {"type": "error", "message": errors[0].message}, _text(errors))
+        yield junit.element("failure", {"type": "error", "message": errors[0].message}, junit.finding_text(errors))
     others = [finding for finding in found if finding.severity != "error"]
     if others:
-        yield junit.element("system-out", {}, _text(others))
-
-
-def _text(findings: list[Finding]) -> str:
-    lines = []
-    for one in findings:
-        evidence = [line for text in one.evidence for line in text.split("\n")]
-        lines += [f"{one.severity}: {one.message}", *(f"    {line}" for line in evidence), f"    -> {one.remedy}"]
-    return "\n".join(escaped(line) for line in lines)
+        yield junit.element("system-out", {}, junit.finding_text(others))

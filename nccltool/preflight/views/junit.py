@@ -52,9 +52,7 @@ def _properties(preflight: Preflight) -> Iterator[str]:
         "exit_code": str(verdict.exit_code),
         "nccltool": info.nccltool,
     }
-    yield "<properties>"
-    yield from (junit.element("property", {"name": name, "value": value}) for name, value in told.items())
-    yield "</properties>"
+    return junit.properties(told)
 
 
 def _case(one: CheckOutcome) -> Iterator[str]:

@@ -10,7 +10,7 @@ from nccltool.core.look import PLAIN, Look
 if TYPE_CHECKING:  # the command line takes the names from here, and imports nothing heavy
     from nccltool.probe.result import Run
 
-FORMATS = members.names(__path__, first=("table", "json", "csv", "nccl-tests", "nccl-tests-json"))
+FORMATS = members.names(__path__, first=("table", "json", "csv", "nccl-tests", "nccl-tests-json", "junit"))
 
 
 def renderer(name: str, look: Look = PLAIN) -> "Callable[[Run], str]":
@@ -20,7 +20,9 @@ def renderer(name: str, look: Look = PLAIN) -> "Callable[[Run], str]":
 
 
 def joined(runs: "Sequence[Run]", name: str, look: Look = PLAIN) -> str:
-    """Several runs in one text: one after the other, in CSV under one heading."""
+    """Several runs in one text: one after the other, in CSV under one heading, in JUnit in one document."""
+    if name == "junit":
+        return str(members.module(__name__, name).render_all(runs))
     texts = [renderer(name, look)(run) for run in runs]
     if name == "csv":
         texts = [*texts[:1], *(text.partition("\n")[2] for text in texts[1:])]

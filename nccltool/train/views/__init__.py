@@ -8,7 +8,7 @@ from nccltool.core import members
 from nccltool.core.look import PLAIN, Look
 from nccltool.train.result import TrainRun
 
-FORMATS = members.names(__path__, first=("table", "json"))
+FORMATS = members.names(__path__, first=("table", "json", "junit"))
 
 
 def renderer(name: str, look: Look = PLAIN) -> Callable[[TrainRun], str]:

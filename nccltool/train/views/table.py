@@ -27,7 +27,7 @@ _TONES: dict[str, Tone] = {"pass": "pass", "fail": "fail", "unknown": "warn"}
 
 
 def render(run: TrainRun, look: Look = PLAIN) -> str:
-    head = [*verdict_line(look, run.verdict.status, _verdict(run)), *circumstances(look, run.info)]
+    head = [*verdict_line(look, run.verdict.status, headline(run)), *circumstances(look, run.info)]
     below = [line for text in _beside_trainings(run, look.verbose) for line in look.wrapped(escaped(text), "    ")]
     table = [*_trainings(run, look).split("\n"), *below] if run.trainings else []
     legend = (line for text in LEGEND for line in look.wrapped(text, "    "))
@@ -37,7 +37,7 @@ def render(run: TrainRun, look: Look = PLAIN) -> str:
     return "\n\n".join("\n".join(block) for block in (head, table, details, notices) if block) + "\n"
 
 
-def _verdict(run: TrainRun) -> str:
+def headline(run: TrainRun) -> str:
     """Who differs from the reference, or that none does; what ended the run before that could be told."""
     by_status = {status: [one.strategy for one in run.trainings if one.status == status] for status in _STATUSES}
     ended = dict.fromkeys(f"{one.code} ({one.subject.name})" for one in run.findings if one.effect == "incomplete")
