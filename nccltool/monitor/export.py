@@ -1,4 +1,4 @@
-"""From run directories to monitoring: which runs, as which samples, handed over to which destinations."""
+"""From run directories to monitoring: which runs, as which samples, to which destinations."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass

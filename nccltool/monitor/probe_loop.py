@@ -1,4 +1,4 @@
-"""Probe again and again, and serve what was found: a few seconds of measuring in every so many minutes.
+"""Probe repeatedly, and serve the results: a few seconds of measuring every INTERVAL.
 
 Each run is a command of its own, as somebody would type it: what one of them breaks, the next one does not have.
 """

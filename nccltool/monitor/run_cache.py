@@ -1,4 +1,4 @@
-"""LOOK at the run directory again and again, as monitoring sees it: what is new is read, the rest is remembered.
+"""LOOK at the run directory repeatedly, for monitoring: new runs are read, known ones remembered.
 
 A run that cannot be read is counted, not hidden; one that did not end in order is a failure of its command; one
 that may still go on is neither. Numbers that are too old are not shown: of such a run only stays that it was.

@@ -1,4 +1,4 @@
-"""Serve the run directory over HTTP: look at it again and again, and answer from the newest look."""
+"""Serve the run directory over HTTP: scan it repeatedly, and answer from the newest scan."""
 
 import asyncio
 import contextlib

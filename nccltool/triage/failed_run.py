@@ -1,4 +1,4 @@
-"""After a run that failed: what its logs say beyond what is known of it already.
+"""After a failed run: what its logs say beyond its findings.
 
 The runner sees processes: who died, who is silent. Logs see causes. What they say is told beside what the runner
 found, never in its place, and never at the price of the run's result.

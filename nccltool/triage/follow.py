@@ -1,4 +1,4 @@
-"""Judge logs while they grow: take what comes, judge when something came, and say it as soon as it is sure.
+"""Judge logs while they grow: read what is new, judge it, and report the root cause once it is certain.
 
 Sure is the root cause of a failure that has CONFIDENCE, leads the runner-up by MARGIN, and keeps its place and its
 offender for the settle time while all that came has been read. Of 94 logs with known causes, fed line by line,

@@ -1,4 +1,4 @@
-"""JUDGE a timeline with all causes: root cause, confidence, offender, the lines that prove it, the runner-up.
+"""JUDGE a timeline with all causes: root cause, confidence, suspect, the lines that prove it, the runner-up.
 
 How it is weighed, so that anybody can follow it:
 

@@ -1,4 +1,4 @@
-"""LOOK for the logs that are to be followed: those that are there, those that come, dumps, and rotated ones."""
+"""LOOK for the logs to follow: existing files, new files, flight recorder dumps, rotated files."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""What a run of nccltool found itself: it saw the processes, where logs only have what they said.
+"""What a run of nccltool found itself: it saw the processes, logs contain only their output.
 
 The folder of a run has its logs in log.txt; the events, the job and the document beside it are no logs.
 """

@@ -1,4 +1,4 @@
-"""Logs to events on several processors: processes that read a file each at a time, in the order of the files.
+"""Logs to events on several processors: each process reads one file at a time, in the order of the files.
 
 What comes out is the same as with one process. Each process writes what its files say into a temporary file, which
 is read when it is their turn: what waits does so on disk, not in memory. What a process did not come to the end

@@ -1,4 +1,4 @@
-"""From files to an incident: read the logs, put the timeline together, judge it."""
+"""From files to an incident: read the logs, build the timeline, judge it."""
 
 import itertools
 import time

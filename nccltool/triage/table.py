@@ -1,4 +1,4 @@
-"""What triage found, for people: the verdict, the lines that prove it, what to do; or the overview."""
+"""The result of triage for people: the verdict, the lines that prove it, the remedy; or the overview."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

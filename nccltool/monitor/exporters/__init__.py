@@ -1,4 +1,4 @@
-"""SHOW to monitoring: ways to hand samples over, one a file with a class Destination."""
+"""SHOW to monitoring: destinations for samples, one a file with a class Destination."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import ClassVar, Protocol, Self, TypeAlias, cast

@@ -1,4 +1,4 @@
-"""What a root cause is: what speaks for it, what against it, who is the offender, and its page.
+"""What a root cause is: clues for and against it, its suspect, and its page.
 
 A cause is a file of this folder. Its docstring is its page, with the sections of SECTIONS. It has
 
@@ -124,7 +124,7 @@ def _of_source(timeline: Timeline, beginnings: tuple[str, ...]) -> Given:
     known = any(event.family not in ("app", "job", "torchrun") for event in timeline.failures())
     trace = timeline.first("nccl.trace")
     if trace and not known and not timeline.has("nccl.warning") and files.search(trace.get("where")):
-        yield Clue(0.4, f"an error came out of {trace.get('where')}", trace)
+        yield Clue(0.4, f"an error was raised in {trace.get('where')}", trace)
 
 
 def odd_one_out(values: Mapping[str, str]) -> str | None:

@@ -31,7 +31,7 @@ EXPLAINS = frozenset({"app-error", "nccl-bug"})
 
 SOURCES = ("graph/tuning", "misc/param", "param/")
 SIGNS = {
-    "nccl.bad-value": (0.95, "NCCL does not know a value in a list"),
+    "nccl.bad-value": (0.95, "NCCL does not recognize a value in a list"),
     "nccl.bad-comm-id": (SAYS, "NCCL_COMM_ID is not an address"),
     "env.refused": (0.85, "a value was rejected"),
 }

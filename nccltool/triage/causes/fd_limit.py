@@ -41,7 +41,7 @@ def clues(timeline: Timeline) -> Given:
         "shell.files", where=lambda e: e.get("limit").isdecimal() and int(e.get("limit")) <= 1024
     )
     if event and timeline.failed:
-        yield Clue(HINT, "the limit of open files is small", event)
+        yield Clue(HINT, "the limit of open files is low", event)
 
 
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:

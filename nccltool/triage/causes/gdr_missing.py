@@ -50,7 +50,7 @@ def clues(timeline: Timeline) -> Given:
         yield Clue(FITS if too_far else 0.8, "NCCL cannot use GPUDirect RDMA on an HCA", off[0])
     if (one := _one_sided(timeline)) and not too_far:
         event = timeline.first("nccl.channel", where=lambda e: e.host == one)
-        yield Clue(0.65, f"connections of {one} lack GDRDMA, other hosts have it", event)
+        yield Clue(0.65, f"connections of {one} lack GDRDMA, while other hosts have it", event)
     if _lacks(timeline.transports) and not timeline.failed:
         event = timeline.first("nccl.channel", where=lambda e: "NET/IB" in e.get("via"))
         yield Clue(HINT if too_far else FITS, "connections over the HCAs lack GDRDMA", event)

@@ -52,7 +52,7 @@ def clues(timeline: Timeline) -> Given:
         strength = TYPICAL if event.get("xid") in _OF_PROGRAMS else 0.95
         yield Clue(strength, f"the driver reported Xid {event.get('xid')}", event)
     if event := timeline.first("cuda.failed", where=lambda e: e.get("error").startswith(_OF_NO_CAUSE)):
-        yield Clue(FITS, f"CUDA answered {event.get('error')!r}", event)
+        yield Clue(FITS, f"CUDA returned {event.get('error')!r}", event)
 
 
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:

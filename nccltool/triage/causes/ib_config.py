@@ -53,7 +53,7 @@ def clues(timeline: Timeline) -> Given:
         yield Clue(strength, "some hosts use RDMA, others sockets", event)
     for event in timeline.of("ib.completion"):
         if event.get("status") in _RETRY_EXCEEDED and not timeline.had_worked:
-            yield Clue(0.65, "packets were never acknowledged, from the start", event)
+            yield Clue(0.65, "packets were not acknowledged from the start", event)
             break
         if event.get("status") in _REMOTE:
             yield Clue(FITS, "the remote HCA rejected a request", event)

@@ -33,7 +33,7 @@ DECIDES = "link counters and kernel log of the suspect host at that time"
 
 SIGNS_OF_FAILURE = {
     "ib.port-error": (0.85, "an HCA reported a port error"),
-    "kernel.link-down": (0.85, "the Linux kernel logged a link down"),
+    "kernel.link-down": (0.85, "the Linux kernel logged a link-down event"),
     "kernel.nic-fault": (0.8, "the Linux kernel logged a NIC failure"),
     "ib.async-fatal": (TYPICAL, "an HCA reported a fatal event"),
     "ucx.link": (0.6, "UCX exceeded its retries"),
@@ -46,7 +46,7 @@ def clues(timeline: Timeline) -> Given:
     event = timeline.first("ib.completion", where=lambda e: e.get("status") in ("12", "13"))
     if event and timeline.failed:
         strength = SAYS if timeline.had_worked else FITS
-        yield Clue(strength - 0.1, "packets were not acknowledged, retries were exceeded", event)
+        yield Clue(strength - 0.1, "packets were not acknowledged, and retries were exceeded", event)
 
 
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:

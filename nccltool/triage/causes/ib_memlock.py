@@ -31,7 +31,7 @@ from nccltool.triage.causes.base import FITS, SAYS, Clue, Clues, Given, LogEvent
 DECIDES = "`ulimit -l` inside the job"
 
 SIGNS = {
-    "ib.memlock": (SAYS, "a message names the limit of locked memory"),
+    "ib.memlock": (SAYS, "a message mentions the limit of locked memory"),
     "ib.no-memory": (0.8, "the HCA driver could not allocate memory"),
     "ib.create-failed": (0.6, "the HCA driver could not create a queue"),
     "ib.register-failed": (0.5, "memory could not be registered with the HCA"),

@@ -38,7 +38,7 @@ SIGNS = {
     "mnnvl.broken": (0.95, "multi-node NVLink was detected but does not work"),
     "imex.channel": (SAYS, "an IMEX channel is missing"),
     "imex.daemon": (SAYS, "the IMEX daemon is not working"),
-    "mnnvl.imex": (0.85, "an error message names IMEX"),
+    "mnnvl.imex": (0.85, "an error message mentions IMEX"),
     "mnnvl.unsupported": (TYPICAL, "multi-node NVLink was requested but is not available"),
     "cuda.not-permitted": (0.6, "CUDA is not permitted to share memory between processes"),
 }

@@ -43,10 +43,10 @@ SIGNS = {
     "cuda.peer-import": (TYPICAL, "the memory of a peer could not be opened"),
 }
 SIGNS_OF_FAILURE = {
-    "shell.acs-on": (0.6, "ACS request redirection is on at a bridge"),
+    "shell.acs-on": (0.6, "a PCIe bridge has ACS request redirection enabled"),
     "shell.iommu": (FITS, "an IOMMU translates addresses"),
     "ib.acs-hint": (FITS, "NCCL suspects ACS"),
-    "nccl.p2p-disabled": (HINT, "peer-to-peer is off between GPUs"),
+    "nccl.p2p-disabled": (HINT, "peer-to-peer is disabled between GPUs"),
     "cuda.peer-refused": (FITS, "CUDA rejected peer access"),
     "ib.access-violation": (0.5, "an HCA could not reach memory (access violation)"),
     "iommu.hint": (HINT, "RCCL recommends iommu=pt"),

@@ -37,7 +37,7 @@ SIGNS_OF_FAILURE = {
     "nccl.peer-closed": (0.6, "a peer closed its connection"),
     "job.actor-died": (0.4, "Ray lost a worker"),
     "store.closed": (0.3, "the connection to the store was lost"),
-    "torch.no-dump": (0.6, "a rank left no flight recorder dump, the others did"),
+    "torch.no-dump": (0.6, "a rank left no flight recorder dump, but the others did"),
     "app.rank-left": (FITS, "a rank logged that it exits"),
 }
 
@@ -50,7 +50,7 @@ def clues(timeline: Timeline) -> Given:
         yield Clue(FITS, "NCCL reported that a remote process exited", event)
     named = (event for event in (*timeline.failures(), *timeline.of("nccl.warning")) if not _is_of_the_end(event))
     if other := next(named, None):
-        yield Clue(-0.5, "another failure is named in the log", other)
+        yield Clue(-0.5, "the log shows another failure", other)
     if timeline.timeouts:
         yield Clue(-0.3, "ranks timed out: the exit of a peer is usually noticed sooner")
 

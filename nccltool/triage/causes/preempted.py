@@ -31,7 +31,7 @@ EXPLAINS = frozenset({"peer-exited", "straggler-timeout", "other", "app-error", 
 _SIGNS = {
     "job.preempted": (0.95, "the job was preempted or evicted"),
     "job.time-limit": (0.95, "the time limit was reached"),
-    "job.cancelled": (SAYS, "the scheduler cancelled the job"),
+    "job.cancelled": (SAYS, "the scheduler canceled the job"),
     "job.sigterm": (0.75, "the job received SIGTERM"),
     "job.sigusr": (0.6, "the job received SIGUSR1, the warning before its end"),
     "job.interrupted": (FITS, "a user pressed Ctrl-C"),

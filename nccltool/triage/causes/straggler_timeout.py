@@ -37,7 +37,7 @@ EXPLAINS = frozenset({"peer-exited", "other"})
 
 SIGNS_OF_FAILURE = {
     "torch.behind": (0.85, "torch named ranks that did not join"),
-    "torch.no-dump": (0.4, "a rank left no flight recorder dump, the others did"),
+    "torch.no-dump": (0.4, "a rank left no flight recorder dump, but the others did"),
     "hvd.stalled": (0.8, "Horovod waited for ranks that never joined"),
     "torch.barrier": (0.85, "a rank did not reach the barrier"),
     "torch.stuck": (0.6, "the watchdog of a rank got stuck"),
@@ -60,7 +60,7 @@ def clues(timeline: Timeline) -> Given:
         names = ", ".join(map(str, sorted(silent(timeline))))
         yield Clue(TYPICAL, f"rank {names} is missing among the ranks that timed out", event)
     if (ended := unmoved(timeline)) is not None:
-        yield Clue(0.55, f"rank {ended.rank} had to be killed, the others exited by themselves", ended.event)
+        yield Clue(0.55, f"rank {ended.rank} had to be killed, while the others exited by themselves", ended.event)
     if (late := behind(timeline)) is not None:
         status = timeline.first("torch.status", where=lambda e: e.rank == late)
         yield Clue(0.6, f"rank {late} enqueued fewer collectives than the others", status)

@@ -31,12 +31,12 @@ DECIDES = "whether the job works with NCCL_TOPO_FILE and NCCL_GRAPH_FILE unset, 
 
 SOURCES = ("graph/(?!tuning)",)
 SIGNS_OF_FAILURE = {
-    "topology.attribute": (SAYS, "an attribute that NCCL needs is missing in the topology"),
+    "topology.attribute": (SAYS, "an attribute that NCCL needs is missing from the topology"),
     "topology.graph-file": (SAYS, "the graph file names a GPU that the job does not have"),
     "topology.no-device": (0.85, "NVML does not report a GPU that CUDA uses"),
     "topology.no-net": (0.85, "no path from a GPU to a NIC was found"),
     "topology.no-graph": (TYPICAL, "no paths between GPUs were found"),
-    "topology.no-net-id": (0.6, "a NIC in the graph is missing in the topology"),
+    "topology.no-net-id": (0.6, "a NIC in the graph is missing from the topology"),
     "topology.no-transport": (FITS, "two ranks have no transport between them"),
     "topology.uds": (FITS, "processes on one host cannot connect to each other's sockets"),
     "topology.file": (0.8, "a topology file could not be read"),

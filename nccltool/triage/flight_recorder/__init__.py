@@ -39,7 +39,7 @@ def _without_dump(of: dict[int, RecorderDump]) -> Iterator[LogEvent]:
     missing = sorted(world - of.keys())
     if len(of) > 1 and 0 < len(missing) <= _MOST_MISSING * len(world):
         some = of[min(of)]
-        text = f"Flight recorder: ranks [{_listed(missing)}] of {len(world)} left no dump; the others did"
+        text = f"Flight recorder: ranks [{_listed(missing)}] of {len(world)} left no dump, but the others did"
         yield some.shows("torch.no-dump", text, {"ranks": _listed(missing)}, rank=missing[0])
 
 

@@ -1,4 +1,4 @@
-"""Messages from rank to rank: each send needs a recv of the same size and type, in an order that can come about.
+"""Messages between ranks: each send needs a recv of the same size and type, in an order that is possible.
 
 Messages of one pair and direction are matched in their order: all of them where both recorders still have all,
 else those that are not done. Which of a rank's messages to different peers waits for which is not in a dump.

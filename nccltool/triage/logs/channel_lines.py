@@ -1,4 +1,4 @@
-"""NCCL's lines about channels, which are most of a large log: alike ones are counted, not taken apart one by one.
+"""NCCL's lines about channels, most of a large log: similar lines are counted, not parsed one by one.
 
 Two of them are alike when they differ in nothing but the numbers of ranks, devices and processes: one host says
 the same way. The first few of each kind are read as any other line. Whole blocks are counted at once, by

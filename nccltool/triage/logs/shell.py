@@ -1,4 +1,4 @@
-"""What people paste around a log: commands, settings, limits, and the answers of tools."""
+"""What people paste into a log: commands, settings, limits, and the output of tools."""
 
 from nccltool.triage.logs.patterns import table
 

@@ -1,4 +1,4 @@
-"""Where growing logs come from: files that are written, replaced and cut off while they are read, and pipes.
+"""Where growing logs come from: files that are written, replaced and truncated while they are read, and pipes.
 
 Files are asked, not watched: that works on network file systems too, where nobody tells of changes.
 """

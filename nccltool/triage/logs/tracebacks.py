@@ -1,4 +1,4 @@
-"""Python's exceptions and crashes: the last line of a traceback, and whether it is somebody else's failure.
+"""Python's exceptions and crashes: the last line of a traceback, and whether another rank's failure caused it.
 
 An exception that a collective or a launcher raises because another rank failed is an echo. Every other one is the
 program's own.

@@ -1,1 +1,1 @@
-"""What happened in a job, put together from the events of all its logs; in bounded space, whatever their size."""
+"""What happened in a job, built from the events of all its logs, in bounded memory."""

@@ -1,4 +1,4 @@
-"""Events to a timeline, one after the other; asked at any time for what is known so far."""
+"""Events to a timeline, one by one; it can be asked at any time what is known so far."""
 
 from collections import Counter
 from collections.abc import Iterable

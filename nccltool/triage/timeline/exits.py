@@ -1,4 +1,4 @@
-"""How a rank gave up waiting, and how a process ended, out of the parts of a line."""
+"""How a rank timed out, and how a process ended, from the parts of a line."""
 
 import re
 from dataclasses import dataclass

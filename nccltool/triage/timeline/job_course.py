@@ -1,4 +1,4 @@
-"""Whether a job failed for good: what came behind its failures, and whether it stood still."""
+"""Whether a job failed for good: what followed its failures, and whether it hung."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Hosts and communicators, as the lines of NCCL that are read show them."""
+"""Hosts and communicators, as NCCL's lines show them."""
 
 import re
 from collections import Counter
