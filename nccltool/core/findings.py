@@ -35,6 +35,8 @@ MANUAL_PAGES: tuple[ManualPage, ...] = get_args(ManualPage)
 """Those of docs/ with a section for each code."""
 
 SubjectKind = Literal["host", "rank", "interface", "device", "variable", "link", "file", "operation", "run"]
+_ACCUSED: tuple[SubjectKind, ...] = ("host", "rank", "interface", "device", "link")
+"""What can be at fault; the others only say what a finding is about."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -61,6 +63,8 @@ class FindingKind:
     """Those of triage that say the same."""
     page: ManualPage = "findings.md"
     """The page that has its section."""
+    suspects: tuple[Severity, ...] = ("error",)
+    """With which severities the host, rank, device or link of a finding is a suspect; () = it accuses nobody."""
 
     def finding(
         self,
@@ -96,17 +100,21 @@ def define(
     may_be_the_order: bool = False,
     root_causes: tuple[str, ...] = (),
     page: ManualPage = "findings.md",
+    suspects: tuple[Severity, ...] | None = None,
 ) -> FindingKind:
-    """A new kind; `severities` are errors unless others are named."""
+    """A new kind; `severities` are errors unless others are named; errors accuse unless told."""
     assert code not in _KINDS, f"{code} is defined twice"
+    severities = severities or ("error",)
+    usual: tuple[Severity, ...] = ("error",) if "error" in severities and not may_be_the_order else ()
     _KINDS[code] = kind = FindingKind(
         code=code,
         effect=effect,
-        severities=severities or ("error",),
+        severities=severities,
         retry=retry,
         may_be_the_order=may_be_the_order,
         root_causes=root_causes,
         page=page,
+        suspects=usual if suspects is None else suspects,
     )
     return kind
 
@@ -142,6 +150,11 @@ class Finding:
     def is_error(self) -> bool:
         """Whether it decides the exit code."""
         return self.severity == "error"
+
+    @property
+    def suspect(self) -> Subject | None:
+        """Whom it accuses; None = nobody."""
+        return self.subject if self.severity in self.kind.suspects and self.subject.kind in _ACCUSED else None
 
     @property
     def effect(self) -> RunEffect:

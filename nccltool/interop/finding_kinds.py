@@ -2,8 +2,8 @@
 
 from nccltool.core.findings import define
 
-STREAM_MISSING = define("stream-missing", "incomplete", page="findings-results.md")
-STREAM_CUT = define("stream-cut", "incomplete", page="findings-results.md")
+STREAM_MISSING = define("stream-missing", "incomplete", page="findings-results.md", suspects=())
+STREAM_CUT = define("stream-cut", "incomplete", page="findings-results.md", suspects=())
 IMPORT_INCONSISTENT = define("import-inconsistent", "note", "warning", page="findings-results.md")
 IMPORT_UNDER_MINIMUM = define("import-under-minimum", "note", "warning", page="findings-results.md")
 IMPORT_NCCL_ERROR = define("import-nccl-error", "note", "warning", page="findings-results.md")

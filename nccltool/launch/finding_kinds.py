@@ -8,13 +8,13 @@ RANK_ERROR = define("rank-error", "incomplete", retry=True, root_causes=("app-er
 GPU_ERROR = define("gpu-error", "incomplete", retry=True, root_causes=("gpu-fault",))
 GPU_OUT_OF_MEMORY = define("gpu-out-of-memory", "incomplete", root_causes=("out-of-memory",))
 RANK_HUNG = define("rank-hung", "incomplete", retry=True, root_causes=("straggler-timeout",))
-TERMINATED = define("terminated", "incomplete", retry=True, root_causes=("preempted",))
+TERMINATED = define("terminated", "incomplete", retry=True, root_causes=("preempted",), suspects=())
 AGENT_KILLED = define("agent-killed", "incomplete", retry=True, root_causes=("peer-exited",))
 RANK_MISSING = define("rank-missing", "incomplete", root_causes=("rdzv-store",))
 HANG = define("hang", "incomplete", retry=True)
 COLLECTIVE_FAILED = define("collective-failed", "incomplete", retry=True)
 NODE_MISSING = define("node-missing", "incomplete", root_causes=("rdzv-store",))
-NODE_RANK_TWICE = define("node-rank-twice", "incomplete")
+NODE_RANK_TWICE = define("node-rank-twice", "incomplete", suspects=())
 NODE_FAILED = define("node-failed", "incomplete", retry=True)
 LEADER_GONE = define("leader-gone", "incomplete")
 RDZV_UNREACHABLE = define("rdzv-unreachable", "incomplete", root_causes=("rdzv-store",))
@@ -22,8 +22,8 @@ PORT_IN_USE = define("port-in-use", "incomplete", may_be_the_order=True, root_ca
 INTERFACE_UNUSABLE = define(
     "interface-unusable", "incomplete", may_be_the_order=True, root_causes=("net-interface",)
 )
-COMMAND_STOPPED = define("command-stopped", "incomplete", retry=True)
-DEADLINE = define("deadline", "incomplete")
+COMMAND_STOPPED = define("command-stopped", "incomplete", retry=True, suspects=())
+DEADLINE = define("deadline", "incomplete", suspects=())
 RUN_DIR_FULL = define("run-dir-full", "incomplete", may_be_the_order=True)
 
 # ---- a host cannot be used
@@ -36,7 +36,7 @@ HOST_MISCONFIGURED = define(
     "host-misconfigured", "incomplete", root_causes=("rdzv-store",), page="findings-hosts.md"
 )
 HOST_SILENT = define("host-silent", "incomplete", root_causes=("rdzv-store",), page="findings-hosts.md")
-HOST_TWICE = define("host-twice", "incomplete", page="findings-hosts.md")
+HOST_TWICE = define("host-twice", "incomplete", page="findings-hosts.md", suspects=())
 HOST_LOST = define(
     "host-lost", "incomplete", retry=True, root_causes=("net-unreachable",), page="findings-hosts.md"
 )
@@ -45,24 +45,34 @@ PEER_UNREACHABLE = define(
 )
 
 # ---- Slurm ended it
-SLURM_CANCELLED = define("slurm-cancelled", "incomplete", root_causes=("preempted",), page="findings-hosts.md")
-SLURM_TIME_LIMIT = define("slurm-time-limit", "incomplete", root_causes=("preempted",), page="findings-hosts.md")
-SLURM_PREEMPTED = define("slurm-preempted", "incomplete", root_causes=("preempted",), page="findings-hosts.md")
-SLURM_REQUEUED = define("slurm-requeued", "incomplete", root_causes=("preempted",), page="findings-hosts.md")
+SLURM_CANCELLED = define(
+    "slurm-cancelled", "incomplete", root_causes=("preempted",), page="findings-hosts.md", suspects=()
+)
+SLURM_TIME_LIMIT = define(
+    "slurm-time-limit", "incomplete", root_causes=("preempted",), page="findings-hosts.md", suspects=()
+)
+SLURM_PREEMPTED = define(
+    "slurm-preempted", "incomplete", root_causes=("preempted",), page="findings-hosts.md", suspects=()
+)
+SLURM_REQUEUED = define(
+    "slurm-requeued", "incomplete", root_causes=("preempted",), page="findings-hosts.md", suspects=()
+)
 SLURM_NODE_FAILED = define("slurm-node-failed", "incomplete", page="findings-hosts.md")
 SLURM_OUT_OF_MEMORY = define(
     "slurm-out-of-memory", "incomplete", root_causes=("out-of-memory",), page="findings-hosts.md"
 )
 SLURM_TASK_KILLED = define("slurm-task-killed", "incomplete", page="findings-hosts.md")
-SLURM_REFUSED = define("slurm-refused", "incomplete", page="findings-hosts.md")
+SLURM_REFUSED = define("slurm-refused", "incomplete", page="findings-hosts.md", suspects=())
 
 # ---- the world is not the one that was asked for
-WORLD_SIZE = define("world-size", "incomplete", page="findings-hosts.md")
-RANKS_PER_NODE = define("ranks-per-node", "incomplete", page="findings-hosts.md")
-WORLD_OF_ONE = define("world-of-one", "incomplete", "error", "warning", page="findings-hosts.md")
+WORLD_SIZE = define("world-size", "incomplete", page="findings-hosts.md", suspects=())
+RANKS_PER_NODE = define("ranks-per-node", "incomplete", page="findings-hosts.md", suspects=())
+WORLD_OF_ONE = define("world-of-one", "incomplete", "error", "warning", page="findings-hosts.md", suspects=())
 GPU_UNUSABLE = define("gpu-unusable", "incomplete", root_causes=("gpu-fault",), page="findings-hosts.md")
 TORCH_WITHOUT_GPU = define("torch-without-gpu", "incomplete", may_be_the_order=True, page="findings-hosts.md")
-DUPLICATE_GPU = define("duplicate-gpu", "incomplete", root_causes=("duplicate-gpu",), page="findings-hosts.md")
+DUPLICATE_GPU = define(
+    "duplicate-gpu", "incomplete", root_causes=("duplicate-gpu",), page="findings-hosts.md", suspects=()
+)
 VERSION_MISMATCH = define(
     "version-mismatch",
     "incomplete",
@@ -70,6 +80,7 @@ VERSION_MISMATCH = define(
     "warning",
     root_causes=("version-mismatch",),
     page="findings-hosts.md",
+    suspects=(),
 )
 BACKEND_UNAVAILABLE = define("backend-unavailable", "incomplete", may_be_the_order=True, page="findings-hosts.md")
 LOOPBACK_HOSTNAME = define("loopback-hostname", "note", "warning", page="findings-hosts.md")

@@ -9,5 +9,11 @@ BUSBW_UNKNOWN = define("busbw-unknown", "unknown", "warning", page="findings-res
 DIP = define("dip", "note", "info", page="findings-results.md")
 LEFT_OUT = define("left-out", "note", "info", page="findings-results.md")
 LATE_RANK = define(
-    "late-rank", "answer", "error", "warning", root_causes=("straggler-timeout",), page="findings-results.md"
+    "late-rank",
+    "answer",
+    "error",
+    "warning",
+    root_causes=("straggler-timeout",),
+    page="findings-results.md",
+    suspects=("error", "warning"),
 )

@@ -2,15 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 
-from nccltool.core.findings import Finding, SubjectKind
+from nccltool.core.findings import Finding
 from nccltool.core.text import counted, named
 from nccltool.core.units import format_bytes, format_gb_per_s
 from nccltool.probe import collectives
-from nccltool.probe.finding_kinds import LATE_RANK
 from nccltool.probe.result import LatencyModel, Measurement, Run
 
 _NAMED = 3
-_SUSPECTS: tuple[SubjectKind, ...] = ("host", "rank", "interface", "device", "link")
 INTERRUPTED = 130
 
 
@@ -50,8 +48,8 @@ def _troubles(findings: Sequence[Finding]) -> Iterator[str]:
     errors = [finding for finding in findings if finding.is_error]
     if errors:
         yield named(dict.fromkeys(finding.code for finding in errors), _NAMED)
-    about = [one.subject for one in findings if one.is_error or one.kind is LATE_RANK]
-    suspects = dict.fromkeys(f"{one.kind} {one.name}" for one in about if one.kind in _SUSPECTS)
+    accused = [suspect for finding in findings if (suspect := finding.suspect)]
+    suspects = dict.fromkeys(f"{one.kind} {one.name}" for one in accused)
     if suspects:
         yield f"suspect{'s' if len(suspects) > 1 else ''}: {named(suspects, _NAMED)}"
 

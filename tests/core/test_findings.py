@@ -51,6 +51,61 @@ def test_a_kind_fits_what_it_does(kind: findings.FindingKind) -> None:
     assert set(kind.root_causes) <= set(causes.LABELS)
 
 
+_ACCUSING = """
+wrong-data busbw-low train-wrong slower checkpoint-unusable checkpoint-not-shared
+rank-died rank-error gpu-error gpu-out-of-memory rank-hung agent-killed rank-missing hang
+collective-failed node-missing node-failed leader-gone rdzv-unreachable
+host-unknown host-refused host-unreachable host-misconfigured host-silent host-lost peer-unreachable
+slurm-node-failed slurm-out-of-memory slurm-task-killed gpu-unusable
+"""
+_OF_NOBODY = """
+stream-missing stream-cut terminated command-stopped deadline host-twice node-rank-twice
+slurm-cancelled slurm-time-limit slurm-preempted slurm-requeued slurm-refused
+world-size world-of-one ranks-per-node version-mismatch duplicate-gpu
+unsupported port-in-use interface-unusable run-dir-full torch-without-gpu backend-unavailable
+"""
+"""Nothing is wrong with what they name: a log is missing, a scheduler or the order ended it, hosts differ."""
+_NOTES = """
+busbw-unknown not-compared dip left-out reference-cost resumed restarted triage imported
+checkpoint-damaged checkpoint-none checkpoint-unfinished profile-not-written loopback-hostname clock-skew
+import-inconsistent import-under-minimum import-nccl-error metrics-not-handed-over
+"""
+ACCUSE = {
+    ("error", "warning"): {"late-rank"},
+    ("error",): set(_ACCUSING.split()),
+    (): {*_OF_NOBODY.split(), *_NOTES.split()},
+}
+"""With which severities the subject of a kind is a suspect."""
+
+
+def test_each_kind_accuses_or_does_not() -> None:
+    found: dict[tuple[str, ...], set[str]] = {}
+    for kind in KINDS:
+        found.setdefault(kind.suspects, set()).add(kind.code)
+    assert found == ACCUSE
+
+
+@pytest.mark.parametrize(
+    ("code", "severity", "about", "is_suspect"),
+    [
+        ("rank-died", "error", "rank", True),
+        ("rank-missing", "error", "run", False),
+        ("late-rank", "warning", "host", True),
+        ("version-mismatch", "error", "host", False),
+        ("stream-missing", "error", "host", False),
+        ("IFC001", "error", "interface", True),
+        ("IFC001", "warning", "interface", False),
+        ("ENV001", "error", "variable", False),
+    ],
+)
+def test_whom_a_finding_accuses(
+    code: str, severity: findings.Severity, about: findings.SubjectKind, is_suspect: bool
+) -> None:
+    subject = findings.Subject(kind=about, name="x")
+    found = findings.Finding(code=code, severity=severity, subject=subject, message="so")
+    assert found.suspect == (subject if is_suspect else None)
+
+
 @pytest.mark.parametrize("module", ["probe.run", "train.judge", "interop.collect", "preflight.run", "doctor.run"])
 def test_what_is_judged_is_known(module: str) -> None:
     """A kind whose room was not imported would be taken for a check that failed."""

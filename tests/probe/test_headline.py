@@ -6,6 +6,7 @@ import pytest
 
 from nccltool.core.findings import Finding, Subject
 from nccltool.core.verdicts import Status, Verdict
+from nccltool.interop.finding_kinds import STREAM_MISSING
 from nccltool.probe import headline
 from nccltool.probe.finding_kinds import LATE_RANK
 from nccltool.probe.result import Measurement, Run
@@ -15,6 +16,7 @@ SWEEP = tuple(measurement(bytes=2**size, busbw_bytes_per_s=size * 1e8) for size 
 MANY = tuple(replace(row, op=op) for op in ("broadcast", "reduce", "all_gather", "all_reduce") for row in SWEEP)
 LATE = LATE_RANK.finding(subject=Subject(kind="rank", name="1"), message="late", severity="warning")
 WRONG = finding(code="wrong-data", subject=Subject(kind="operation", name="all_reduce"))
+UNHEARD = STREAM_MISSING.finding(subject=Subject(kind="host", name="node 1"), message="no log of it was given")
 FAR = finding(code="host-unreachable", subject=Subject(kind="host", name="n3"))
 
 
@@ -66,6 +68,10 @@ def run(
             run(SWEEP, "incomplete", 130, planned=80),
             "interrupted: 3 of 80 rows: all_reduce, 1 KiB to 16 MiB; "
             "peak busbw 2.40 GB/s at 16 MiB (exit code 130)",
+        ),
+        (
+            run(SWEEP[:1], "incomplete", 3, (UNHEARD,), planned=8),
+            "1 of 8 rows: all_reduce, 1 KiB; stream-missing; peak busbw 1.00 GB/s at 1 KiB (exit code 3)",
         ),
         (empty_run(), "nothing was measured (exit code 4)"),
     ],
