@@ -210,7 +210,7 @@ def _driver_silent(run: RunState, states: Sequence[RankState], waited_s: float) 
     stack = first.stack.splitlines()[:_FRAMES_SHOWN]
     return finding_kinds.GPU_UNUSABLE.finding(
         subject=Subject(kind="host", name=first.host) if whole else _subject(first),
-        message=f"CUDA has not answered {who} for {waited_s:.0f} s",
+        message=f"CUDA has not responded to {who} for {waited_s:.0f} s",
         evidence=(
             *(["state D: its process is blocked in the kernel, waiting for the driver"] if asleep else []),
             *_waiting(run, *states),

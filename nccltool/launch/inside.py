@@ -135,7 +135,7 @@ def _place(dialect: _Dialect, env: Mapping[str, str], endpoint: str) -> RankPlac
     rank, world_size = _number(env, dialect.rank), _number(env, dialect.world_size)
     if rank >= world_size:
         raise BadInput(
-            f"the launcher's variables say {dialect.rank}={rank} but {dialect.world_size}={world_size}",
+            f"inconsistent launcher variables: {dialect.rank}={rank} but {dialect.world_size}={world_size}",
             "start the job again",
         )
     local_rank = _number(env, dialect.local_rank, 0)
@@ -162,8 +162,7 @@ def _local_world_size(dialect: _Dialect, env: Mapping[str, str]) -> int:
     counts, node = expand_counts(env[dialect.local_world_size]), _number(env, dialect.node_rank, 0)
     if counts is None or node >= len(counts):
         raise BadInput(
-            f"the launcher's variables say {dialect.local_world_size}={env[dialect.local_world_size]!r} "
-            f"on node {node}",
+            f"the launcher set {dialect.local_world_size}={env[dialect.local_world_size]!r} on node {node}",
             "start the job again",
         )
     return counts[node]

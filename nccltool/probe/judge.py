@@ -56,7 +56,7 @@ def _not_measured(op: str) -> Finding:
         subject=Subject(kind="operation", name=op),
         message=f"{op} was not measured: its bus bandwidth cannot be checked",
         evidence=("threshold: --min-busbw, checked at the operation's largest size",),
-        remedy="leave it out of --op, or give it sizes and ranks that it can run with",
+        remedy="remove it from --op, or choose sizes and ranks that it can run with",
     )
 
 
@@ -82,7 +82,7 @@ def _against_threshold(row: Measurement, min_gb_per_s: float) -> Finding | None:
             subject=Subject(kind="operation", name=row.op),
             message=f"{what}: limited by launches, cannot be compared with {min_gb_per_s:g} GB/s",
             evidence=evidence,
-            remedy="use --cuda-graph; see what else runs on the CPUs of these hosts",
+            remedy="use --cuda-graph; check what else runs on the CPUs of these hosts",
         )
     return BUSBW_LOW.finding(
         subject=Subject(kind="operation", name=row.op),

@@ -59,7 +59,7 @@ class Room:
     def said(self) -> str:
         """For a reader."""
         what = "of its GPU" if self.of_gpu else "of memory"
-        shared = f", its part of what {self.sharers} ranks share" if self.sharers > 1 else ""
+        shared = f", its share among {self.sharers} ranks" if self.sharers > 1 else ""
         return f"rank {self.rank} on {self.host} has {format_decimal_bytes(self.free)} {what} free{shared}"
 
 

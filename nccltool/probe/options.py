@@ -76,7 +76,7 @@ def _fault(text: str, where: LaunchPlan) -> str:
     fault = fault_injection.parse(text)
     if fault is not None and fault.action in fault_injection.OF_TRAININGS:
         problem = f"{fault_injection.VARIABLE}: {fault.action} is for nccltool train"
-        raise BadInput(problem, "for probe, use for example corrupt")
+        raise BadInput(problem, "in probe, use corrupt")
     return fault_injection.checked(text, where.ranks)
 
 
@@ -125,7 +125,7 @@ def _whole_elements(sizes: Sizes, dtype: str) -> Sizes:
     given = (*(("--sizes", size) for size in sizes.listed), ("-b", sizes.first), ("-i", sizes.step))
     for option, size in given:
         if size and size % element:
-            problem = f"{option}: {size} B is not a multiple of the size of {dtype}, {element} B"
+            problem = f"{option}: {size} B is not a whole number of {dtype} elements of {element} B"
             raise BadInput(problem, f"use a multiple of {element}, or another -d")
     return sizes
 

@@ -95,13 +95,13 @@ def _inside_a_host(ops: Sequence[str], backend: str, ranks: Sequence[RankFacts])
     if len(ranks) == 1:
         return Limits(unknown_reason="one rank: nothing crosses a link")
     if backend != "nccl":
-        return Limits(unknown_reason=f"{backend} on one host goes through its memory")
+        return Limits(unknown_reason=f"{backend} on one host goes through host memory")
     links = [nvlink(facts.gpu_name) for facts in ranks]
     known = [link for link in links if link]
     if len(known) < len(links):
         facts = ranks[links.index(None)]
-        what = f"which links {facts.gpu_name or 'the GPU'} of rank {facts.rank} has"
-        return Limits(unknown_reason=f"{what} is not known here")
+        what = f"the links of {facts.gpu_name or 'the GPU'} of rank {facts.rank}"
+        return Limits(unknown_reason=f"{what} are unknown")
     if why := _partitioned(len(ranks), known):
         return Limits(unknown_reason=why)
     others = {op: 1 if collectives.get(op).is_point_to_point else len(ranks) - 1 for op in ops}

@@ -55,7 +55,7 @@ def fault_of(options: CheckpointOptions, steps: int, fault: str, where: LaunchPl
     rank, step = options.kill_rank, options.at_step
     if (rank is None) != (step is None):
         given, lacking = ("--kill-rank", "--at-step") if step is None else ("--at-step", "--kill-rank")
-        raise BadInput(f"{given} needs {lacking} too", "for example --kill-rank 1 --at-step 3")
+        raise BadInput(f"{given} also needs {lacking}", "for example --kill-rank 1 --at-step 3")
     if rank is None or step is None:
         return fault_injection.checked(fault, where.ranks)
     if fault:

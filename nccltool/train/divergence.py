@@ -68,8 +68,8 @@ def _ranks(there: Sequence[Diverged], world: int, replicas: int, micro_batches: 
         if len(owners) == 1:
             (owner,) = owners
             if replicas < world:  # ranks of one replica have the same data
-                return f"all ranks (the part of replica {owner} of {replicas} is wrong in it)", None
-            return f"all ranks (the part of rank {owner} is wrong in it)", owner
+                return f"all ranks (the part from replica {owner} of {replicas} is wrong)", None
+            return f"all ranks (the part from rank {owner} is wrong)", owner
     return "all ranks", None
 
 

@@ -169,7 +169,7 @@ def _status(heard: _Heard) -> tuple[CheckStatus, str]:
     if not heard.all_compared:
         return "unknown", "the run ended before all steps were compared on all ranks"
     if heard.steps and all(step.overflowed for step in heard.steps):
-        return "unknown", "gradients overflowed in every step, so that no update was compared"
+        return "unknown", "gradients overflowed in every step, so no update was compared"
     return "pass", ""
 
 
@@ -279,7 +279,9 @@ def _wrong(heard: _Heard) -> Finding:
 
 def _resumed(event: events.Resumed, heard: _Heard) -> Finding:
     ranks = heard.state.world_size
-    shared = f"{event.sequences // ranks} of each of {_count(ranks, 'rank')}" if ranks else "shared by all ranks"
+    shared = (
+        f"{event.sequences // ranks} of each of {_count(ranks, 'rank')}" if ranks else "split across all ranks"
+    )
     message = f"{event.strategy} resumed after step {event.number}, saved by {_count(event.ranks_then, 'rank')}: "
     if event.number >= heard.spec.steps:
         message += "no step was left to run, and only its parameters were compared with the reference"

@@ -118,12 +118,13 @@ def _possible(spec: TrainSpec, options: TrainOptions, start: StartOptions, where
     of_ddp, param_dtype = spec.of(ddp.Options), spec.of(fsdp.Options).param_dtype
     if of_ddp.static_graph and of_ddp.accumulate > 1:
         raise BadInput(
-            "--static-graph cannot be combined with --accumulate: torch then skips no synchronization",
+            "--static-graph cannot be combined with --accumulate: torch would synchronize every micro-batch",
             "use one or the other",
         )
     if spec.batch % of_ddp.accumulate:
         raise BadInput(
-            f"--batch {spec.batch} cannot be cut into --accumulate {of_ddp.accumulate} parts", "make it a multiple"
+            f"--batch {spec.batch} cannot be divided into --accumulate {of_ddp.accumulate} parts",
+            "make it a multiple",
         )
     if param_dtype and spec.dtype != "float32":
         raise BadInput(

@@ -103,7 +103,7 @@ def too_little(strategy: str, ranks: Sequence[FreeMemory]) -> str:
         return ""
     _, number, free = min(found)
     shared = sharers[ranks[number].place]
-    part = f", its part of what {shared} ranks share" if shared > 1 else ""
+    part = f", its share among {shared} ranks" if shared > 1 else ""
     return (
         f"{strategy} and its reference need {format_decimal_bytes(ranks[number].needed)} of memory, "
         f"rank {number} has {format_decimal_bytes(free)} free{part}"
@@ -116,7 +116,7 @@ def not_compared(strategy: str, reason: str, evidence: tuple[str, ...] = ()) -> 
         message=f"{strategy} is not compared: {reason}",
         evidence=evidence,
         remedy="use a smaller --batch, --context or model (--size, --layers, --width): every rank trains "
-        "the whole model beside its part of it",
+        "the whole model in addition to its part",
     )
 
 

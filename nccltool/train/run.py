@@ -170,7 +170,9 @@ def _said(restart: Restart, attempt: _Attempt, order: LaunchOrder[TrainJob]) -> 
     if restart.resumed_from:
         went_on += f"resumed after step {restart.resumed_from}"
     else:
-        went_on += "started over" if restart.resumed_from == 0 or restart.strategy is None else "did not get there"
+        went_on += (
+            "started over" if restart.resumed_from == 0 or restart.strategy is None else "was not reached again"
+        )
     lost = "" if restart.lost_s is None else f", {format_seconds(restart.lost_s)} lost"
     return RESTARTED.finding(
         severity="info" if _is_drill(attempt) else "warning",

@@ -51,7 +51,7 @@ def last_sentence(err: str) -> str:
         ("probe --budget inf", "Invalid value for '--budget': inf is not a finite number."),
         ("probe --precision nan", "Invalid value for '--precision': nan is not a finite number."),
         ("probe --nproc-per-node many", "--nproc-per-node 'many' is not a number of ranks"),
-        ("probe --nodes 2 --node-rank 1", "--node-rank needs --rdzv-endpoint too"),
+        ("probe --nodes 2 --node-rank 1", "--node-rank also needs --rdzv-endpoint"),
         ("probe -b", "Option '-b' requires an argument."),
     ],
 )

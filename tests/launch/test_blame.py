@@ -408,7 +408,7 @@ AFTER_TIMEOUTS: list[tuple[str, RunState, Finding]] = [
         found(
             "gpu-unusable",
             2,
-            f"CUDA has not answered {WHO[2]} for 30 s",
+            f"CUDA has not responded to {WHO[2]} for 30 s",
             [
                 ASLEEP,
                 *waiting(0, 1, 3, where="before the first operation (joining)"),
@@ -426,7 +426,7 @@ AFTER_TIMEOUTS: list[tuple[str, RunState, Finding]] = [
         found(
             "gpu-unusable",
             Subject(kind="host", name="beta"),
-            "CUDA has not answered ranks 2, 3 on beta for 30 s",
+            "CUDA has not responded to ranks 2, 3 on beta for 30 s",
             waiting(0, 1, where="before the first operation (joining)"),
             DRIVER_REMEDY.format("beta"),
         ),

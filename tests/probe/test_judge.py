@@ -212,6 +212,6 @@ def test_python_is_no_slow_fabric() -> None:
     assert (found.code, found.message, found.remedy) == (
         "busbw-unknown",
         "all_reduce at 1 MiB: busbw 9.00 GB/s: limited by launches, cannot be compared with 10 GB/s",
-        "use --cuda-graph; see what else runs on the CPUs of these hosts",
+        "use --cuda-graph; check what else runs on the CPUs of these hosts",
     )
     assert judge.below((row(11.0, launch_limited=True),), (), 10.0) == ()

@@ -63,7 +63,7 @@ def test_ranks_that_share_a_gpu_have_a_part_of_it_each() -> None:
     ranks = [facts(rank, host="n0", host_id="h0", gpu="GPU-1", gpu_free_bytes=30 * GB) for rank in range(3)]
     room = memory.least("nccl", ranks, ["all_reduce"])
     assert room is not None
-    assert room.said == "rank 0 on n0 has 10.0 GB of its GPU free, its part of what 3 ranks share"
+    assert room.said == "rank 0 on n0 has 10.0 GB of its GPU free, its share among 3 ranks"
 
 
 def test_ranks_of_a_host_share_its_memory() -> None:
@@ -73,7 +73,7 @@ def test_ranks_of_a_host_share_its_memory() -> None:
     ]
     room = memory.least("gloo", ranks, ["all_gather"])
     assert room is not None
-    assert room.said == "rank 2 on n1 has 3.0 GB of memory free, its part of what 2 ranks share"
+    assert room.said == "rank 2 on n1 has 3.0 GB of memory free, its share among 2 ranks"
 
 
 def test_who_cannot_tell_does_not_count() -> None:

@@ -172,17 +172,17 @@ SIZE = "write bytes with an optional unit: 8, 64K, 1MiB, 2G"
         ("--sizes 0", "--sizes: a size of 0 bytes measures nothing", None),
         (
             "--sizes 8,10",
-            "--sizes: 10 B is not a multiple of the size of float32, 4 B",
+            "--sizes: 10 B is not a whole number of float32 elements of 4 B",
             "use a multiple of 4, or another -d",
         ),
         (
             "-b 4 -d double",
-            "-b: 4 B is not a multiple of the size of float64, 8 B",
+            "-b: 4 B is not a whole number of float64 elements of 8 B",
             "use a multiple of 8, or another -d",
         ),
         (
             "-b 8 -e 64 -i 2",
-            "-i: 2 B is not a multiple of the size of float32, 4 B",
+            "-i: 2 B is not a whole number of float32 elements of 4 B",
             "use a multiple of 4, or another -d",
         ),
         ("--sizes 8 -b 8", "--sizes cannot be combined with -b, -e, -f or -i", "use one or the other"),
@@ -194,8 +194,8 @@ SIZE = "write bytes with an optional unit: 8, 64K, 1MiB, 2G"
         ),
         ("--nproc-per-node two", "--nproc-per-node 'two' is not a number of ranks", None),
         ("--nproc-per-node -1", "--nproc-per-node '-1' is not a number of ranks", None),
-        ("--node-rank 0", "--node-rank needs --rdzv-endpoint too", TOGETHER),
-        ("--rdzv-endpoint node1:29500", "--rdzv-endpoint needs --node-rank too", TOGETHER),
+        ("--node-rank 0", "--node-rank also needs --rdzv-endpoint", TOGETHER),
+        ("--rdzv-endpoint node1:29500", "--rdzv-endpoint also needs --node-rank", TOGETHER),
         (
             "--nodes 2 --node-rank 0 --rdzv-endpoint node1",
             "--rdzv-endpoint 'node1' is not HOST:PORT",
@@ -248,7 +248,7 @@ def test_other_spellings_become_the_name(words: str, ops: tuple[str, ...], dtype
         (["--sizes", ""], "--sizes: '' is not a size"),
         (["--op", ""], "--op: unknown operation ''"),
         (["-d", ""], "--dtype: unknown type ''"),
-        (["--node-rank", "0", "--rdzv-endpoint", ""], "--node-rank needs --rdzv-endpoint too"),
+        (["--node-rank", "0", "--rdzv-endpoint", ""], "--node-rank also needs --rdzv-endpoint"),
     ],
 )
 def test_an_empty_word(words: list[str], message: str) -> None:

@@ -243,19 +243,19 @@ def test_a_slow_host_is_named() -> None:
             within("x", "y", network=wire(None, "hidden")),
             "the network of alpha: hidden",
         ),
-        (on_one_host(), "gloo", {}, "gloo on one host goes through its memory"),
+        (on_one_host(), "gloo", {}, "gloo on one host goes through host memory"),
         (on_one_host()[:1], "nccl", {}, "one rank: nothing crosses a link"),
         (
             on_one_host(gpu_name="NVIDIA L40S"),
             "nccl",
             {},
-            "which links NVIDIA L40S of rank 0 has is not known here",
+            "the links of NVIDIA L40S of rank 0 are unknown",
         ),
         (
             [*on_one_host()[:3], facts(3, node_rank=0, host_id="a", gpu_name="NVIDIA H100 PCIe")],
             "nccl",
             {},
-            "which links NVIDIA H100 PCIe of rank 3 has is not known here",
+            "the links of NVIDIA H100 PCIe of rank 3 are unknown",
         ),
     ],
 )

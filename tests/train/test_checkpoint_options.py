@@ -46,8 +46,8 @@ def test_the_folder_of_other_hosts_is_not_made_here(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "env", "message"),
     [
-        (("--kill-rank", "1"), {}, "--kill-rank needs --at-step too"),
-        (("--at-step", "1"), {}, "--at-step needs --kill-rank too"),
+        (("--kill-rank", "1"), {}, "--kill-rank also needs --at-step"),
+        (("--at-step", "1"), {}, "--at-step also needs --kill-rank"),
         (("--kill-rank", "1", "--at-step", "7"), {}, "--at-step 7 is after the last step, --steps 6"),
         (("--kill-rank", "2", "--at-step", "1"), {}, "--kill-rank 2: there is no such rank in this run"),
         (

@@ -29,14 +29,13 @@ LOST_IN_A_SHORT_SUM: dict[str, Any] = {"shares": Shares.of((1.03, 0.0), off=0.26
         (
             (diverged(0, "gradient", **LOST), diverged(1, "gradient", **LOST)),
             "1",
-            "ddp: the gradient of all ranks (the part of rank 1 is wrong in it) differs from the reference "
-            "in step 2",
+            "ddp: the gradient of all ranks (the part from rank 1 is wrong) differs from the reference in step 2",
             "the gradient is explained by: micro-batch 1 counts 0 times, the others once",
         ),
         (
             (diverged(0, "share", **LOST_IN_A_SHORT_SUM), diverged(1, "share", **LOST_IN_A_SHORT_SUM)),
             "1",
-            "ddp: the weight of a micro-batch in the gradient of all ranks (the part of rank 1 is wrong in it) "
+            "ddp: the weight of a micro-batch in the gradient of all ranks (the part from rank 1 is wrong) "
             "differs from the reference in step 2",
             "the gradient is explained by: micro-batch 1 counts 0 times, the others once",
         ),
@@ -110,7 +109,7 @@ def test_a_compressed_gradient_says_nothing_of_micro_batches() -> None:
 
 @pytest.mark.parametrize(
     ("replicas", "named"),
-    [(2, "all ranks (the part of rank 1 is wrong in it)"), (1, "all ranks")],
+    [(2, "all ranks (the part from rank 1 is wrong)"), (1, "all ranks")],
 )
 def test_a_micro_batch_is_that_of_a_rank_only_where_each_rank_has_its_own(replicas: int, named: str) -> None:
     """Through a pipeline all of them flow."""
@@ -124,6 +123,4 @@ def test_a_part_of_a_replica_of_several_ranks_is_that_of_no_single_one() -> None
     both = [diverged(rank, "gradient", **LOST) for rank in range(4)]
     found = divergence.finding("tensor", both, 4, 2, 2, False)
     assert found.subject.kind == "run"
-    assert found.message.startswith(
-        "tensor: the gradient of all ranks (the part of replica 1 of 2 is wrong in it)"
-    )
+    assert found.message.startswith("tensor: the gradient of all ranks (the part from replica 1 of 2 is wrong)")

@@ -272,4 +272,4 @@ def test_a_step_that_overflowed_is_told() -> None:
 def test_a_training_that_was_never_updated_is_not_right() -> None:
     run = judged(overflowed(1), overflowed(2), *BOTH)
     assert (run.verdict.status, run.trainings[0].status) == ("unknown", "unknown")
-    assert run.trainings[0].reason == "gradients overflowed in every step, so that no update was compared"
+    assert run.trainings[0].reason == "gradients overflowed in every step, so no update was compared"

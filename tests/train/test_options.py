@@ -90,7 +90,8 @@ def test_an_option_crosses_to_the_workers_as_it_was_given() -> None:
                 ("ddp,zero1 --no-reshard", "--no-reshard is for fsdp, not for ddp, zero1", "leave it out, or"),
                 (
                     "ddp --accumulate 2 --static-graph",
-                    "--static-graph cannot be combined with --accumulate: torch then skips no synchronization",
+                    "--static-graph cannot be combined with --accumulate: torch would synchronize every "
+                    "micro-batch",
                     "use one",
                 ),
                 (
@@ -109,7 +110,7 @@ def test_an_option_crosses_to_the_workers_as_it_was_given() -> None:
                     "leave --stages out",
                 ),
                 ("ddp --zero 2", "--zero is for deepspeed, not for ddp", "leave it out, or"),
-                ("ddp --accumulate 3", "--batch 4 cannot be cut into --accumulate 3 parts", "make it a"),
+                ("ddp --accumulate 3", "--batch 4 cannot be divided into --accumulate 3 parts", "make it a"),
                 (
                     "fsdp --param-dtype bf16 -d fp16",
                     "--param-dtype bfloat16 cannot be combined with -d float16: "

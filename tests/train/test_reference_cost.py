@@ -62,7 +62,7 @@ def rank(free: int, needed: int = 10, place: int = 0) -> FreeMemory:
         ([rank(80, place=0), rank(9, place=1)], "need 10.0 GB of memory, rank 1 has 9.0 GB free"),
         (
             [rank(18), rank(18)],
-            "need 10.0 GB of memory, rank 0 has 9.0 GB free, its part of what 2 ranks share",
+            "need 10.0 GB of memory, rank 0 has 9.0 GB free, its share among 2 ranks",
         ),
         ([rank(9, 9, 0), rank(5, 10, 1), rank(8, 10, 2)], "need 10.0 GB of memory, rank 1 has 5.0 GB free"),
         ([rank(-1), rank(-1)], ""),

@@ -347,14 +347,14 @@ def test_a_rank_that_comes_late_to_the_backward_pass(start: Start) -> None:
         (
             ("dp,model", "--nproc-per-node", "1"),
             [
-                "dp was left out: it spreads a batch over the GPUs of one process, and there are 0 here",
+                "dp was left out: it splits a batch across the GPUs of one process, which has 0",
                 "model was left out: its layers need two devices: two ranks, or one on a host with two GPUs",
             ],
         ),
         (
             ("dp,pipeline,tensor", "--nodes", "3", "--layers", "3", "--heads", "2", "--schedule", "zbv"),
             [
-                "dp was left out: it is one process, and there are 3 ranks (--nproc-per-node 1)",
+                "dp was left out: it runs in one process, and there are 3 ranks (--nproc-per-node 1)",
                 "pipeline was left out: 3 layers and both ends make 5 stages, not 6 (--layers)",
                 "tensor was left out: 2 attention heads cannot be split across 3 ranks (--heads)",
             ],

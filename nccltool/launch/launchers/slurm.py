@@ -229,7 +229,7 @@ def _by_srun(allocated: Allocation, options: StartOptions) -> LaunchPlan:
     given, available = options.nodes, len(named or allocated.nodes)
     if given is not None and given > available:
         what = "--hosts names" if named else f"Slurm job {allocated.job_id} has"
-        raise BadInput(f"--nodes {given}, but {what} {available}", "allocate more, or ask for fewer")
+        raise BadInput(f"--nodes {given}, but {what} {available}", "allocate more, or request fewer")
     if options.rdzv_endpoint:
         inside.parse_endpoint(options.rdzv_endpoint)
     nodes = given or available

@@ -39,8 +39,8 @@ _BACKLOG = 1024
 _LARGE = 20_000
 """Bytes: more than two jumbo frames."""
 _MTU = (
-    f"it takes the connection, but what it sends does not arrive in {_TRY_S:.0f} s: large packets are lost on the "
-    "way (path MTU below that of the interfaces: jumbo frames?), or it hangs"
+    f"it accepts the connection, but its data does not arrive within {_TRY_S:.0f} s: large packets are lost on "
+    "the way (path MTU below that of the interfaces: jumbo frames?), or it hangs"
 )
 _GONE_S = 5.0
 """How long to wait for killed processes to disappear; one in a driver call may take longer."""

@@ -126,7 +126,7 @@ def _asked(place: RankPlace, env: Mapping[str, str], torch: Any, shown: int | No
             # a launcher may keep GPUs from a rank whose files are there for all to see
             index = place.device(seen if place.may_be_bound or not shown else shown)
             if index >= seen:
-                text = f"torch sees {seen} of the {shown} GPUs on this host, and this rank uses number {index}"
+                text = f"torch sees {seen} of the {shown} GPUs counted, and this rank uses number {index}"
                 raise _Unusable(GpuProblem(cause="cuda", text=text))
             properties = torch.cuda.get_device_properties(index)
         except _Unusable:

@@ -44,9 +44,9 @@ def test_ranks_and_their_backend(
 @pytest.mark.parametrize(
     ("words", "gpus", "message"),
     [
-        (("--nodes", "2"), 1, "2 ranks of a host would have 1 GPU"),
-        (("--nodes", "2", "--nproc-per-node", "8"), 8, "16 ranks of a host would have 8 GPUs"),
-        ((*JOIN, "--nproc-per-node", "9"), 8, "9 ranks of a host would have 8 GPUs"),
+        (("--nodes", "2"), 1, "a host has 1 GPU for 2 ranks"),
+        (("--nodes", "2", "--nproc-per-node", "8"), 8, "a host has 8 GPUs for 16 ranks"),
+        ((*JOIN, "--nproc-per-node", "9"), 8, "a host has 8 GPUs for 9 ranks"),
     ],
 )
 def test_nccl_is_refused_where_gpus_are_too_few(words: tuple[str, ...], gpus: int, message: str) -> None:

@@ -252,7 +252,7 @@ class DataParallel(Strategy):
         self.replicas = setup.world if replicas is None else replicas
         accumulate = self.accumulate = setup.spec.of(DataParallelOptions).accumulate
         if setup.spec.batch % accumulate:
-            raise CannotTrain(f"--batch {setup.spec.batch} cannot be cut into --accumulate {accumulate} parts")
+            raise CannotTrain(f"--batch {setup.spec.batch} cannot be divided into --accumulate {accumulate} parts")
         self.micro_batches = self.replicas * accumulate
 
     def forward_backward(self, tokens: Tensor) -> dict[int, Tensor]:

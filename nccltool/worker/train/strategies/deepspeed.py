@@ -25,7 +25,7 @@ class Training(DataParallel):
         "forward": "all_gather of the parameters (stage 3)",
         "backward": "reduce or reduce_scatter of the gradients",
         "updating": "all_gather of the parameters",
-        "comparing": "all_gather of what ranks share",
+        "comparing": "all_gather of the shards",
     }
 
     def __init__(self, setup: Setup) -> None:

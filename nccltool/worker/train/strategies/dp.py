@@ -17,11 +17,11 @@ class Training(Strategy):
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
         if setup.world > 1:
-            why = f"it is one process, and there are {setup.world} ranks (--nproc-per-node 1)"
+            why = f"it runs in one process, and there are {setup.world} ranks (--nproc-per-node 1)"
             raise CannotTrain(why, applies=False)
         devices = torch.cuda.device_count() if setup.device.type == "cuda" else 0
         if devices < 2:  # torch then calls the model as if it were not wrapped
-            why = f"it spreads a batch over the GPUs of one process, and there are {devices} here"
+            why = f"it splits a batch across the GPUs of one process, which has {devices}"
             raise CannotTrain(why, applies=False)
         order = sorted(range(devices), key=lambda index: index != setup.device.index)  # the model's own first
         self.wrapper = nn.DataParallel(self.whole_model(), device_ids=order)  # cuts the batch for its devices
