@@ -98,6 +98,7 @@ def command(**options: Any) -> None:
     stages that depend on it are skipped. Exit code 1: a check failed; 3: a host or rank is missing; 4: nothing
     could be checked.
     """
+    from nccltool.cli import preflight_progress, progress
     from nccltool.cli.looks import look_of
     from nccltool.cli.screen import deliver, put, writable
     from nccltool.core import run_directory
@@ -117,16 +118,14 @@ def command(**options: Any) -> None:
     if options["output"]:
         writable(options["output"])
 
-    def tell(line: str) -> None:
-        if not options["quiet"]:
-            say(escaped(line))
-
-    tell(f"launcher: {ask.where.launch.launcher} ({ask.where.launch.why})")
-    found = run.preflight(ask, base, this_command(), tell)
+    launcher = escaped(f"launcher: {ask.where.launch.launcher} ({ask.where.launch.why})")
+    with progress.shown(preflight_progress.StageNews(), launcher, options["quiet"]) as shown:
+        found = run.preflight(ask, base, this_command(), shown.update)
     if hand_over:
         found = hand_over(found)
     deliver(renderer(options["form"], look_of(options["output"]))(found), options["output"])
-    tell(f"saved to {found.folder}")
+    if not options["quiet"]:
+        say(f"saved to {escaped(found.folder)}")
     observed = found.would_exit is not None
     raise shared.CommandEnded("pass" if observed else found.verdict.status, found.verdict.exit_code)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import click
 
-from nccltool.cli import progress
+from nccltool.cli import progress, run_progress
 from nccltool.cli.looks import look_of
 from nccltool.cli.options import CommandEnded
 from nccltool.cli.streams import nobody_reads, say
@@ -55,9 +55,11 @@ def carry_out(
     if order.leads:
         ready_to_draw(options.get("plot"))
     is_silent = options["quiet"] or not order.leads
-    if not is_silent:
-        say(f"launcher: {order.launch.launcher} ({order.launch.why})")
-    with signals.held(), progress.shown(is_silent, options["events"]) as shown:
+    launcher = f"launcher: {order.launch.launcher} ({order.launch.why})"
+    with (
+        signals.held(),
+        progress.shown(run_progress.RunNews(), launcher, is_silent, options["events"]) as shown,
+    ):
         run, folder = probe.run(shown.update)
     with signals.held(SIGTERM, SIGHUP):  # a launcher's, who ends all ranks when one has failed
         _show(run, folder, options, order.leads)

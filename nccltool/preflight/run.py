@@ -14,6 +14,7 @@ from nccltool.core.documents import RunInfo, begun_now
 from nccltool.core.findings import Finding
 from nccltool.launch import fault_injection, start_costs, torch_needed
 from nccltool.preflight import folder, host_verdicts, probe_run, stages, suite_reader
+from nccltool.preflight.activity import Activity, StageEnd
 from nccltool.preflight.options import PreflightOrder
 from nccltool.preflight.result import Check, CheckOutcome, Preflight, worst
 from nccltool.preflight.stages import Stage
@@ -22,7 +23,8 @@ from nccltool.preflight.suite import fitting, with_platform
 from nccltool.probe.result import Run
 from nccltool.train.result import TrainRun
 
-Tell = Callable[[str], None]
+Watch = Callable[[Activity], None]
+"""Called whenever something was done, and often while a stage waits."""
 _GPUS_OF_MOST = 8
 """Of hosts that have GPUs; for estimates only."""
 
@@ -84,7 +86,9 @@ def _not_wanted(stage: Stage, ask: PreflightOrder) -> str:
     return "" if there else f"the suite {ask.suite.name} does not have this stage"
 
 
-def _context(ask: PreflightOrder, place: Path, stop: Callable[[], bool]) -> StageContext:
+def _context(
+    ask: PreflightOrder, place: Path, stop: Callable[[], bool], activity: Activity | None = None
+) -> StageContext:
     where = ask.where
     here = dict.fromkeys(range(where.nodes or 1), socket.gethostname())
     return StageContext(
@@ -98,19 +102,26 @@ def _context(ask: PreflightOrder, place: Path, stop: Callable[[], bool]) -> Stag
         keep_going=ask.keep_going,
         end=time.monotonic() + ask.budget_s if ask.budget_s else None,
         stop=stop,
+        activity=activity or Activity(),
     )
 
 
-def preflight(ask: PreflightOrder, base: Path, command: tuple[str, ...], tell: Tell) -> Preflight:
+def preflight(ask: PreflightOrder, base: Path, command: tuple[str, ...], watch: Watch) -> Preflight:
     """Run, judge, keep. Raises BadInput and RunDirError before anything is started."""
     _require_torch(ask)
     begin, begun = time.monotonic(), begun_now(command)
     baseline = baselines.named(ask.baseline, ask.store) if ask.baseline else None
     kept_in = folder.make(ask, base)
+    activity = Activity(planned=sum(not _not_wanted(stage, ask) for stage in stages.every()))
     with signals.held() as came:  # none ends us before what was seen is kept
-        context = _context(ask, kept_in, lambda: bool(came))
+
+        def stop() -> bool:
+            watch(activity)
+            return bool(came)
+
+        context = _context(ask, kept_in, stop, activity)
         context.baseline = partial(judge.against, baseline) if baseline else None
-        results = [_run_stage(stage, ask, context, tell) for stage in stages.every()]
+        results = [_run_stage(stage, ask, context, watch) for stage in stages.every()]
         context.outcomes += _baseline_not_asked(context)
         interrupted = bool(came)
         outcomes = folder.with_evidence(context, kept_in)
@@ -137,21 +148,37 @@ def preflight(ask: PreflightOrder, base: Path, command: tuple[str, ...], tell: T
     return found
 
 
-def _run_stage(stage: Stage, ask: PreflightOrder, context: StageContext, tell: Tell) -> StageResult:
+def _run_stage(stage: Stage, ask: PreflightOrder, context: StageContext, watch: Watch) -> StageResult:
     _take_platform(ask, context)
+    begin = time.monotonic()
     part = context.suite.parts.get(stage.name)
     if kept_back := _kept_back(stage, part, ask, context):
         results = StageResult(outcomes=(kept_back,))
     else:
-        tell(f"{stage.name} ...")
-        begin = time.monotonic()
+        context.activity.begin(stage.name, stage.about_s(context, part), _later_s(stage, ask, context))
+        watch(context.activity)
         results = stage.run(context, part)
         if results.runs:
             hosts = {context.hosts[node] for node in context.nodes_left()}
             results = replace(results, outcomes=host_verdicts.shared(results.outcomes, hosts))
-        tell(f"{stage.name}: {worst(results.outcomes)}, {time.monotonic() - begin:.1f} s")
+    if not _not_wanted(stage, ask):
+        context.activity.end(_ended(stage, results.outcomes, time.monotonic() - begin))
+        watch(context.activity)
     context.outcomes += results.outcomes
     return results
+
+
+def _later_s(stage: Stage, ask: PreflightOrder, context: StageContext) -> float:
+    """How long the stages after this one take on healthy nodes."""
+    later = stages.every()[stages.NAMES.index(stage.name) + 1 :]
+    parts = context.suite.parts
+    return sum(one.about_s(context, parts.get(one.name)) for one in later if not _not_wanted(one, ask))
+
+
+def _ended(stage: Stage, outcomes: Sequence[CheckOutcome], seconds: float) -> StageEnd:
+    as_whole = len(outcomes) == 1 and outcomes[0].check.is_stage
+    reason = outcomes[0].reason if as_whole else ""
+    return StageEnd(stage=stage.name, result=worst(outcomes), seconds=seconds, reason=reason)
 
 
 def _kept_back(stage: Stage, part: Any, ask: PreflightOrder, context: StageContext) -> CheckOutcome | None:

@@ -8,7 +8,9 @@ from pathlib import Path
 
 from nccltool.compare.result import Against
 from nccltool.core.documents import RunInfo
+from nccltool.core.host_lists import briefly
 from nccltool.core.run_directory import new_id
+from nccltool.core.text import counted
 from nccltool.hosts.facts import HostFacts, or_none
 from nccltool.launch import fault_injection, gpu_shares, host_survey, start_costs
 from nccltool.launch.fault_injection import Fault
@@ -17,6 +19,7 @@ from nccltool.launch.job import Job
 from nccltool.launch.launchers.base import LaunchPlan
 from nccltool.launch.start_costs import Started
 from nccltool.preflight import host_verdicts, nested_runs, probe_run
+from nccltool.preflight.activity import Activity
 from nccltool.preflight.nested_runs import Call
 from nccltool.preflight.result import Check, CheckOutcome
 from nccltool.preflight.stage_run import StageRun
@@ -61,6 +64,8 @@ class StageContext:
     end: float | None = None
     """When the budget ends, by the monotonic clock; None = there is none."""
     stop: Callable[[], bool] = lambda: False
+    """Whether to end all now; asked often while a stage waits."""
+    activity: Activity = field(default_factory=Activity)
     outcomes: list[CheckOutcome] = field(default_factory=list)
     """Of the stages below."""
     baseline: Callable[[RunInfo, Sequence[Measurement]], Sequence[Against]] | None = None
@@ -77,6 +82,7 @@ class StageContext:
             self._survey = host_survey.here(self.hosts)
         if self._survey is None:
             job = Job(run_id=new_id(), kind="reach", env=dict(where.env), node_variable=where.node_variable)
+            self.activity.step = f"looking at {counted(len(self.hosts_once), 'host')}"
             self._survey = host_survey.take(launch, job, self.hosts, self.left_s(), self.stop)
         return self._survey
 
@@ -177,6 +183,9 @@ class StageContext:
 
     def start(self, stage: str, calls: Sequence[Call], at_once: int = 1) -> list[StageRun]:
         """Run commands, and say what came of each."""
+        hosts = briefly(self.hosts[node] for call in calls for node in call.nodes)
+        several = f"{len(calls)} runs of " if len(calls) > 1 else ""
+        self.activity.step = f"{several}{calls[0].words[0]} on {hosts}" if calls else ""
         came, names = nested_runs.run(calls, self.folder / "runs", at_once, self.stop), self.names
         return [
             StageRun(

@@ -11,6 +11,7 @@ from nccltool.core.notices import Notice, circumstances, shown, verdict_line
 from nccltool.core.text import counted, escaped, named, shortened
 from nccltool.preflight.result import STATUSES, CheckOutcome, HostVerdict, Preflight, worst
 from nccltool.preflight.views import base
+from nccltool.probe.headline import INTERRUPTED
 
 _MOST_REASONS = 300
 _MOST_HOSTS = 24
@@ -37,7 +38,9 @@ def _circumstances(preflight: Preflight, look: Look) -> list[str]:
 def _verdict(preflight: Preflight) -> str:
     hosts = briefly(preflight.info.hosts)
     several = hosts if len(hosts) <= _LONGEST_HOSTS else counted(len(preflight.hosts), "host")
-    failed = _codes(preflight, "fail", "failed") or _codes(preflight, "unknown", "could not be checked")
+    interrupted = _interrupted(preflight)
+    failed = _codes(preflight, "fail", "failed")
+    failed = failed or ("" if interrupted else _codes(preflight, "unknown", "could not be checked"))
     parts = [failed, *_suspects(preflight.hosts)] if failed else _suspects(preflight.hosts)
     if not parts:
         passed = sum(one.status == "pass" for one in preflight.outcomes)
@@ -46,7 +49,19 @@ def _verdict(preflight: Preflight) -> str:
     if preflight.would_exit is not None and preflight.would_exit != preflight.verdict.exit_code:
         parts.append(f"observed only: the exit code would have been {preflight.would_exit}")
     suite = "" if preflight.suite == "preflight" else f" {preflight.suite}"
-    return f"preflight{suite}{several and f' on {several}'}: {'; '.join(parts)}"
+    return f"{interrupted}preflight{suite}{several and f' on {several}'}: {'; '.join(parts)}"
+
+
+def _interrupted(preflight: Preflight) -> str:
+    """How much of it there is, where somebody ended it."""
+    if INTERRUPTED not in (preflight.verdict.exit_code, preflight.would_exit):
+        return ""
+    results = [
+        worst([one for one in preflight.outcomes if one.stage == name])
+        for name in dict.fromkeys(one.stage for one in preflight.outcomes)
+    ]
+    wanted = [result for result in results if result != "skip"]
+    return f"interrupted: {sum(result != 'unknown' for result in wanted)} of {counted(len(wanted), 'stage')}: "
 
 
 def _codes(preflight: Preflight, status: CheckStatus, word: str) -> str:

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from dataclasses import replace
 
+import pytest
+
 from nccltool.core.look import Look
 from nccltool.core.notices import BELOW
 from nccltool.core.verdicts import Verdict
@@ -92,6 +94,20 @@ def test_colors_say_what_failed() -> None:
     text = renderer("table", Look(colors=True))(FAILING)
     assert text.startswith("\x1b[1;31mFAIL\x1b[0m preflight ")
     assert "across     \x1b[1;31mfail\x1b[0m    2 failed" in text
+
+
+@pytest.mark.parametrize("observed", [None, 130])
+def test_interrupted_it_says_how_far_it_came(observed: int | None) -> None:
+    outcomes = (
+        outcome("inventory/present", "pass", "n1"),
+        outcome("reach", "skip", reason="one host"),
+        outcome("across", "unknown", reason="interrupted"),
+        outcome("train", "unknown", reason="interrupted"),
+    )
+    verdict = Verdict(status="incomplete", exit_code=130 if observed is None else 0)
+    ended = replace(FAILING, verdict=verdict, would_exit=observed, outcomes=outcomes, hosts=())
+    first = renderer("table")(ended).splitlines()[0]
+    assert first.startswith("INCOMPLETE interrupted: 1 of 3 stages: preflight on n[1-3]: 1 check passed")
 
 
 def test_observed_it_says_what_it_would_have_been() -> None:
