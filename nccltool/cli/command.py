@@ -25,7 +25,14 @@ class ToolCommand(PoliteCommand):
                 ctx.default_map = config.defaults(ctx)
             except BadInput as error:
                 wrong = error
-        rest = super().parse_args(ctx, args)
+        try:
+            rest = super().parse_args(ctx, args)
+        except click.BadParameter as error:
+            from nccltool.cli import config
+
+            if not error.param or not (named := config.source_of(ctx, error.param)):
+                raise
+            raise click.BadParameter(error.message + named, ctx, error.param, error.param_hint) from error
         if wrong:
             raise wrong
         return rest

@@ -50,13 +50,17 @@ def defaults(ctx: click.Context) -> dict[str, Any]:
 def source(ctx: click.Context, message: str) -> str:
     """Where the value of the option that an error names comes from, where it is not a word of the command line."""
     named = _OPTION.search(message)
-    for parameter in ctx.command.params:
-        if named and named[0] in parameter.opts:
-            match ctx.get_parameter_source(str(parameter.name)):
-                case ParameterSource.ENVIRONMENT:
-                    return f" (set by {parameter.envvar})"
-                case ParameterSource.DEFAULT_MAP:
-                    return f" (set in {ctx.meta[_SOURCES][parameter.name]})"
+    found = (parameter for parameter in ctx.command.params if named and named[0] in parameter.opts)
+    return next((source_of(ctx, parameter) for parameter in found), "")
+
+
+def source_of(ctx: click.Context, parameter: click.Parameter) -> str:
+    """Where the value of an option comes from, where it is not a word of the command line."""
+    match ctx.get_parameter_source(str(parameter.name)):
+        case ParameterSource.ENVIRONMENT:
+            return f" (set by {parameter.envvar})"
+        case ParameterSource.DEFAULT_MAP:
+            return f" (set in {ctx.meta[_SOURCES][parameter.name]})"
     return ""
 
 

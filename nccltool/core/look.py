@@ -16,6 +16,8 @@ _CODES: dict[Tone, str] = {"pass": "32", "warn": "33", "fail": "1;31", "dim": "2
 _PAINTED = re.compile(r"\x1b\[[0-9;]*m")
 _BARS = "▁▂▃▄▅▆▇█"
 _ASCII_BARS = "_.:-=+*#"
+_MOST_BARS = 28
+"""Of a sparkline: what 80 columns leave beside the others of a row of reduce_scatter."""
 _LEAST_WIDTH = 16
 """A flexible column is never narrower: a screen of ten columns gets long lines, not one word a line."""
 _BETWEEN_COLUMNS = "  "
@@ -68,14 +70,28 @@ class Look:
         return _lines(text, self.width, indent)
 
     def sparkline(self, values: Sequence[float | None]) -> str:
-        """A bar for each value, from zero to the largest; a blank for one that is not known."""
+        """A bar for each value, from zero to the largest; a blank for one that is not known. Of more values than
+        fit beside the other columns, a bar for the mean of some that follow each other."""
         bars = _BARS if self.unicode else _ASCII_BARS
+        values = _fewer(values, _MOST_BARS)
         known = [value for value in values if value is not None and math.isfinite(value)]
         most = max(known, default=0.0)
         return "".join(_bar(value, most, bars) for value in values)
 
 
 PLAIN = Look()
+
+
+def _fewer(values: Sequence[float | None], most: int) -> Sequence[float | None]:
+    if len(values) <= most:
+        return values
+    cuts = [len(values) * number // most for number in range(most + 1)]
+    return [_mean(values[begin:end]) for begin, end in itertools.pairwise(cuts)]
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None and math.isfinite(value)]
+    return sum(known) / len(known) if known else None
 
 
 def _bar(value: float | None, most: float, bars: str) -> str:

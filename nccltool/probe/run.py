@@ -11,13 +11,14 @@ from pathlib import Path
 from nccltool import __version__
 from nccltool.core.documents import RunInfo, now
 from nccltool.core.errors import RunDirError
+from nccltool.core.findings import Finding
 from nccltool.core.run_directory import RunDir
 from nccltool.core.text import named
 from nccltool.core.verdicts import of_findings, of_own_ranks
 from nccltool.hosts import differences
 from nccltool.launch import runner
 from nccltool.launch.events import RankFacts
-from nccltool.launch.finding_kinds import RUN_DIR_FULL
+from nccltool.launch.finding_kinds import COMMAND_STOPPED, RUN_DIR_FULL
 from nccltool.launch.job import Job
 from nccltool.launch.job import run_dir as run_dir_of
 from nccltool.launch.order import LaunchOrder
@@ -63,7 +64,7 @@ class Probe:
         outcome = self.launched(run_dir, progress)
         outcome = replace(outcome, duration_s=round(time.monotonic() - begin, 3))
         run = self.judged(outcome, begun)
-        if begun.leads and (said := failed_run.findings(run.info, run.verdict, run.findings, run_dir.path)):
+        if begun.leads and (said := _in_logs(run, run_dir.path)):
             known = sum(finding in outcome.findings for finding in run.findings)  # the judge's own are behind them
             run = replace(run, findings=(*run.findings[:known], *said, *run.findings[known:]))
             outcome = replace(outcome, findings=(*outcome.findings, *said))
@@ -108,6 +109,13 @@ class Probe:
             torch=_installed_torch(),
             min_busbw_gb_per_s=self.min_busbw_gb_per_s,
         )
+
+
+def _in_logs(run: Run, folder: Path) -> tuple[Finding, ...]:
+    """What logs say of its failure; of ranks that waited for a command that was stopped, they would blame one."""
+    if any(finding.kind is COMMAND_STOPPED for finding in run.findings):
+        return ()
+    return failed_run.findings(run.info, run.verdict, run.findings, folder)
 
 
 def _ended(outcome: LaunchOutcome) -> StreamEnd:

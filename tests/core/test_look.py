@@ -81,6 +81,7 @@ def test_prose_is_wrapped_on_a_terminal_only() -> None:
         ([1], "█", "#"),
         ([1, 2, 4, 8], "▁▂▄█", "_.-#"),
         ([8, None, float("nan"), 0.001], "█  ▁", "#  _"),
+        ([1] * 50 + [None] * 50, "█" * 14 + " " * 14, "#" * 14 + " " * 14),
     ],
 )
 def test_a_sparkline_goes_from_zero_to_the_largest(values: list[float | None], bars: str, ascii_bars: str) -> None:

@@ -6,7 +6,11 @@ from typing import Any
 
 import pytest
 
+from nccltool.core.documents import RunInfo
+from nccltool.core.findings import Finding, Subject
 from nccltool.launch import runner
+from nccltool.launch.finding_kinds import COMMAND_STOPPED, RANK_ERROR
+from nccltool.triage import failed_run
 from tests.cli.conftest import Act, acting
 from tests.cli.test_probe import COMMAND, GOOD, HELLO, WORLD, measured, the_run
 from tests.conftest import Nccltool
@@ -39,6 +43,23 @@ def test_what_was_left_out_is_said(tmp_path: Path, act: Act, nccltool: Nccltool)
             "all_gather at 4 B was left out: 4 B is less than 16 B for each of 2 ranks",
         ),
     ]
+
+
+def test_logs_of_a_run_whose_command_was_stopped_blame_nobody(
+    act: Act, nccltool: Nccltool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def in_logs(info: RunInfo, *words: object) -> tuple[Finding, ...]:
+        asked.append(info.id)
+        return ()
+
+    monkeypatch.setattr(failed_run, "findings", in_logs)
+    subject = Subject(kind="run", name="this command")
+    for kind in (COMMAND_STOPPED, RANK_ERROR):
+        act(GOOD, [kind.finding(subject=subject, message="as it was")])
+        assert nccltool(*COMMAND).code == 3
+        assert len(asked) == (kind is RANK_ERROR)
 
 
 def test_a_result_that_cannot_be_saved_is_shown_all_the_same(
