@@ -189,7 +189,7 @@ def test_a_firewall_drops_all_but_the_store(lab: Lab, start: Start) -> None:
     first, second, _ = begin_long(lab, start)
     firewall(lab.hosts[1], f"tcp sport {PORT} accept", f"tcp dport {PORT} accept", "drop")
     error = finding(first.wait(LIMIT_S), "hang")
-    assert re.fullmatch(rf"nothing moved for \d+ s {IN_SECOND_ROW}; no rank stands out", error["message"])
+    assert re.fullmatch(rf"no progress for \d+ s {IN_SECOND_ROW}; no rank stands out", error["message"])
     waits = [re.sub(r"pid \d+", "pid", text) for text in error["evidence"]]
     assert [text.partition(" waits ")[0] for text in waits] == [
         "rank 0 on n1 (node 0, pid)",

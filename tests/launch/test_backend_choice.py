@@ -169,7 +169,7 @@ TORCH = f"install a torch built for these GPUs (pytorch.org/get-started/locally)
 DRIVER = f"update the driver (in a container: provide libcuda), or install a torch that fits it; {CPUS}"
 MASKS = f"set the same GPU masks on all ranks: check the launcher's options and wrappers; {CPUS}"
 LOOK = f"on that host: nvidia-smi (amd-smi), dmesg | grep -i -E 'NVRM|Xid|amdgpu'; {CPUS}"
-BUSY = GpuProblem(cause="cuda", text="torch sees 7 of the 8 GPUs on this host, and this rank uses number 7")
+BUSY = GpuProblem(cause="cuda", text="torch sees 7 of the 8 GPUs counted, and this rank uses number 7")
 
 
 @pytest.mark.parametrize(

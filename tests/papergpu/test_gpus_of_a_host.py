@@ -156,7 +156,7 @@ def test_a_driver_that_does_not_answer_is_named(on_paper: OnPaper) -> None:
     assert ended.code == 3, ended.said
     (found,) = ended.problems
     assert found["code"] == "gpu-unusable"
-    assert found["message"].startswith("CUDA has not answered ranks 0, 1 on ")
+    assert found["message"].startswith("CUDA has not responded to ranks 0, 1 on ")
 
 
 SUITE = """

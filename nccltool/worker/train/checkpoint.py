@@ -60,7 +60,7 @@ class Checkpoints:
         mine = self._base / f".meeting-{token}-{self._group.rank}"
         first = self._base / f".meeting-{token}-0"
         try:
-            self._on_rank_0(lambda: self._base.mkdir(parents=True, exist_ok=True), "made")
+            self._on_rank_0(lambda: self._base.mkdir(parents=True, exist_ok=True), "created")
             self._all(lambda: mine.write_bytes(b""), "written")
             seen = list[int]()
             self._all(lambda: seen.append(self._seen(first)), "read")

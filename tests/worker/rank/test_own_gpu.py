@@ -116,7 +116,7 @@ UNKNOWN = "CUDA initialization: CUDA unknown error - this may be due to an incor
         (FakeCuda(dead=7), GpuProblem(cause="cuda", text="CUDA error: unspecified launch failure")),
         (
             FakeCuda(devices=7),
-            GpuProblem(cause="cuda", text="torch sees 7 of the 8 GPUs on this host, and this rank uses number 7"),
+            GpuProblem(cause="cuda", text="torch sees 7 of the 8 GPUs counted, and this rank uses number 7"),
         ),
         (FakeCuda(init_error="x" * 5000), GpuProblem(cause="cuda", text="x" * 300)),
     ],

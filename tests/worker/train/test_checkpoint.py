@@ -275,4 +275,4 @@ def test_a_file_in_place_of_the_folder_is_told_and_nothing_else_is_raised(tmp_pa
         event = events.decode(said.readline())
     assert isinstance(event, events.Reported)
     assert event.finding.code == "checkpoint-unusable"
-    assert event.finding.message.endswith("/file cannot be made: File exists")
+    assert event.finding.message.endswith("/file cannot be created: File exists")

@@ -45,7 +45,7 @@ def read(folder: Path, content: Any, *files: str) -> Metadata:
 @pytest.mark.parametrize("function", [eval, exec, print, getattr, torch.load, pickle.loads, io.open])
 def test_a_description_that_calls_something_is_refused(tmp_path: Path, function: Callable[..., object]) -> None:
     effect = tmp_path / "effect"
-    with pytest.raises(pickle.UnpicklingError, match="does not belong into a checkpoint"):
+    with pytest.raises(pickle.UnpicklingError, match="does not belong in a checkpoint"):
         read(tmp_path, Calls(function, f"open({str(effect)!r}, 'w')"))
     assert not effect.exists()
 
