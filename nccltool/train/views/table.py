@@ -14,6 +14,7 @@ HEADERS = ("strategy", "result", "step", "samples/s", "exposed %", "scaling %", 
 _ALIGN: tuple[Align, ...] = ("left", "left", "right", "right", "right", "right", "right", "right")
 _STATUSES = get_args(CheckStatus)
 _MOST_NAMED = 3
+_INTERRUPTED = 130
 _MFU = HEADERS.index("MFU %")
 DETAILS = ("strategy", "tokens/s", "loss error", "allowed")
 LEGEND = (
@@ -56,7 +57,7 @@ def headline(run: TrainRun) -> str:
         parts.append(f"{len(by_status['pass'])} of {compared} strategies equal the reference")
     rest = (("unknown", "not compared"), ("skip", "skipped"))
     parts += [f"{len(by_status[status])} {word}" for status, word in rest if by_status[status]]
-    return f"train: {'; '.join(parts)}"
+    return f"{'interrupted: ' if run.verdict.exit_code == _INTERRUPTED else ''}train: {'; '.join(parts)}"
 
 
 def _trainings(run: TrainRun, look: Look) -> str:

@@ -1,11 +1,13 @@
 """Trainings for people: a row for each, and what is told beneath."""
 
+from dataclasses import replace
 from typing import Any
 
 import msgspec
 import pytest
 
 from nccltool.core.look import Look
+from nccltool.core.verdicts import Verdict
 from nccltool.launch import events
 from nccltool.train import peak_flops
 from nccltool.train.events import NotTrained
@@ -89,3 +91,10 @@ def test_gpus_that_gloo_leaves_unused_have_no_utilisation() -> None:
 
 def test_the_slowest_rank_is_shown() -> None:
     assert "slowest without communication, by at least a quarter: rank 1 in ddp\n" in table.render(judged(*RIGHT))
+
+
+def test_a_training_that_was_interrupted() -> None:
+    run = replace(judged(WORLD), verdict=Verdict(status="incomplete", exit_code=130))
+    assert table.render(run).startswith(
+        "INCOMPLETE interrupted: train: no strategy was compared with the reference"
+    )
