@@ -8,7 +8,7 @@ import click
 from nccltool.cli import values
 from nccltool.cli.command import ToolCommand
 from nccltool.cli.options import formats, kept, option, stored, text_or_json, verbose, written
-from nccltool.cli.tree import Group
+from nccltool.cli.tree import Argument, Group
 from nccltool.core.errors import BadInput
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def export(name: str, output: str | None, store: str | None) -> None:
 
 
 @command.command("import", cls=ToolCommand, short_help="Import a baseline from JSON")
-@click.argument("file", type=click.Path(dir_okay=False))
+@click.argument("file", cls=Argument, type=click.Path(dir_okay=False))
 @option("--as", "name", metavar="NAME", settable="no", help="Import under another name.")
 @_REPLACE
 @text_or_json

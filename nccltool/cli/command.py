@@ -1,5 +1,7 @@
 """A command: its help in sections, and what is not given from configuration files."""
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 import click
@@ -10,6 +12,18 @@ from nccltool.core.errors import BadInput
 _OWN = "Options"
 _TERM = 30
 """Columns of the option and its value, where the help stands beside it."""
+
+
+@contextlib.contextmanager
+def _with_source(ctx: click.Context) -> Iterator[None]:
+    """Adds to an error about an option where its value is set, if that is not the command line."""
+    try:
+        yield
+    except BadInput as error:
+        from nccltool.cli import config
+
+        error.message += config.source(ctx, error.message)
+        raise
 
 
 class ToolCommand(PoliteCommand):
@@ -25,27 +39,16 @@ class ToolCommand(PoliteCommand):
                 ctx.default_map = config.defaults(ctx)
             except BadInput as error:
                 wrong = error
-        try:
+        with _with_source(ctx):
             rest = super().parse_args(ctx, args)
-        except click.BadParameter as error:
-            from nccltool.cli import config
-
-            if not error.param or not (named := config.source_of(ctx, error.param)):
-                raise
-            raise click.BadParameter(error.message + named, ctx, error.param, error.param_hint) from error
         if wrong:
             raise wrong
         return rest
 
     def invoke(self, ctx: click.Context) -> Any:
         """Do it; a value that cannot be used is said with its source, where that is not the command line."""
-        try:
+        with _with_source(ctx):
             return super().invoke(ctx)
-        except BadInput as error:
-            from nccltool.cli import config
-
-            error.message += config.source(ctx, error.message)
-            raise
 
     def get_help(self, ctx: click.Context) -> str:
         return super().get_help(ctx).replace(NO_BREAK, " ")

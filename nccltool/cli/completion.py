@@ -3,6 +3,7 @@
 import click
 
 from nccltool.cli.command import ToolCommand
+from nccltool.cli.tree import Argument
 
 _VARIABLE = "_NCCLTOOL_COMPLETE"
 _BASH = """\
@@ -34,7 +35,7 @@ complete -o nosort -F _nccltool_completion nccltool
 
 
 @click.command("completion", cls=ToolCommand, short_help="Print a completion script for a shell")
-@click.argument("shell", type=click.Choice(("bash", "zsh", "fish")))
+@click.argument("shell", cls=Argument, type=click.Choice(("bash", "zsh", "fish")))
 def command(shell: str) -> None:
     """Print a script that completes commands, options and values in SHELL.
 

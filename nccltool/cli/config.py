@@ -160,8 +160,8 @@ def _checked(option: Option, value: Any, where: str, ctx: click.Context) -> Any:
     words = [str(one) for one in given]
     try:
         option.type_cast_value(ctx, words if option.multiple else words[0])
-    except click.BadParameter as error:
-        raise _wrong(where, f"{key}: {error.message}", "correct the file") from error
+    except BadInput as error:
+        raise _wrong(where, error.message.removeprefix("--"), "correct the file") from error
     return words if option.multiple else words[0]
 
 

@@ -16,7 +16,23 @@ NO_BREAK = "\xa0"
 """Instead of blanks that no line ends at."""
 
 
-class Option(click.Option):
+class _OwnWording(click.Parameter):
+    """Says what is wrong with a value as the rest of nccltool does."""
+
+    def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
+        try:
+            return super().type_cast_value(ctx, value)
+        except click.BadParameter as error:
+            from nccltool.cli import usage
+
+            raise usage.bad_value(self, ctx, value, error) from error
+
+
+class Argument(_OwnWording, click.Argument):
+    """An argument."""
+
+
+class Option(_OwnWording, click.Option):
     """An option that knows its section of the help, and which configuration files may set it."""
 
     def __init__(self, *names: Any, settable: Settable = "user", **settings: Any) -> None:
@@ -60,6 +76,12 @@ class PoliteCommand(click.Command):
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
             raise _unknown("option", error.option_name, self._option_names(ctx), ctx) from error
+        except click.exceptions.NoArgsIsHelpError:
+            raise
+        except click.UsageError as error:
+            from nccltool.cli import usage
+
+            raise usage.bad_usage(error.ctx or ctx, error) from error
 
     def _option_names(self, ctx: click.Context) -> list[str]:
         every = [name for parameter in self.get_params(ctx) for name in parameter.opts]

@@ -79,7 +79,7 @@ def command(run_dir: str | None, **options: Any) -> None:
     if asked.follow or (asked.paths == ("-",) and tail.input_is_live()):
         raise SystemExit(_follow(asked, view))
     if asked.for_s is not None:
-        raise click.UsageError("--for has no effect without --follow.")
+        raise BadInput("--for has no effect without --follow", "add --follow")
     # what the findings of a run stand for
     import nccltool.launch.finding_kinds
     import nccltool.probe.finding_kinds

@@ -7,7 +7,7 @@ import pytest
 from nccltool.probe import views
 from tests.conftest import Nccltool
 
-FORMATS = ", ".join(repr(form) for form in views.FORMATS)
+FORMATS = ", ".join(views.FORMATS)
 
 
 def last_sentence(err: str) -> str:
@@ -20,7 +20,7 @@ def last_sentence(err: str) -> str:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ("probe extra", "Got unexpected extra argument (extra)"),
+        ("probe extra", "unexpected argument extra"),
         ("probe --op all_redcue", "--op: unknown operation 'all_redcue'"),
         ("probe --op all_reduce,bogus", "--op: unknown operation 'bogus'"),
         ("probe -d bogus", "--dtype: unknown type 'bogus'"),
@@ -29,30 +29,36 @@ def last_sentence(err: str) -> str:
         ("probe --sizes 8,bogus", "--sizes: 'bogus' is not a size"),
         (
             "probe --backend bogus",
-            "Invalid value for '--backend': 'bogus' is not one of 'auto', 'nccl', 'gloo'.",
+            "--backend bogus: expected one of auto, nccl, gloo",
         ),
-        ("probe --format xml", f"Invalid value for '--format': 'xml' is not one of {FORMATS}."),
-        ("runs --format xml", f"Invalid value for '--format': 'xml' is not one of {FORMATS}."),
+        ("probe --format xml", f"--format xml: expected one of {FORMATS}"),
+        ("runs --format xml", f"--format xml: expected one of {FORMATS}"),
         (
             "probe --cadence fast",
-            "Invalid value for '--cadence': 'fast' is not one of 'stream', 'isolated'.",
+            "--cadence fast: expected one of stream, isolated",
         ),
-        ("probe -n 0", "Invalid value for '-n' / '--iterations': 0 is not in the range 1<=x<=1000000."),
-        ("probe -n two", "Invalid value for '-n' / '--iterations': 'two' is not a valid integer range."),
-        ("probe -f 1", "Invalid value for '-f' / '--step-factor': 1 is not in the range x>=2."),
-        ("probe -c -1", "Invalid value for '-c' / '--checks': -1 is not in the range 0<=x<=1000000."),
-        ("probe --nodes 0", "Invalid value for '--nodes': 0 is not in the range 1<=x<=1000000."),
-        ("probe --node-rank -1", "Invalid value for '--node-rank': -1 is not in the range x>=0."),
-        ("probe --timeout 0", "Invalid value for '--timeout': 0.0 is not in the range x>=1."),
-        ("probe --timeout nan", "Invalid value for '--timeout': nan is not a finite number."),
-        ("probe --deadline inf", "Invalid value for '--deadline': inf is not a finite number."),
-        ("probe --min-busbw nan", "Invalid value for '--min-busbw': nan is not a finite number."),
-        ("probe --min-busbw fast", "Invalid value for '--min-busbw': 'fast' is not a valid float range."),
-        ("probe --budget inf", "Invalid value for '--budget': inf is not a finite number."),
-        ("probe --precision nan", "Invalid value for '--precision': nan is not a finite number."),
+        ("probe -n 0", "--iterations 0: expected a whole number from 1 to 1000000"),
+        ("probe -n two", "--iterations two: expected a whole number from 1 to 1000000"),
+        ("probe -f 1", "--step-factor 1: expected a whole number of at least 2"),
+        ("probe -c -1", "--checks -1: expected a whole number from 0 to 1000000"),
+        ("probe --nodes 0", "--nodes 0: expected a whole number from 1 to 1000000"),
+        ("probe --node-rank -1", "--node-rank -1: expected a whole number of at least 0"),
+        ("probe --timeout 0", "--timeout 0: expected a number of at least 1"),
+        ("probe --timeout nan", "--timeout nan: expected a finite number of at least 1"),
+        ("probe --deadline inf", "--deadline inf: expected a finite number of at least 1"),
+        ("probe --min-busbw nan", "--min-busbw nan: expected a finite number of at least 0"),
+        ("probe --min-busbw fast", "--min-busbw fast: expected a number of at least 0"),
+        ("probe --budget inf", "--budget inf: expected a finite number of at least 0.001"),
+        ("probe --precision nan", "--precision nan: expected a finite number from 0.01 to 100"),
         ("probe --nproc-per-node many", "--nproc-per-node 'many' is not a number of ranks"),
         ("probe --nodes 2 --node-rank 1", "--node-rank also needs --rdzv-endpoint"),
-        ("probe -b", "Option '-b' requires an argument."),
+        ("probe --quiet=1", "--quiet: takes no value"),
+        ("checks lst", "lst: expected one of list, show, copy, validate"),
+        ("baseline import /", "FILE /: expected a file, not a directory"),
+        ("baseline save x", "missing RUN..."),
+        ("compare a b --alpha 1", "--alpha 1: expected a number from 0.0001 to 0.2"),
+        ("doctor --nodes", "--nodes: expected a value: --nodes N"),
+        ("probe -b", "-b: expected a value: -b, --min-bytes SIZE"),
     ],
 )
 def test_words(words: str, sentence: str, nccltool: Nccltool) -> None:
@@ -75,6 +81,33 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.parametrize(
+    ("words", "remedy"),
+    [
+        ("probe --nodes 0", "nccltool probe --help"),
+        ("probe --backend goo", "did you mean gloo? nccltool probe --help"),
+        ("probe --timeout", "nccltool probe --help"),
+        ("baseline save x", "nccltool baseline save [OPTIONS] NAME RUN..."),
+        ("checks lst", "did you mean list? nccltool checks --help"),
+        ("probe extra", "nccltool probe [OPTIONS]"),
+        ("probe --quiet=1", "nccltool probe --help"),
+        ("triage x --for 3", "add --follow"),
+        ("sbatch probe --nodes 0", "nccltool probe --help"),
+    ],
+)
+def test_every_error_of_usage_is_a_sentence_and_a_remedy(words: str, remedy: str, nccltool: Nccltool) -> None:
+    said = nccltool(*words.split())
+    first, second = said.err.splitlines()
+    assert (said.code, said.out, second) == (2, "", f"  -> {remedy}")
+    assert first.startswith("Error: ")
+    assert not first.endswith(".") or "..." in first
+
+
+def test_a_value_from_a_variable_is_said_with_it(nccltool: Nccltool) -> None:
+    sentence = "--nodes 0: expected a whole number from 1 to 1000000 (set by NCCLTOOL_NODES)"
+    assert last_sentence(nccltool("probe", NCCLTOOL_NODES="0").err) == sentence
+
+
 @pytest.mark.parametrize("command", ["probe", "runs"])
 def test_an_output_that_cannot_be_written(command: str, file: Path, nccltool: Nccltool) -> None:
     said = nccltool(command, "--output", str(file / "x"))
@@ -85,7 +118,7 @@ def test_an_output_that_cannot_be_written(command: str, file: Path, nccltool: Nc
 def test_an_output_that_is_a_folder(tmp_path: Path, nccltool: Nccltool) -> None:
     said = nccltool("probe", "--output", str(tmp_path))
     assert (said.code, said.out) == (2, "")
-    assert last_sentence(said.err) == f"Invalid value for '--output': File '{tmp_path}' is a directory."
+    assert last_sentence(said.err) == f"--output {tmp_path}: expected a file, not a directory"
 
 
 @pytest.mark.parametrize("by_variable", [False, True])

@@ -21,7 +21,7 @@ def test_the_list_has_every_file(nccltool: Nccltool) -> None:
         (("show",), "checks show takes one name"),
         (("list", "x"), "checks list takes no name"),
         (("validate", "/nowhere/x.toml"), "/nowhere/x.toml"),
-        (("lst",), "'lst' is not one of"),
+        (("lst",), "lst: expected one of"),
     ],
 )
 def test_words_that_cannot_be_used(words: tuple[str, ...], said: str, nccltool: Nccltool) -> None:

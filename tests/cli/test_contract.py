@@ -18,10 +18,13 @@ SHARED = {
     "config",
     "looks",
     "options",
+    "preflight_progress",
     "progress",
+    "run_progress",
     "screen",
     "streams",
     "tree",
+    "usage",
     "values",
 }
 """Files of the folder that hold no command."""

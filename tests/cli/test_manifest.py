@@ -124,12 +124,12 @@ def test_every_kind_is_tried_above() -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("", "Missing argument"),
+        ("", "missing probe|preflight"),
         ("runs", "manifest cannot run 'runs'"),
         ("probe --op bogus", "--op: unknown operation 'bogus'"),
         ("probe --bogus", "unknown option"),
-        ("probe --nodes 0", "Invalid value for '--nodes'"),
-        ("probe stray", "Got unexpected extra argument"),
+        ("probe --nodes 0", "--nodes 0: expected"),
+        ("probe stray", "unexpected argument"),
         ("probe --node-rank 1", "--node-rank has no meaning in a manifest"),
         ("probe --rdzv-endpoint a:1", "--rdzv-endpoint has no meaning in a manifest"),
         ("probe --cuda-graph", "--cuda-graph needs NCCL and a GPU on every rank"),

@@ -20,9 +20,9 @@ from tests.conftest import Nccltool
         (
             "NCCLTOOL_BACKEND",
             "bogus",
-            "Invalid value for '--backend': 'bogus' is not one of 'auto', 'nccl', 'gloo'.",
+            "--backend bogus: expected one of auto, nccl, gloo",
         ),
-        ("NCCLTOOL_MIN_BUSBW", "nan", "Invalid value for '--min-busbw': nan is not a finite number."),
+        ("NCCLTOOL_MIN_BUSBW", "nan", "--min-busbw nan: expected a finite number of at least 0"),
     ],
 )
 def test_variables(variable: str, value: str, sentence: str, nccltool: Nccltool) -> None:

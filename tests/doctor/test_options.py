@@ -34,7 +34,7 @@ def test_bad_words(words: list[str], message: str, nccltool: Nccltool) -> None:
         (("--ignore", ""), "--ignore names no rule"),
         (("--nccl-version", ""), "--nccl-version '' is not a version"),
         (("--ask-nccl=/nope",), "--ask-nccl /nope is not a file"),
-        (("--nodes", "99999999999999999999"), "'--nodes': 99999999999999999999 is not in the range"),
+        (("--nodes", "99999999999999999999"), "--nodes 99999999999999999999: expected a whole number"),
         (("--env-file", "/no/such"), "--env-file /no/such cannot be read: No such file or directory"),
     ],
 )
