@@ -48,10 +48,14 @@ def _troubles(findings: Sequence[Finding]) -> Iterator[str]:
     errors = [finding for finding in findings if finding.is_error]
     if errors:
         yield named(dict.fromkeys(finding.code for finding in errors), _NAMED)
-    accused = [suspect for finding in findings if (suspect := finding.suspect)]
-    suspects = dict.fromkeys(f"{one.kind} {one.name}" for one in accused)
-    if suspects:
-        yield f"suspect{'s' if len(suspects) > 1 else ''}: {named(suspects, _NAMED)}"
+    yield from suspects(findings)
+
+
+def suspects(findings: Sequence[Finding]) -> Iterator[str]:
+    """`suspect: rank 1`, where findings accuse somebody."""
+    accused = dict.fromkeys(f"{one.kind} {one.name}" for finding in findings if (one := finding.suspect))
+    if accused:
+        yield f"suspect{'s' if len(accused) > 1 else ''}: {named(accused, _NAMED)}"
 
 
 def _peaks(rows: Sequence[Measurement]) -> Iterator[str]:

@@ -8,6 +8,7 @@ from nccltool.core.look import PLAIN, Align, Look, Tone
 from nccltool.core.notices import circumstances, of_finding, shown, verdict_line
 from nccltool.core.text import escaped, named
 from nccltool.core.units import format_seconds
+from nccltool.probe.headline import suspects
 from nccltool.train.result import Bubble, ModelShape, TrainingResult, TrainRun
 
 HEADERS = ("strategy", "result", "step", "samples/s", "exposed %", "scaling %", "MFU %", "memory MiB")
@@ -41,9 +42,9 @@ def render(run: TrainRun, look: Look = PLAIN) -> str:
 def headline(run: TrainRun) -> str:
     """Who differs from the reference, or that none does; what ended the run before that could be told."""
     by_status = {status: [one.strategy for one in run.trainings if one.status == status] for status in _STATUSES}
-    ended = dict.fromkeys(f"{one.code} ({one.subject.name})" for one in run.findings if one.effect == "incomplete")
+    ended = dict.fromkeys(one.code for one in run.findings if one.effect == "incomplete")
     compared = len(by_status["pass"]) + len(by_status["fail"])
-    parts = [named(ended, _MOST_NAMED)] if ended else []
+    parts = [*([named(ended, _MOST_NAMED)] if ended else []), *suspects(run.findings)]
     if by_status["fail"]:
         verb = "differs" if len(by_status["fail"]) == 1 else "differ"
         parts.append(f"{named(by_status['fail'], _MOST_NAMED)} {verb} from the reference")
@@ -51,7 +52,7 @@ def headline(run: TrainRun) -> str:
         (one,) = (one for one in run.trainings if one.status == "pass")
         took = f", {format_seconds(one.step_time_s.seconds)} a step" if one.step_time_s else ""
         parts.append(f"{one.strategy} equals the reference{took}")
-    elif not compared and not parts:
+    elif not compared and not ended:
         parts.append("no strategy was compared with the reference")
     elif compared > 1:
         parts.append(f"{len(by_status['pass'])} of {compared} strategies equal the reference")

@@ -14,7 +14,7 @@ from nccltool.train.events import NotTrained
 from nccltool.train.job import TrainSpec
 from nccltool.train.result import TrainRun
 from nccltool.train.views import table
-from tests.samples import facts
+from tests.samples import facts, finding
 from tests.train.test_judge import RIGHT, WORLD, judged
 
 VERBOSE = Look(verbose=True)
@@ -35,6 +35,11 @@ def test_the_table() -> None:
     text = table.render(nothing)
     assert "INFO left-out: ddp was left out: so\n" in text
     assert text.startswith("UNKNOWN train: no strategy was compared with the reference; 1 skipped\n")
+
+
+def test_the_first_line_names_what_ended_the_run_and_the_suspect() -> None:
+    died = replace(judged(*RIGHT), trainings=(), findings=(finding(),))
+    assert table.headline(died) == "train: rank-died; suspect: rank 1"
 
 
 def hello(rank: int, gpu_name: str | None) -> events.Hello:
