@@ -51,7 +51,7 @@ def test_a_captured_tree_without_an_environment_cannot_be_judged(nccltool: Ncclt
     said = nccltool("doctor", "--root", str(tmp_path), "--select", "SYN")
     assert said.code == 4
     assert "environment unknown" in said.out
-    assert said.out.startswith("UNKNOWN doctor of ")
+    assert said.out.startswith("UNKNOWN doctor on ")
     assert ": no rule could be checked\n" in said.out
 
 

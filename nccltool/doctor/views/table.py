@@ -37,9 +37,9 @@ def _verdict(diagnosis: Diagnosis) -> str:
     found = ", ".join(counted(counts[severity], title) for severity, title in _TITLES.items() if counts[severity])
     status = Counter(outcome.status for outcome in diagnosis.outcomes)
     if not status["pass"] and not found:
-        return f"doctor of {hosts}: no rule could be checked"
+        return f"doctor on {hosts}: no rule could be checked"
     passed = f"{status['pass']} of {len(diagnosis.outcomes)} rules passed"
-    return f"doctor of {hosts}: {found or 'nothing found'}; {passed}"
+    return f"doctor on {hosts}: {found or 'nothing found'}; {passed}"
 
 
 def _circumstances(diagnosis: Diagnosis, look: Look) -> Iterator[str]:
