@@ -20,10 +20,10 @@ def _rows() -> dict[str, str]:
     for path, command in leaves(cli):
         for option in command.params:
             if isinstance(option, Option) and option.envvar:
-                found.setdefault(str(option.envvar), f"Stands for `{max(option.opts, key=len)}`: {option.help}")
+                found.setdefault(str(option.envvar), f"Sets `{max(option.opts, key=len)}`: {option.help}")
                 takers.setdefault(str(option.envvar), []).append(f"`{' '.join(path)}`")
     return {
-        name: f"{text}\n\nOf {', '.join(takers[name])}." if name in takers else text
+        name: f"{text}\n\nUsed by {', '.join(takers[name])}." if name in takers else text
         for name, text in found.items()
     }
 

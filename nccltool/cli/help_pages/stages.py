@@ -9,7 +9,7 @@ from nccltool.preflight import stages
 from nccltool.preflight import suite_toml as toml
 from nccltool.preflight.result import Check
 
-ABOUT = "the parts of a suite that nccltool preflight runs, one after the other"
+ABOUT = "parts of a suite; nccltool preflight runs them in this order"
 
 
 def names() -> Sequence[str]:
@@ -25,7 +25,7 @@ def page(word: str) -> str | None:
     checks = [str(one) for one in vars(module).values() if isinstance(one, Check)]
     lines = [(inspect.getdoc(module) or "").partition("\n\n")[0]]
     lines += (
-        [f"Runs after: {', '.join(stage.needs)}; it is skipped where one of these failed."] if stage.needs else []
+        [f"Runs after: {', '.join(stage.needs)}; it is skipped if one of these failed."] if stage.needs else []
     )
     lines += [f"Checks: {', '.join(checks)}."] if checks else []
     keys = [f"{name}.{key}" for key in toml.keys(stage.part.of)] if stage.part.of else []
