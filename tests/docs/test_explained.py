@@ -21,10 +21,12 @@ from nccltool.preflight import probe_run, stage_run, stages, suite_reader
 from nccltool.preflight import result as preflight_result
 from nccltool.preflight.suite import METRICS
 from nccltool.probe import collectives
+from nccltool.probe.views import table
 from nccltool.train import strategies
 from nccltool.triage import causes
 from tests.docs.examples import examples
 from tests.docs.pages import PAGES, ROOT
+from tests.probe.views.test_table import SMALL, sweep
 from tests.support import finding_kinds
 
 _RULE = re.compile(r" *-{2,}( +-{2,})+ *")
@@ -68,6 +70,7 @@ def _columns() -> Iterator[str]:
     """Headers of every table in an example of the pages, and in a golden file."""
     printed = [step.printed for page in PAGES for example in examples(page) for step in example.steps]
     printed += [file.read_text() for file in (ROOT / "tests/golden").glob("*.table")]
+    printed += [table.render(sweep(count), SMALL) for count in (2, 10)]
     for text in printed:
         lines = ["", *text.splitlines()]
         for above, line, rule in zip(lines, lines[1:], lines[2:], strict=False):
