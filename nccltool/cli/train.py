@@ -24,7 +24,7 @@ _FOLDER = click.Path(file_okay=False)
 _STRATEGY = "Strategy"
 _HELP = f"""Run small trainings and check every step against a single-process reference.
 
-STRATEGY is a way to train in parallel, several separated by commas, or all: {", ".join(WORDS)}. Ranks are started
+STRATEGY is a parallelism strategy, several separated by commas, or all: {", ".join(WORDS)}. Ranks are started
 as by `nccltool probe`.
 """
 

@@ -29,7 +29,7 @@ PER_RANK = frozenset((
     "SLURMD_NODENAME", "HOSTNAME", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "PMI_RANK", "PMIX_RANK",
     "OMPI_COMM_WORLD_NODE_RANK", "JOB_COMPLETION_INDEX",
 ))  # fmt: skip
-"""Variables that differ from rank to rank by their nature: rules that do not need "rank" must not read them."""
+"""Variables that naturally differ from rank to rank: rules that do not need "rank" must not read them."""
 _LONGEST = 2000
 """Characters of one text of a finding: a value of a megabyte is not shown."""
 

@@ -16,7 +16,7 @@ _OF_A_RANK = re.compile(
     r"^OMPI_(COMM_WORLD_.*|FILE_LOCATION|MCA_(orte|ess|shmem|plm|routed)(_.*)?)$|^(CUDA|NVIDIA|ROCR|HIP)_VISIBLE_DEVICES$|^NCCL_HOSTID$|"
     r"^SLURM_(GTIDS|TASK_PID|CPU_BIND.*|CPUS_ON_NODE)$|^TORCHELASTIC_ERROR_FILE$|^JOB_COMPLETION_INDEX$|^PRTE_|^(PWD|HOME|TMPDIR)$|^NCCLTOOL_"
 )
-"""Variables that differ from rank to rank by their nature."""
+"""Variables that naturally differ from rank to rank."""
 
 _CARDS = re.compile(r"(eth|en|net|ib|hsn)[a-z]*\d\w*")
 """Names of network cards, and of what stands for one in a container."""

@@ -97,7 +97,7 @@ SIGNS = (
         Whose.OWN,
         re.compile(r"device-side assert(?:ion)? (?:triggered|failed)"),
         finding_kinds.RANK_ERROR,
-        "an assertion in a kernel of the program failed, mostly an index out of range: "
+        "an assertion in a kernel of the program failed, usually an index out of range: "
         "CUDA_LAUNCH_BLOCKING=1 shows which kernel",
     ),
     Sign(

@@ -99,4 +99,4 @@ def keep(found: Preflight, folder: Path, hosts_dir: Path | None) -> None:
                 os.replace(beside, place / name)  # noqa: PTH105 - says that it replaces
     except OSError as error:
         message = f"{error.filename} cannot be written: {error.strerror}"
-        raise RunDirError(message, "name folders with room: --run-dir, --hosts-dir") from error
+        raise RunDirError(message, "name folders with free space: --run-dir, --hosts-dir") from error

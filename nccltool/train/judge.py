@@ -183,10 +183,10 @@ def _utilisation(tokens_per_s: float | None, heard: _Heard) -> tuple[float | Non
     if world is not None and world.backend == "gloo" and None not in names:
         return (
             None,
-            "not known: over Gloo ranks use no GPU, and the peak of their CPU cores is not known",
+            "not known: over Gloo, ranks use no GPU, and the peak rate of CPU cores is unknown",
         )
     if None in names:
-        return None, "not known: a rank has no GPU, and the peak of its cores is not known"
+        return None, "not known: a rank has no GPU, and the peak rate of its CPU cores is unknown"
     dtype = spec.of(fsdp.Options).param_dtype or spec.dtype
     found = {name: peak_flops.of(name, dtype) for name in names if name}
     unknown = sorted(name for name, peak in found.items() if peak is None)
@@ -284,7 +284,7 @@ def _resumed(event: events.Resumed, heard: _Heard) -> Finding:
     )
     message = f"{event.strategy} resumed after step {event.number}, saved by {_count(event.ranks_then, 'rank')}: "
     if event.number >= heard.spec.steps:
-        message += "no step was left to run, and only its parameters were compared with the reference"
+        message += "no steps were left to run, so only its parameters were compared with the reference"
     else:
         message += f"the global batch stays {_count(event.sequences, 'sequence')}, {shared}"
     return RESUMED.finding(

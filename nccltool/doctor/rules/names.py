@@ -41,7 +41,7 @@ def unknown_variable(host: JudgedHost) -> Results:
     """A variable looks like one of NCCL, torch, Gloo or a plugin, but none of these reads it.
 
     Why: NCCL looks up exact names and never reports an unknown one: a misspelled variable has no effect. A name
-    that resembles no known one may belong to an unknown plugin, and is only a hint.
+    unlike any known variable may belong to an unknown plugin, so it is only a hint.
     Example: NCCL_SOCKET_IFNMAE=eth0
     Instead: NCCL_SOCKET_IFNAME=eth0
     Source: NCCL src/misc/param.cc; https://github.com/NVIDIA/nccl/issues/516

@@ -61,7 +61,7 @@ def odd_disable_value(_: JudgedHost, variable: Variable, text: str) -> Results:
 def overruled_level(host: JudgedHost, variable: Variable, _: str) -> Results:
     """NCCL_P2P_LEVEL is set, but NCCL_P2P_DISABLE=1 overrides it.
 
-    Why: Disabled means level LOC, and NCCL no longer reads the other variable.
+    Why: NCCL_P2P_DISABLE=1 means level LOC, and NCCL then ignores NCCL_P2P_LEVEL.
     Example: NCCL_P2P_DISABLE=1 and NCCL_P2P_LEVEL=SYS
     Instead: set only one of the two
     Source: NCCL src/graph/paths.cc (ncclGetLevel)

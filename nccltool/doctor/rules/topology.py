@@ -93,8 +93,8 @@ def flat_virtual_machine(host: JudgedHost) -> Results:
 def graph_file(host: JudgedHost, variable: Variable, path: str) -> Results:
     """NCCL_GRAPH_FILE is set.
 
-    Why: It fixes the channels. A number of GPUs other than in the file ends in "dev not found". Azure's image for
-    NC A100 v4 sets it by design, for all GPUs of the VM.
+    Why: It fixes the channels. If the number of GPUs differs from the file, NCCL fails with "dev not found".
+    Azure's image for NC A100 v4 sets it by design, for all GPUs of the VM.
     Example: NCCL_GRAPH_FILE=/tmp/graph.xml
     Instead: unset NCCL_GRAPH_FILE
     Source: https://github.com/NVIDIA/nccl/issues/1008

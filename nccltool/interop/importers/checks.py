@@ -124,7 +124,7 @@ def _inconsistent(test: Report) -> Iterator[Finding]:
         message=f"numbers contradict each other: {problems[0]}{more}",
         evidence=_some(problems),
         remedy="check --op and --ranks, and that the file is complete; "
-        "all_gather and reduce_scatter counted otherwise before nccl-tests 2.9",
+        "nccl-tests before 2.9 computed the bandwidth of all_gather and reduce_scatter differently",
     )
 
 

@@ -164,7 +164,7 @@ _UNHEARD = EndCause(
     "^no contact with the runner for ",
     finding_kinds.HOST_LOST,
     "it lost contact with this command and ended its part",
-    "was this command stopped (Ctrl-Z), or its host too busy? if not, check the network between the two",
+    "check whether this command was suspended (Ctrl-Z) or its host overloaded; if not, check the network",
 )
 """What a node process says: see worker/node/remote.py."""
 _KILLED = EndCause(

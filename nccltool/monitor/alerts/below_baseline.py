@@ -4,8 +4,8 @@
 An operation at one size reaches less than 90 % of the baseline for the same cluster, world size and versions.
 
 ## Impact
-Training steps take longer, by their share of communication. At half the bandwidth, a step that spends a third
-of its time in communication takes a third longer.
+Training steps take longer, in proportion to their share of communication. At half the bandwidth, a step that
+spends a third of its time in communication takes a third longer.
 
 ## Verify
     nccltool compare baseline:NAME latest      # expected: same; worse gives the difference with its interval

@@ -13,7 +13,7 @@ Faults since then go unnoticed. A nightly run that hangs or never starts looks l
     kubectl get cronjob,job                    # expected: LAST SCHEDULE within a day, no failed jobs
 
 ## Causes
-The timer or CronJob is off, suspended or fails before nccltool starts; the scheduler finds no free nodes; runs
+The timer or CronJob is off or suspended, or fails before nccltool starts; the scheduler finds no free nodes; runs
 continue but the export of their results fails. Or someone ran the command once by hand: then limit the rule to
 scheduled commands, `nccltool_last_run_timestamp_seconds{command="preflight"}`.
 

@@ -136,7 +136,7 @@ def _bubble(strategy: str, bubble: Bubble, verbose: bool) -> str:
     of = f"{bubble.schedule}, {bubble.ranks} ranks{stages}, {bubble.micro_batches} micro-batches"
     return (
         f"bubble of {strategy} ({of}): {measured} of a step; "
-        f"{least} = {bubble.expression} if stages were equal and nothing else was waited for"
+        f"{least} = {bubble.expression} if stages were equal and nothing else caused waits"
     )
 
 

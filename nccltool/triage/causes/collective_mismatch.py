@@ -2,7 +2,7 @@
 
 ## Meaning
 All ranks of a group must call the same collectives, in the same order, with matching sizes. One rank did not: it
-took another branch, ran another number of batches, or used tensors of another shape.
+took another branch, ran a different number of batches, or used tensors of a different shape.
 
 ## Impact
 The job hangs until the watchdog stops it, fails with truncated messages, or silently computes wrong results.

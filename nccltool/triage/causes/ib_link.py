@@ -18,7 +18,7 @@ A bad cable or transceiver; a switch or switch port that restarted; a NIC firmwa
 working PFC/ECN on RoCE.
 
 ## Fix
-Drain the host, or exclude its HCA with NCCL_IB_HCA=^mlx5_2, and restart the job. Blast radius: one host less for
+Drain the host, or exclude its HCA with NCCL_IB_HCA=^mlx5_2, and restart the job. Blast radius: one host fewer for
 all users until the link is repaired. NCCL_IB_TIMEOUT=22 NCCL_IB_RETRY_CNT=13 lets this job survive short flaps.
 
 ## Escalate

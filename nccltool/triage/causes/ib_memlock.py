@@ -20,7 +20,7 @@ registered.
 ## Fix
 Containers: --ulimit memlock=-1:-1. Slurm: LimitMEMLOCK=infinity in slurmd.service,
 PropagateResourceLimitsExcept=MEMLOCK in slurm.conf, then systemctl restart slurmd. Blast radius: a restart of
-slurmd keeps running jobs; the new limit applies to new jobs.
+slurmd does not end running jobs; the new limit applies to new jobs.
 
 ## Escalate
 To the platform team, for the unit file and the container runtime.

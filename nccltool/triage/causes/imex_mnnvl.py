@@ -14,7 +14,7 @@ Communicators that span hosts of the rack cannot be created, or fall back to the
     cat /etc/nvidia-imex/nodes_config.cfg      # expected: the same on all hosts
 
 ## Causes
-nvidia-imex is not running on one host, or has another node list; a container or pod without a channel
+nvidia-imex is not running on one host, or has a different node list; a container or pod without a channel
 (Kubernetes: no ComputeDomain); a cgroup that denies the device; hosts of different cliques in one job.
 
 ## Fix

@@ -23,7 +23,7 @@ address, or wait for the DNS record. Too few nodes: start the missing nodes, or 
 join_timeout=900. Blast radius: this job.
 
 ## Escalate
-To the owner of DNS or of the scheduler, if names or nodes are missing.
+To the owner of DNS or the scheduler, if names or nodes are missing.
 """
 
 from nccltool.triage.causes.base import FITS, HINT, SAYS, TYPICAL, Clue, Clues, Offender, Timeline

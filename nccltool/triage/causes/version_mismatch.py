@@ -5,7 +5,7 @@ A library needs a newer driver, a framework was built for another NCCL or GPU, o
 NCCL versions.
 
 ## Impact
-The job does not start, or fails with misleading errors: messages of wrong size, unknown address families,
+The job does not start, or fails with misleading errors: messages of the wrong size, unknown address families,
 missing symbols.
 
 ## Verify
@@ -15,7 +15,7 @@ missing symbols.
     ldconfig -p | grep nccl; echo $LD_LIBRARY_PATH     # expected: no other libnccl before torch's own
 
 ## Causes
-Images of different age in one job; LD_LIBRARY_PATH or LD_PRELOAD with another libnccl; a container for a newer
+Images of different ages in one job; LD_LIBRARY_PATH or LD_PRELOAD with another libnccl; a container for a newer
 CUDA than the driver supports; a driver update without a reboot.
 
 ## Fix

@@ -131,7 +131,7 @@ class _Plain(pickle.Unpickler):
 
     def find_class(self, module: str, name: str) -> Any:
         """Nothing is looked up."""
-        raise pickle.UnpicklingError(f"{module}.{name} is no part of a dump")
+        raise pickle.UnpicklingError(f"{module}.{name} does not belong in a dump")
 
 
 def _dump(file: str, rank: int, document: Any) -> RecorderDump:

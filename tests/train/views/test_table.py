@@ -65,7 +65,7 @@ H100, A100 = "NVIDIA H100 80GB HBM3", "NVIDIA A100-SXM4-80GB"
             (H100, None),
             {},
             None,
-            "not known: a rank has no GPU, and the peak of its cores is not known",
+            "not known: a rank has no GPU, and the peak rate of its CPU cores is unknown",
         ),
     ],
 )
@@ -89,7 +89,7 @@ def test_utilisation(names: tuple[str | None, ...], spec: dict[str, Any], peak: 
 def test_gpus_that_gloo_leaves_unused_have_no_utilisation() -> None:
     run = judged(hello(0, H100), hello(1, H100), *RIGHT)
     (done,) = run.trainings
-    source = "not known: over Gloo ranks use no GPU, and the peak of their CPU cores is not known"
+    source = "not known: over Gloo, ranks use no GPU, and the peak rate of CPU cores is unknown"
     assert (done.model_flop_utilisation, done.model_flop_utilisation_source) == (None, source)
     assert (run.info.backend, run.info.gpu) == ("gloo", "")
 

@@ -1,1 +1,1 @@
-"""Buffers, chunks, channels, threads, policies: values that NCCL rounds, cuts, or dies of."""
+"""Buffers, chunks, channels, threads, policies: values that NCCL rounds, clamps or crashes on."""
