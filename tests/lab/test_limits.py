@@ -29,7 +29,7 @@ def test_veth_has_no_wire(lab: Lab, start: Start) -> None:
     assert ended.code == 0, ended.said
     assert second.wait(LIMIT_S).code == 0
     reason = "the network of n1: eth0: virtual, and a speed it reports is not a link speed"
-    assert f"\n% of limit is not known: {reason} (/sys/class/net/eth0/speed)\n" in ended.stdout
+    assert ended.document["run"]["limit_unknown_reason"] == f"{reason} (/sys/class/net/eth0/speed)"
     assert [row["limit_busbw_bytes_per_s"] for row in ended.document["measurements"]] == [None, None]
 
 
