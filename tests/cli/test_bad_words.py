@@ -115,10 +115,10 @@ def test_an_output_that_cannot_be_written(command: str, file: Path, nccltool: Nc
     assert last_sentence(said.err) == f"--output {file / 'x'} cannot be written: Not a directory"
 
 
-def test_an_output_that_is_a_folder(tmp_path: Path, nccltool: Nccltool) -> None:
-    said = nccltool("probe", "--output", str(tmp_path))
+def test_an_output_that_is_a_folder(nccltool: Nccltool) -> None:
+    said = nccltool("probe", "--output", "/usr")
     assert (said.code, said.out) == (2, "")
-    assert last_sentence(said.err) == f"--output {tmp_path}: expected a file, not a directory"
+    assert last_sentence(said.err) == "--output /usr: expected a file, not a directory"
 
 
 @pytest.mark.parametrize("by_variable", [False, True])
