@@ -20,7 +20,7 @@ _REPLACE = option("--replace", is_flag=True, settable="no", help="Replace an exi
 
 @click.group("baseline", cls=Group, short_help="Save, list and remove baselines")
 def command() -> None:
-    """Manage baselines: named runs that `nccltool compare` and others compare with."""
+    """Manage baselines: named runs that `nccltool compare` and other commands compare with."""
 
 
 @command.command("save", cls=ToolCommand, short_help="Save runs as a baseline")
@@ -35,14 +35,14 @@ def command() -> None:
 def save(
     name: str, runs: tuple[str, ...], add: bool, replace: bool, note: str, form: str, **where: str | None
 ) -> None:
-    """Save runs as the baseline NAME. RUN is what `nccltool compare` takes; all must be of the same kind."""
+    """Save runs as the baseline NAME. RUN is anything that `nccltool compare` accepts; all must be of one kind."""
     from nccltool.cli.screen import put
     from nccltool.compare import baselines, inputs
     from nccltool.compare.views import baseline
     from nccltool.core import run_directory
 
     if add and replace:
-        raise BadInput("--add and --replace exclude each other", "leave one out")
+        raise BadInput("--add and --replace cannot be combined", "leave one out")
     base = run_directory.base_folder(where["run_dir"])
     samples = [baselines.usable(run) for word in runs for run in inputs.loaded(word, base)]
     mode: baselines.Mode = "add" if add else "replace" if replace else "new"

@@ -18,8 +18,9 @@ _ACTIONS = click.Choice(("list", "show", "copy", "validate"))
 def command(action: str, words: tuple[str, ...], force: bool, form: str) -> None:
     """List, show, copy and validate suites and platforms: what preflight runs and expects.
 
-    list: those that come with nccltool. show NAME: what one runs and expects, with the source of each number.
-    copy NAME [FILE]: copy one for editing. validate [FILE]...: report every mistake by file and line.
+    list: the suites and platforms that come with nccltool. show NAME: what one runs and expects, with the
+    source of each number. copy NAME [FILE]: copy one to edit it. validate [FILE]...: report every mistake by
+    file and line.
     """
     from nccltool.cli.looks import look_of
     from nccltool.cli.screen import put

@@ -17,8 +17,8 @@ from nccltool.cli.tree import section
 def command(files: tuple[str, ...], quiet: bool, form: str, output: str | None, run_dir: str | None) -> None:
     """Merge the logs of several hosts or pods into one run.
 
-    FILE is the output of `nccltool probe --events` (or `train --events`) on one or more hosts, also as
-    `kubectl logs` prints it, with prefixes, timestamps and other lines; - is standard input. The run is checked,
+    FILE is the output of `nccltool probe --events` (or `train --events`) on one or more hosts, including
+    `kubectl logs` output with prefixes, timestamps and other lines; - is standard input. The run is checked,
     saved and printed as if it had run here.
     """
     from nccltool.cli.looks import look_of

@@ -14,7 +14,7 @@ from nccltool.cli.tree import section
 @click.command("import", cls=ToolCommand, short_help="Import results of nccl-tests and rccl-tests")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", shell_complete=values.files)
 @section(
-    "What FILE does not say",
+    "Details missing from FILE",
     option(
         "--op",
         metavar="OP",

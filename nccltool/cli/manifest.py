@@ -62,13 +62,13 @@ _KINDS = click.Choice(manifests.KINDS)
 @section(
     "Placement and network",
     option(
-        "--node-selector", multiple=True, metavar="LABEL=VALUE", help="Only hosts with this label. Repeatable."
+        "--node-selector", multiple=True, metavar="LABEL=VALUE", help="Use only hosts with this label. Repeatable."
     ),
     option(
         "--toleration",
         multiple=True,
         metavar="KEY[=VALUE][:EFFECT]",
-        help="Also hosts with this taint. Repeatable.",
+        help="Also use hosts with this taint. Repeatable.",
     ),
     option("--allow-same-host", is_flag=True, help="Let pods share a host."),
     option("--host-network", is_flag=True, help="Use the host's network."),
@@ -87,7 +87,7 @@ _KINDS = click.Choice(manifests.KINDS)
 def command(words: tuple[str, ...], kind: str, **options: Any) -> None:
     """Print Kubernetes objects that run `nccltool probe` with one pod per node.
 
-    Options after `probe` are its own. Apply the output with kubectl. When the pods are done, pipe their
+    Options after `probe` are passed to it. Apply the output with kubectl. When the pods are done, pipe their
     `kubectl logs` to `nccltool collect -` to get the run. With --kind init-container, `preflight` runs in a patch
     that adds it before the containers of an existing job.
     """

@@ -177,7 +177,7 @@ def command(**options: Any) -> None:
 
     Without a cluster, --nodes N emulates N nodes with processes of this host. On real hosts, use --hosts, run
     inside a Slurm allocation, or start the same command on every host with --node-rank R --rdzv-endpoint
-    HOST:PORT. Under torchrun, srun or mpirun the command is one rank, and rank 0 prints the result.
+    HOST:PORT. Under torchrun, srun or mpirun each process is one rank, and rank 0 prints the result.
     """
     from nccltool.cli.screen import carry_out
     from nccltool.probe import options as probe_options

@@ -89,10 +89,10 @@ def _remove(
     quiet: bool,
     run_dir: str | None,
 ) -> None:
-    """Remove the runs that are named: by id, start of an id, or latest; or those that the options choose.
+    """Remove the runs named by id, start of an id or latest, or those that the options select.
 
     With both options, a run must be older than TIME and not among the newest N. Runs in progress are never
-    removed; exit code 1 if one was left. Baselines keep their own copy of what they need.
+    removed; exit code 1: a run was not removed. Baselines keep their own copy of what they need.
     """
     from nccltool.cli.screen import put
     from nccltool.core import removal, run_directory

@@ -67,8 +67,8 @@ _COUNT = click.IntRange(1, 10**6)
 def command(words: tuple[str, ...], command: str | None, **options: Any) -> None:
     """Print a batch script for Slurm that runs `nccltool probe` or `nccltool preflight`.
 
-    Options after the command are its own. Submit the script with sbatch; in the allocation, the command starts its
-    nodes with srun.
+    Options after the command are passed to it. Submit the script with sbatch; in the allocation, the command
+    starts its nodes with srun.
     """
     from nccltool.cli.screen import put
     from nccltool.interop import batch_script

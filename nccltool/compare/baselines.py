@@ -182,7 +182,7 @@ def _prepare(db: sqlite3.Connection, file: Path, create: bool) -> None:
         raise BadInput(f"{file} is not a baseline store", "use another file: --store FILE")
     if version != SCHEMA:
         raise BadInput(
-            f"{file} has schema {version}, this nccltool reads {SCHEMA}",
+            f"{file} has schema {version}, but this nccltool reads {SCHEMA}",
             "use the version of nccltool that wrote it",
         )
 

@@ -124,7 +124,8 @@ def _findings(a: Side, b: Side, overall: Effect | None, rows: Sequence[ComparedR
             subject=Subject(kind="run", name=b.name),
             message=f"{b.name} is slower than {a.name}: {parts[0]}",
             evidence=tuple(parts[1:6]),
-            remedy="repeat both alternately to confirm; then find what changed: nccltool doctor, nccltool triage",
+            remedy="to confirm, run both again in alternation; "
+            "then find what changed: nccltool doctor, nccltool triage",
         ),
     )
 

@@ -98,7 +98,7 @@ def matters(difference: Difference, ignore: Collection[str]) -> bool:
     return difference.key.replace("-", "_") not in ignore and not (not_known and UNKNOWN in ignore)
 
 
-NOT_KNOWN = "not known"
+NOT_KNOWN = "unknown"
 
 
 def shown(name: str, value: object) -> str:

@@ -121,7 +121,7 @@ def decoded(
     schema = getattr(document, "schema", SCHEMA)
     if schema != SCHEMA:
         raise BadInput(
-            f"{where} has schema {schema}, this nccltool reads {SCHEMA}",
+            f"{where} has schema {schema}, but this nccltool reads {SCHEMA}",
             "use the version of nccltool that wrote it",
         )
     return document

@@ -121,7 +121,9 @@ def _provenance(tests: tuple[Report, ...], where: str) -> Finding:
     evidence = [text for test in tests for text in test.said]
     if roots:
         evidence.append("some rows have a root other than 0; a run does not store the root")
-    evidence.append("times are means over iterations, and over ranks unless its command says otherwise (-a)")
+    evidence.append(
+        "times are means over iterations, and over ranks unless the test's command says otherwise (-a)"
+    )
     evidence.append("started: the time of the import")
     return IMPORTED.finding(
         subject=Subject(kind="file", name=where),

@@ -21,7 +21,8 @@ _LONGEST = 120
 _ON_CPUS = "or measure on CPUs: --backend gloo"
 _REMEDIES: dict[GpuCause, str] = {
     "torch": f"install a torch built for these GPUs (pytorch.org/get-started/locally); {_ON_CPUS}",
-    "driver": f"update the driver (in a container: provide libcuda), or install a torch that fits it; {_ON_CPUS}",
+    "driver": "update the driver (in a container: provide libcuda), or install a torch build that supports it; "
+    f"{_ON_CPUS}",
     "hidden": f"set the same GPU masks on all ranks: check the launcher's options and wrappers; {_ON_CPUS}",
     "cuda": f"on that host: nvidia-smi (amd-smi), dmesg | grep -i -E 'NVRM|Xid|amdgpu'; {_ON_CPUS}",
 }
@@ -31,7 +32,7 @@ _Hosts = Mapping[str, Sequence[RankFacts]]
 def choose_backend(job: Job, ranks: Sequence[RankFacts]) -> tuple[str, str]:
     """(backend, why this one). GPUs that cannot be used are findings, and no reason to take Gloo."""
     if job.backend != "auto":
-        return job.backend, f"asked for with --backend {job.backend}"
+        return job.backend, f"requested with --backend {job.backend}"
     for here in _by_host(ranks).values():
         if _sharing(here) and (gpus := _too_few(job, here)):
             return "gloo", f"{_few(gpus, here)}, and {here[0].library} needs one per rank"

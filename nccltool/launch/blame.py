@@ -101,7 +101,7 @@ def _went_down(run: RunState, state: RankState) -> Finding:
     if not is_hardware and len(alike) > max(1, len(run.ranks) // 2):
         subject, message = ALL_RANKS, f"{message}; so did most other ranks, and no rank stands out"
     others = sorted((one for one in alike if one is not state), key=lambda one: one.rank) if sign else []
-    also = (f"{_several(others)} reported the same",) if others else ()
+    also = (f"{_several(others)} reported the same error",) if others else ()
     evidence = (*also, *_waiting(run, state, *others), *_said(state))
     return kind.finding(subject=subject, message=message, evidence=evidence, remedy=remedy)
 
@@ -216,7 +216,7 @@ def _driver_silent(run: RunState, states: Sequence[RankState], waited_s: float) 
             *_waiting(run, *states),
             *([f"stack: {chr(10).join(stack)}"] if stack else []),
         ),
-        remedy=f"on {first.host}: does nvidia-smi hang too? dmesg | grep -i -E 'NVRM|Xid|amdgpu'; "
+        remedy=f"on {first.host}: check whether nvidia-smi hangs too; dmesg | grep -i -E 'NVRM|Xid|amdgpu'; "
         "raise --join-timeout to wait longer, --backend gloo needs no GPU",
     )
 
@@ -228,7 +228,7 @@ def _undetermined(run: RunState, living: Sequence[RankState], waited_s: float) -
         message=f"no progress for {waited_s:.0f} s {at}; no rank stands out",
         evidence=tuple(f"{_who(s)} waits {_where(run, s)}" for s in living[:_OTHERS_SHOWN]),
         remedy=_on_one_host(run)
-        or "suspect the network: firewall between the hosts, path MTU, interface; NCCL_DEBUG=INFO shows more",
+        or "check the network: firewalls between the hosts, path MTU, interface; NCCL_DEBUG=INFO shows more",
     )
 
 

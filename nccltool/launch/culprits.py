@@ -211,7 +211,9 @@ def suspect_host(run: RunState) -> SuspectHost | None:
         return None
     (host,) = common
     others = sorted(name for pair in ends for name in pair - common)
-    return SuspectHost(host, f"its connections to each of {', '.join(others)} failed first, and no others")
+    return SuspectHost(
+        host, f"its connections to each of {', '.join(others)} failed first; no other connection did"
+    )
 
 
 def _stuck_since(state: RankState) -> float:

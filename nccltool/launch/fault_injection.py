@@ -83,7 +83,7 @@ def _value(key: str, text: str, ops: Collection[str]) -> Any:
         return int(text)
     allowed = PLACES if key == "at" else ops
     if allowed and text not in allowed:
-        raise _bad(f"{key}={text} is not known", f"choose from {', '.join(allowed)}")
+        raise _bad(f"{key}={text} is not valid", f"choose from {', '.join(allowed)}")
     return text
 
 

@@ -116,14 +116,15 @@ SIGNS = (
             r"Bootstrap ?: no socket interface found|verify NCCL_OOB_NET_IFNAME|NET/IB ?: No IP interface found"
         ),
         finding_kinds.INTERFACE_UNUSABLE,
-        "on {host}: ip -br address; do NCCL_SOCKET_IFNAME and NCCL_SOCKET_FAMILY exclude every interface?",
+        "on {host}: ip -br address; "
+        "check that NCCL_SOCKET_IFNAME and NCCL_SOCKET_FAMILY do not exclude every interface",
     ),
     Sign(
         Whose.OWN,
         # IBV_WC_LOC_PROT_ERR: the adapter may not reach memory of its own host
         re.compile(r"Got completion .{0,90}?with (?:error |status=)(?:\w+\()?4\b"),
         finding_kinds.COLLECTIVE_FAILED,
-        "nccltool doctor on {host} checks what keeps adapters from GPU memory: ACS of the PCIe bridges "
+        "nccltool doctor on {host} checks what keeps adapters from reaching GPU memory: ACS of the PCIe bridges "
         "(lspci -vvv: SrcValid+), the IOMMU, nvidia_peermem",
     ),
     Sign(

@@ -228,7 +228,7 @@ class Meeting:
     def _check_versions(self) -> None:
         for node in self._left():
             if node.nccltool != __version__:
-                what = f"has nccltool {node.nccltool}; this is {__version__}"
+                what = f"has nccltool {node.nccltool}; this host has {__version__}"
                 remedy = "install the same version there, or name the right Python: --remote-python"
                 self._refuse(node.node, finding_kinds.VERSION_MISMATCH, what, remedy)
 
@@ -262,7 +262,8 @@ class Meeting:
             right, wrong = (node, other) if self._is_named(node) and not self._is_named(other) else (other, node)
             seen[node.host_id] = right
             what = f"is the same host as {self.name(right.node)}: both are {wrong.host}"
-            remedy = f"does its name resolve to another host's address here? getent hosts {self.name(wrong.node)}"
+            name = self.name(wrong.node)
+            remedy = f"check whether its name resolves to a different host's address here: getent hosts {name}"
             self._refuse(wrong.node, finding_kinds.HOST_TWICE, what, remedy)
 
     def _check_ports(self) -> None:

@@ -56,7 +56,7 @@ def _each_once(hosts: Sequence[tuple[Host, str]], where: str) -> tuple[Host, ...
     if not hosts:
         raise BadInput(f"{where} names no host", "for example n[01-04]")
     if len(hosts) > MOST:
-        raise BadInput(f"{where} names more than {MOST} hosts", "is a range too wide?")
+        raise BadInput(f"{where} names more than {MOST} hosts", "check the ranges: one may be too wide")
     seen: set[tuple[str, int]] = set()
     for host, there in hosts:
         if (host.name, host.port) in seen:
@@ -86,7 +86,9 @@ def _expand(word: str, where: str) -> list[Host]:
     match = _WORD.fullmatch(f"[{word}]" if is_bare_v6 else word)
     port = int(match["port"] or 0) if match else 0
     if match is None or port > 65535 or (match["port"] and not port):
-        raise BadInput(f"{where}: {word[:60]!r} is not a host", "a host is name, user@name, name:port or n[01-04]")
+        raise BadInput(
+            f"{where}: {word[:60]!r} is not a host", "write a host as name, user@name, name:port or n[01-04]"
+        )
     user = match["user"] or ""
     if match["v6"]:
         return [Host(match["v6"], user, port)]
@@ -95,7 +97,9 @@ def _expand(word: str, where: str) -> list[Host]:
 
 def _names(nodes: str, word: str, where: str) -> list[str]:
     if has_wide_range(nodes, MOST):
-        raise BadInput(f"{where}: {word[:60]!r} is more than {MOST} hosts", "is the range too wide?")
+        raise BadInput(
+            f"{where}: {word[:60]!r} expands to more than {MOST} hosts", "check the range: it may be too wide"
+        )
     from ClusterShell.NodeSet import NodeSet, NodeSetParseError
 
     try:
@@ -103,7 +107,9 @@ def _names(nodes: str, word: str, where: str) -> list[str]:
     except NodeSetParseError as error:
         raise BadInput(f"{where}: {word[:60]!r} is not a set of hosts: {error}", "for example n[01-04]") from error
     if len(named) > MOST:
-        raise BadInput(f"{where}: {word[:60]!r} is more than {MOST} hosts", "are the ranges too wide?")
+        raise BadInput(
+            f"{where}: {word[:60]!r} expands to more than {MOST} hosts", "check the ranges: one may be too wide"
+        )
     names = [str(node) for node in named]
     if any("/" in name or len(name) > _LONGEST_NAME for name in names):
         raise BadInput(f"{where}: {word[:60]!r} is not a host", f"a name has at most {_LONGEST_NAME} characters")
@@ -118,5 +124,5 @@ def named_hosts(options: StartOptions) -> tuple[Host, ...]:
     try:
         text = contents(file, "--hostfile").decode("utf-8-sig")  # some editors begin files with a mark
     except UnicodeDecodeError as error:
-        raise BadInput(f"--hostfile {file}: it is not text", "name a file with one host per line") from error
+        raise BadInput(f"--hostfile {file}: not a text file", "name a file with one host per line") from error
     return parse_hostfile(text, f"--hostfile {file}")

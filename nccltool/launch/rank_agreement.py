@@ -101,7 +101,7 @@ def _world_of_one(job: Job, ranks: Sequence[RankFacts]) -> Iterable[Finding]:
     yield finding_kinds.WORLD_OF_ONE.finding(
         severity="warning" if wanted else "error",
         subject=_rank(ranks[0]),
-        message="world size 1: nothing crosses a link, bus bandwidth is 0",
+        message="world size 1: no data crosses a link, so bus bandwidth is 0",
         remedy="use --nodes 2 or --nproc-per-node 2; in a launched job, find out why each rank is alone",
     )
 

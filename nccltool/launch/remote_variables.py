@@ -29,7 +29,7 @@ _OURS = (
     (re.compile(_ELASTIC), "each rank gets its own", "leave it out; --rdzv-endpoint says where rank 0 listens"),
     (re.compile(r"TMPDIR"), "nodes have a scratch folder that is removed at the end", "leave it out"),
     (re.compile(r"PYTORCH_NVML_BASED_CUDA_CHECK"), "nccltool itself sets it there", "leave it out"),
-    (re.compile(r"NCCLTOOL_[A-Z_]+"), "it is read here, and its value travels with the job", "leave it out"),
+    (re.compile(r"NCCLTOOL_[A-Z_]+"), "it is read here, and its value is sent with the job", "leave it out"),
 )
 
 

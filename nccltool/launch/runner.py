@@ -250,7 +250,7 @@ class _Runner:
             subject=Subject(kind="run", name="deadline"),
             message=f"the run took longer than {format_seconds(limit)}; {done} steps were done",
             evidence=self._standing_still(now),
-            remedy=f"do less ({state.product.ask_for_less}), or raise --deadline",
+            remedy=f"reduce the work ({state.product.ask_for_less}), or raise --deadline",
         )
         return True
 
@@ -349,7 +349,7 @@ class _Runner:
             evidence=tuple(process.said)[-10:],
             remedy=blame.killed_remedy(host or "this host", signal.SIGKILL)
             if process.exit_code() == -signal.SIGKILL
-            else "read log.txt in the run directory; does python -c 'import torch' work there?",
+            else "read log.txt in the run directory; check that python -c 'import torch' works there",
         )
 
 

@@ -155,7 +155,7 @@ class NodeProcess:
         except OSError as error:
             raise BadInput(
                 f"{command.argv[0]} cannot be started: {error.strerror}",
-                "check that it is installed, and ulimit -n and -u",
+                "check that it is installed; check ulimit -n and ulimit -u",
             ) from error
         self.said: deque[str] = deque(maxlen=_TAIL)
         """The end of what it wrote on standard error, and of what was no event on its standard output."""

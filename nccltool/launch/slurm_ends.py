@@ -35,7 +35,7 @@ _ENDS = {
         "",
         finding_kinds.SLURM_PREEMPTED,
         "preempted by a job of higher priority",
-        "run it again where it is not preempted: scontrol show partition, sacctmgr show qos",
+        "run it in a partition or QOS that is not preempted: scontrol show partition, sacctmgr show qos",
     ),
     "JOB REQUEUE": EndCause(
         "",
@@ -74,7 +74,7 @@ _COMPLAINTS = (
         r"|Munge|munge|Connection refused|Zero Bytes were transmitted",
         finding_kinds.SLURM_REFUSED,
         "the Slurm controller does not answer",
-        "scontrol ping; are munged and slurmctld running?",
+        "scontrol ping; check that munged and slurmctld are running",
     ),
     EndCause(
         r"Unable to confirm allocation|Invalid job id|already completing|Job has expired|allocation .*revoked",

@@ -24,7 +24,7 @@ def require(launch: NodeCommands, command: str, otherwise: str = "") -> None:
     lacking = () if launch.remote else missing()
     if lacking:
         raise BadInput(
-            f"{command} starts ranks, which need torch and numpy, and {sys.executable} has no {lacking[0]}",
+            f"{command} starts ranks, which need torch and numpy, but {sys.executable} has no {lacking[0]}",
             remedy(lacking, otherwise or "install nccltool into the environment that your jobs use"),
         )
 

@@ -34,7 +34,7 @@ def make(ask: PreflightOrder, base: Path) -> Path:
         (folder / "job.json").write_bytes(kept(job))
         hold(folder)
     except OSError as error:
-        message = f"{folder} cannot be made: {error.strerror}"
+        message = f"{folder} cannot be created: {error.strerror}"
         raise RunDirError(message, "name another folder: --run-dir") from error
     return folder
 

@@ -59,7 +59,7 @@ def from_options(options: PreflightOptions, env: Mapping[str, str]) -> Preflight
     where = plan_launch(start, env)
     if not where.node_ranks:
         raise BadInput(
-            f"preflight starts ranks itself, and {where.launch.why}",
+            f"preflight starts ranks itself and cannot run here: {where.launch.why}",
             "start it once: with --hosts, in a Slurm allocation, or on one host",
         )
     suite = suite_reader.read(suite_reader.find(options.suite))

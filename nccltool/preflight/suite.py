@@ -29,7 +29,7 @@ METRICS = {
     "late": Metric("s", SECONDS),  # how long the others wait for the last rank
     "share_of_limit": Metric("ratio", _SHARE),  # bus bandwidth over what the wires allow
     "throughput": Metric("samples/s", {"samples/s": 1.0}),  # sequences a second
-    "exposed": Metric("ratio", _SHARE),  # share of a step that waits for communication
+    "exposed": Metric("ratio", _SHARE),  # share of a step spent waiting for communication
     "efficiency": Metric("ratio", _SHARE),  # speed against one rank alone
 }
 

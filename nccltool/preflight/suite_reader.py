@@ -107,7 +107,7 @@ def _part(reader: TomlFile, name: str, part: PartForm) -> dict[str, Any]:
     if part.metrics:
         values["expect"] = _expectations(reader, name, part, expected, ("source",))
     elif expected:
-        reader.wrong((name, "expect"), f"{name} measures no numbers, so it takes no expect")
+        reader.wrong((name, "expect"), f"{name} does not measure numbers, so it cannot have expect")
     return values
 
 

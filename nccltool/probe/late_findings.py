@@ -79,7 +79,7 @@ def _of_rank(place: _Place | None, one: LateRank, unit: ArrivalsOf, several_plac
     return LATE_RANK.finding(
         severity="error" if one.fails else "warning",
         subject=Subject(kind="rank", name=str(one.rank)),
-        message=f"rank {one.rank}{on} arrived late in {where}, by {format_seconds(one.late_s)} in the median; the "
+        message=f"rank {one.rank}{on} arrived late in {where}, by a median of {format_seconds(one.late_s)}; the "
         "others waited for it",
         evidence=_evidence([one], unit),
         remedy=_remedy(place, several_places),
@@ -94,7 +94,7 @@ def _of_host(place: _Place, ranks: Sequence[LateRank], unit: ArrivalsOf) -> Find
         severity="error" if any(one.fails for one in ranks) else "warning",
         subject=Subject(kind="host", name=place.subject),
         message=f"ranks {names} on {place.text} arrived late in {typical.share_text(unit.only, unit.several)}, by "
-        f"{format_seconds(late_s)} in the median; the others waited for them",
+        f"a median of {format_seconds(late_s)}; the others waited for them",
         evidence=_evidence(ranks, unit),
         remedy=_remedy(place, several_places=True),
     )

@@ -93,7 +93,7 @@ def _inside_a_host(ops: Sequence[str], backend: str, ranks: Sequence[RankFacts])
     if not any(facts.gpu for facts in ranks):
         return Limits()
     if len(ranks) == 1:
-        return Limits(unknown_reason="one rank: nothing crosses a link")
+        return Limits(unknown_reason="one rank: no data crosses a link")
     if backend != "nccl":
         return Limits(unknown_reason=f"{backend} on one host goes through host memory")
     links = [nvlink(facts.gpu_name) for facts in ranks]
@@ -186,7 +186,7 @@ def _over_networks(
     return Limits(
         rows=_rows(found, backend == "nccl"),
         source=f"{source}; {_of_gpus(ranks, nvlinks)}" if gpus else source,
-        unknown_reason=f"nothing of {', '.join(still)} crosses the network" if still else None,
+        unknown_reason=f"no data of {', '.join(still)} crosses the network" if still else None,
     )
 
 

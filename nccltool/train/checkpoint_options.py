@@ -72,7 +72,7 @@ def _check_restarts(options: CheckpointOptions, where: LaunchPlan) -> None:
         return
     if not where.node_ranks or len(where.node_ranks) != where.nodes:
         raise BadInput(
-            "--max-restarts needs a command that starts all ranks, and this one starts only its own",
+            "--max-restarts needs a command that starts all ranks, but this one starts only its own",
             "use --hosts or a Slurm allocation, or start it again yourself: --checkpoint resumes",
         )
     if options.events:
@@ -103,11 +103,11 @@ def _compare(folder: Path, step: int, spec: TrainSpec, at_step: int | None) -> N
     other = checkpoints.other_training(mark, spec)
     if other:
         raise BadInput(
-            f"--checkpoint {path} is from a different training: {other}",
+            f"--checkpoint {path} is from a different training run: {other}",
             "use the same options, or name another folder",
         )
     if at_step is not None and at_step <= step:
         raise BadInput(
-            f"--at-step {at_step}: {path} has {step} steps already, and training resumes there",
+            f"--at-step {at_step}: {path} has {step} steps already, and training resumes after them",
             "choose a later step, or name another folder",
         )

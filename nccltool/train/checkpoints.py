@@ -139,7 +139,7 @@ def read(path: Path) -> Mark:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise DamagedCheckpoint(f"{MARK} is truncated or has changed") from None
     if mark.format != FORMAT:
-        raise DamagedCheckpoint(f"it has format {mark.format}, and this nccltool reads {FORMAT}")
+        raise DamagedCheckpoint(f"its format is {mark.format}, but this nccltool reads {FORMAT}")
     if (
         mark.digest != _digest(mark)
         or msgspec.json.encode(mark) != text
@@ -206,7 +206,7 @@ def other_training(mark: Mark, spec: TrainSpec) -> str:
     """Why a checkpoint is not one of this training; empty when it is."""
     asked = trained(sharing.of(spec, mark.strategy, mark.ranks, mark.made_for).spec)
     if mark.trained.keys() != asked.keys():
-        return "another version of nccltool wrote it"
+        return "a different version of nccltool wrote it"
     differ = [name for name, value in asked.items() if mark.trained[name] != value]
     said = (f"--{name.replace('_', '-')} is {mark.trained[name]} there and {asked[name]} here" for name in differ)
     return ", ".join(said)

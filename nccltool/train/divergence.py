@@ -36,8 +36,8 @@ def _remedy(event: Diverged) -> str:
     if not _is_finite_alone(event):
         return "choose a smaller --learning-rate, or a --dtype with a larger range"
     return (
-        "do not train on this: nccltool probe -c 20 looks for a link that corrupts data; "
-        "check the code of the strategy too"
+        "do not train on this: run nccltool probe -c 20 to look for a link that corrupts data; "
+        "also check the code of the strategy"
     )
 
 
@@ -103,7 +103,10 @@ def _evidence(event: Diverged, is_compressed: bool) -> Iterable[str]:
 def _shares(shares: Shares) -> str:
     widest = max(abs(shares.least), abs(shares.most))
     if shares.odd == shares.micro_batches and shares.most - shares.least < SHARE_OFF * widest:
-        return f"the whole gradient is {shares.most:.3g} times as large: summed where it should be averaged?"
+        return (
+            f"the whole gradient is {shares.most:.3g} times as large as it should be: "
+            "perhaps summed instead of averaged"
+        )
     parts = [f"micro-batch {index} counts {share:.3g} times" for index, share in shares.shown[:_SHARES_NAMED]]
     if len(parts) < shares.odd:
         parts.append(f"{shares.odd - len(parts)} more are off")

@@ -29,9 +29,10 @@ SLOW_RANK = 1.25
 """A rank whose own work took so much longer than that of the middle one is named; neighbours on one shared host
 differ by some percent."""
 WITHOUT_SYNC = (
-    "1 - t/T: T is a step, t is the forward, backward and update of a bare model on the same part of the batch"
+    "1 - t/T: T is the time of a step, "
+    "t is the time of the forward, backward and update of a bare model on the same part of the batch"
 )
-NOT_KNOWN = "not known: no rank can do its part of this step alone"
+NOT_KNOWN = "unknown: no rank can do its part of this step alone"
 
 
 class _Heard:
@@ -176,22 +177,22 @@ def _status(heard: _Heard) -> tuple[CheckStatus, str]:
 def _utilisation(tokens_per_s: float | None, heard: _Heard) -> tuple[float | None, str]:
     """(what the model needs over what the GPUs could do, whose peak that is or why it is not known)."""
     if tokens_per_s is None:
-        return None, "not known: no step was timed"
+        return None, "unknown: no step was timed"
     ranks, spec = heard.state.ranks.values(), heard.spec
     names = {rank.facts.gpu_name if rank.facts else None for rank in ranks} or {None}
     world = heard.state.world
     if world is not None and world.backend == "gloo" and None not in names:
         return (
             None,
-            "not known: over Gloo, ranks use no GPU, and the peak rate of CPU cores is unknown",
+            "unknown: ranks do not use GPUs over Gloo, and the peak rate of CPU cores is unknown",
         )
     if None in names:
-        return None, "not known: a rank has no GPU, and the peak rate of its CPU cores is unknown"
+        return None, "unknown: a rank has no GPU, and the peak rate of its CPU cores is unknown"
     dtype = spec.of(fsdp.Options).param_dtype or spec.dtype
     found = {name: peak_flops.of(name, dtype) for name in names if name}
     unknown = sorted(name for name, peak in found.items() if peak is None)
     if unknown:
-        return None, f"not known: no data sheet for {', '.join(unknown)} in {dtype}"
+        return None, f"unknown: no data sheet for {', '.join(unknown)} in {dtype}"
     least = min((peak for peak in found.values() if peak), key=lambda peak: peak.flop_per_s)
     if heard.shape is not None:
         spec = replace(spec, **{size: getattr(heard.shape, size) for size in sharing.SIZES})
@@ -257,7 +258,7 @@ def _of_a_step(ns: int | None, times: Stats | None) -> float | None:
 
 def _method(timed: events.TimedSteps | None) -> str:
     if timed is None:
-        return "not known: no step was timed"
+        return "unknown: no step was timed"
     return NOT_KNOWN if timed.without_sync_ns is None else WITHOUT_SYNC
 
 

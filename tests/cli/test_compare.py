@@ -46,7 +46,7 @@ def test_what_is_not_comparable(nccltool: Nccltool) -> None:
     a, b = kept(1), kept(2, torch="2.14.0", transport="ib")
     said = nccltool("compare", a, b)
     assert said.code == 2
-    assert "transport (not known; ib), torch (2.13.0+cpu; 2.14.0)" in said.err
+    assert "transport (unknown; ib), torch (2.13.0+cpu; 2.14.0)" in said.err
     assert "--ignore torch --ignore unknown" in said.err
     assert nccltool("compare", a, b, "--ignore", "torch", "--ignore", "unknown").code == 0
 

@@ -58,7 +58,7 @@ def test_against_a_baseline(row: Measurement, status: str, reason: str) -> None:
 def test_against_a_baseline_of_something_else() -> None:
     (found,) = judge.against(BASELINE, info(), (_measured(1.0),))
     assert found.status == "unknown"
-    assert "transport (ib; not known)" in found.reason
+    assert "transport (ib; unknown)" in found.reason
     assert found.expected_busbw_bytes_per_s is None
 
 

@@ -16,10 +16,10 @@ from tests.samples import info, measurement, stats
     ("changes", "text"),
     [
         ({"transport": "socket"}, "transport (ib; socket)"),
-        ({"transport": None}, "transport (ib; not known)"),
+        ({"transport": None}, "transport (ib; unknown)"),
         ({"gpu": ""}, "gpu (NVIDIA H200; no GPU)"),
         ({"nodes": 4, "ranks": 32}, "nodes (2; 4), ranks (16; 32)"),
-        ({"torch": "2.9"}, "torch (not known; 2.9)"),
+        ({"torch": "2.9"}, "torch (unknown; 2.9)"),
     ],
 )
 def test_what_is_not_comparable_is_refused(changes: dict[str, Any], text: str) -> None:

@@ -47,4 +47,4 @@ def test_what_is_not_a_document(text: bytes, problem: str) -> None:
 def test_a_document_of_another_schema() -> None:
     with pytest.raises(BadInput) as error:
         train_document.from_json(changed(schema=2), "a/run.json")
-    assert error.value.message == "a/run.json has schema 2, this nccltool reads 1"
+    assert error.value.message == "a/run.json has schema 2, but this nccltool reads 1"

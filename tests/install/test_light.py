@@ -152,7 +152,7 @@ def test_ranks_of_this_host_need_torch(nccltool: Nccltool, light: Path, words: s
     problem, remedy = ended.err.splitlines()[-2:]
     command = words.split()[0]
     assert problem == (
-        f"Error: {command} starts ranks, which need torch and numpy, and {light / 'bin/python'} has no torch"
+        f"Error: {command} starts ranks, which need torch and numpy, but {light / 'bin/python'} has no torch"
     )
     assert remedy.startswith("  -> pip install 'nccltool[torch]', or ")
 

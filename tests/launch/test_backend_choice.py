@@ -82,8 +82,8 @@ PERMITTED = {"permits_shared_gpus": True}
         (job(), [*world()[:3], facts(3, gpu=None)], ("gloo", "rank 3 on beta has no CUDA device")),
         (job(), [*world()[:3], facts(3, nccl=None)], ("gloo", "rank 3 on beta has a torch built without NCCL")),
         (job(), world(nccl=None), ("gloo", "rank 0 on alpha has a torch built without NCCL")),
-        (job(backend="gloo"), world(), ("gloo", "asked for with --backend gloo")),
-        (job(backend="nccl"), world(gpu=None), ("nccl", "asked for with --backend nccl")),
+        (job(backend="gloo"), world(), ("gloo", "requested with --backend gloo")),
+        (job(backend="nccl"), world(gpu=None), ("nccl", "requested with --backend nccl")),
         (
             job(),
             one_host(8, 8),
@@ -166,10 +166,10 @@ FEW_REMEDY = (
 )
 CPUS = "or measure on CPUs: --backend gloo"
 TORCH = f"install a torch built for these GPUs (pytorch.org/get-started/locally); {CPUS}"
-DRIVER = f"update the driver (in a container: provide libcuda), or install a torch that fits it; {CPUS}"
+DRIVER = f"update the driver (in a container: provide libcuda), or install a torch build that supports it; {CPUS}"
 MASKS = f"set the same GPU masks on all ranks: check the launcher's options and wrappers; {CPUS}"
 LOOK = f"on that host: nvidia-smi (amd-smi), dmesg | grep -i -E 'NVRM|Xid|amdgpu'; {CPUS}"
-BUSY = GpuProblem(cause="cuda", text="torch sees 7 of the 8 GPUs counted, and this rank uses number 7")
+BUSY = GpuProblem(cause="cuda", text="torch sees 7 of the 8 GPUs counted, but this rank uses number 7")
 
 
 @pytest.mark.parametrize(

@@ -104,7 +104,7 @@ NO_MEMORY = "OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."
 MEMORY_REMEDY = (
     "use smaller sizes (probe: -e; train: --size, --batch); nvidia-smi on {} shows what else uses the GPU"
 )
-NETWORK_REMEDY = "suspect the network: firewall between the hosts, path MTU, interface; NCCL_DEBUG=INFO shows more"
+NETWORK_REMEDY = "check the network: firewalls between the hosts, path MTU, interface; NCCL_DEBUG=INFO shows more"
 
 
 def found(code: str, subject: int | Subject, message: str, evidence: Sequence[str], remedy: str) -> Finding:
@@ -351,7 +351,7 @@ AFTER_FAULTS: list[tuple[str, RunState, Finding | None]] = [
             "gpu-out-of-memory",
             3,
             f"{WHO[3]} raised {NO_MEMORY} in all_reduce at 1 MiB (timing)",
-            ["rank 1 on alpha reported the same", *waiting(0, 2)],
+            ["rank 1 on alpha reported the same error", *waiting(0, 2)],
             MEMORY_REMEDY.format("beta"),
         ),
     ),
@@ -393,7 +393,7 @@ STACK = "\n".join(f"frame {number}" for number in range(30))
 
 LOOKING = "checking its GPU"
 DRIVER_REMEDY = (
-    "on {}: does nvidia-smi hang too? dmesg | grep -i -E 'NVRM|Xid|amdgpu'; "
+    "on {}: check whether nvidia-smi hangs too; dmesg | grep -i -E 'NVRM|Xid|amdgpu'; "
     "raise --join-timeout to wait longer, --backend gloo needs no GPU"
 )
 ASLEEP = "state D: its process is blocked in the kernel, waiting for the driver"

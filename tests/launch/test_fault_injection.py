@@ -48,8 +48,8 @@ def test_no_drill() -> None:
         ("kill:rank=", "rank= is not a number"),
         ("slow:ms=1.5", "ms=1.5 is not a number"),
         ("kill:step=0", "there is no step 0"),
-        ("kill:op=allreduce", "op=allreduce is not known"),
-        ("kill:at=middle", "at=middle is not known"),
+        ("kill:op=allreduce", "op=allreduce is not valid"),
+        ("kill:at=middle", "at=middle is not valid"),
         ("kill:size=big", "'big' is not a size"),
     ],
 )

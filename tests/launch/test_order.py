@@ -133,5 +133,5 @@ def test_words_that_do_not_fit(words: tuple[str, ...], env: dict[str, str], mess
 def test_a_hostfile_that_is_no_text(tmp_path: Path) -> None:
     file = tmp_path / "hosts"
     file.write_bytes(b"\xff\xfe")
-    with pytest.raises(BadInput, match="it is not text"):
+    with pytest.raises(BadInput, match="not a text file"):
         chosen("--hostfile", str(file))

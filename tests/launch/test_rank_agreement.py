@@ -59,7 +59,7 @@ NPROC_REMEDY = (
     "start the same number on each: --nproc-per-node N; srun --ntasks-per-node=N; "
     "mpirun --map-by ppr:N:node; mpiexec -ppn N"
 )
-ALONE = "world size 1: nothing crosses a link, bus bandwidth is 0"
+ALONE = "world size 1: no data crosses a link, so bus bandwidth is 0"
 ALONE_REMEDY = "use --nodes 2 or --nproc-per-node 2; in a launched job, find out why each rank is alone"
 LOOPBACK = "Gloo and MASTER_ADDR would give other hosts this address, where nothing answers"
 

@@ -72,7 +72,7 @@ _ELASTIC = "each rank gets its own"
         ("TORCHELASTIC_RUN_ID", f"has no effect there: {_ELASTIC}"),
         ("TMPDIR", "has no effect there: nodes have a scratch folder that is removed at the end"),
         ("PYTORCH_NVML_BASED_CUDA_CHECK", "has no effect there: nccltool itself sets it there"),
-        ("NCCLTOOL_FAULT", "has no effect there: it is read here, and its value travels with the job"),
+        ("NCCLTOOL_FAULT", "has no effect there: it is read here, and its value is sent with the job"),
     ],
 )
 def test_what_would_have_no_effect_is_refused_whether_it_is_set_or_not(name: str, message: str) -> None:

@@ -152,7 +152,7 @@ def test_a_node_process_that_fails(play: Play) -> None:
             subject=Subject(kind="run", name="node process"),
             message="the node process ended (exit code 1) before its ranks were done",
             evidence=("no module named torch",),
-            remedy="read log.txt in the run directory; does python -c 'import torch' work there?",
+            remedy="read log.txt in the run directory; check that python -c 'import torch' works there",
         ),
     )
 
@@ -229,7 +229,7 @@ while True:
             severity="error",
             subject=Subject(kind="run", name="deadline"),
             message="the run took longer than 500 ms; 1 of 2 steps were done",
-            remedy="do less (--op, -e, -n), or raise --deadline",
+            remedy="reduce the work (--op, -e, -n), or raise --deadline",
         ),
     )
     assert len(measured(outcome.state).measurements()) == 1
@@ -254,7 +254,7 @@ while True:
     )
     (found,) = outcome.findings
     assert found.message == "the run took longer than 500 ms; 1 of 7 steps were done"
-    assert found.remedy == "do less (fewer strategies, --steps, --time-steps), or raise --deadline"
+    assert found.remedy == "reduce the work (fewer strategies, --steps, --time-steps), or raise --deadline"
 
 
 def test_the_first_fault_ends_the_run_and_its_culprit_is_named(play: Play) -> None:

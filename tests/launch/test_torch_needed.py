@@ -36,12 +36,12 @@ def test_what_is_missing(hidden: Hidden, names: tuple[str, ...]) -> None:
     [
         (
             ("torch", "numpy"),
-            f"probe starts ranks, which need torch and numpy, and {sys.executable} has no torch",
+            f"probe starts ranks, which need torch and numpy, but {sys.executable} has no torch",
             "pip install 'nccltool[torch]', or install nccltool into the environment that your jobs use",
         ),
         (
             ("numpy",),
-            f"probe starts ranks, which need torch and numpy, and {sys.executable} has no numpy",
+            f"probe starts ranks, which need torch and numpy, but {sys.executable} has no numpy",
             "pip install numpy, or install nccltool into the environment that your jobs use",
         ),
     ],

@@ -136,7 +136,7 @@ def test_gloo_asks_no_gpu(machine: PaperMachine, on_paper: OnPaper) -> None:
     ended = on_paper(machine, *PROBE, *TWO_NODES, "--nproc-per-node", "1", "--backend", "gloo")
     assert ended.code == 0, ended.said
     run = ended.document["run"]
-    assert (run["backend"], run["backend_reason"]) == ("gloo", "asked for with --backend gloo")
+    assert (run["backend"], run["backend_reason"]) == ("gloo", "requested with --backend gloo")
     assert ended.problems == []
 
 

@@ -32,4 +32,4 @@ def test_inside_of_a_started_job_there_is_no_preflight(nccltool: Nccltool) -> No
     place = {"RANK": "0", "WORLD_SIZE": "2", "LOCAL_RANK": "0", "MASTER_ADDR": "n1", "MASTER_PORT": "1"}
     done = nccltool("preflight", **place)
     assert (done.code, done.out) == (2, "")
-    assert "preflight starts ranks itself, and rank 0 of a job started by torchrun" in done.err
+    assert "preflight starts ranks itself and cannot run here: rank 0 of a job started by torchrun" in done.err

@@ -47,7 +47,7 @@ ALPHA = f"on alpha: {CHECK}"
 RARE = "between 50 ms and 50 ms, by chance in fewer than 1 in 1,000,000 healthy runs"
 RANK_3 = error(
     Subject(kind="rank", name="3"),
-    "rank 3 on beta arrived late in all 4 rows, by 50 ms in the median; the others waited for it",
+    "rank 3 on beta arrived late in all 4 rows, by a median of 50 ms; the others waited for it",
     RARE,
     BETA,
 )
@@ -66,7 +66,7 @@ RANK_3 = error(
                 replace(
                     RANK_3,
                     subject=Subject(kind="host", name="beta"),
-                    message="ranks 2, 3 on beta arrived late in all 4 rows, by 50 ms in the median; the others "
+                    message="ranks 2, 3 on beta arrived late in all 4 rows, by a median of 50 ms; the others "
                     "waited for them",
                 ),
             ),
@@ -78,7 +78,7 @@ RANK_3 = error(
                 replace(
                     RANK_3,
                     subject=Subject(kind="host", name="node 1"),
-                    message="ranks 2, 3 on alpha (node 1) arrived late in all 4 rows, by 50 ms in the median; the "
+                    message="ranks 2, 3 on alpha (node 1) arrived late in all 4 rows, by a median of 50 ms; the "
                     "others waited for them",
                     remedy=ALPHA,
                 ),
@@ -90,7 +90,7 @@ RANK_3 = error(
             (
                 replace(
                     RANK_3,
-                    message="rank 3 arrived late in all 4 rows, by 50 ms in the median; the others waited for it",
+                    message="rank 3 arrived late in all 4 rows, by a median of 50 ms; the others waited for it",
                     remedy=f"on its host: {CHECK}",
                 ),
             ),
@@ -102,7 +102,7 @@ RANK_3 = error(
                 replace(
                     RANK_3,
                     severity="warning",
-                    message="rank 3 on beta arrived late in 3 of 4 rows, by 5 ms in the median; the others waited "
+                    message="rank 3 on beta arrived late in 3 of 4 rows, by a median of 5 ms; the others waited "
                     "for it",
                     evidence=(
                         "between 5 ms and 5 ms, by chance in fewer than 1 in 1,000,000 healthy runs",
@@ -117,7 +117,7 @@ RANK_3 = error(
             (
                 replace(
                     RANK_3,
-                    message="rank 3 on beta arrived late in the only row, by 50 ms in the median; the others "
+                    message="rank 3 on beta arrived late in the only row, by a median of 50 ms; the others "
                     "waited for it",
                     evidence=("by chance in fewer than 1 in 100 healthy runs", MEASURED),
                 ),
@@ -143,7 +143,7 @@ def test_ranks_of_one_host_are_not_named_as_that_host() -> None:
 def test_in_a_training() -> None:
     unit = ArrivalsOf(only="ddp", several="strategies", measured="in steps")
     (finding,) = late_findings.of_rows(late((1, 0.05), rows=1, of=1), world(), unit)
-    assert finding.message.startswith("rank 1 on alpha arrived late in ddp, by 50 ms in the median")
+    assert finding.message.startswith("rank 1 on alpha arrived late in ddp, by a median of 50 ms")
     assert finding.evidence[1] == "in steps"
     (finding,) = late_findings.of_rows(late((1, 0.05), rows=2, of=3), world(), unit)
-    assert finding.message.startswith("rank 1 on alpha arrived late in 2 of 3 strategies, by 50 ms in the median")
+    assert finding.message.startswith("rank 1 on alpha arrived late in 2 of 3 strategies, by a median of 50 ms")

@@ -244,7 +244,7 @@ def test_a_slow_host_is_named() -> None:
             "the network of alpha: hidden",
         ),
         (on_one_host(), "gloo", {}, "gloo on one host goes through host memory"),
-        (on_one_host()[:1], "nccl", {}, "one rank: nothing crosses a link"),
+        (on_one_host()[:1], "nccl", {}, "one rank: no data crosses a link"),
         (
             on_one_host(gpu_name="NVIDIA L40S"),
             "nccl",
@@ -344,7 +344,7 @@ def test_an_operation_that_stays_inside_hosts_is_named() -> None:
     dealt = [facts(rank, host=f"n{rank % 2}", host_id=f"{rank % 2}", node_rank=rank % 2) for rank in range(4)]
     shown = transport.limits(("ping_pong", "send_recv"), "gloo", dealt, {"0": wire(50), "1": wire(50)})
     assert [row.op for row in shown.rows] == ["send_recv"]
-    assert shown.unknown_reason == "nothing of ping_pong crosses the network"
+    assert shown.unknown_reason == "no data of ping_pong crosses the network"
 
 
 def test_limits_fit_an_event_whole() -> None:

@@ -60,12 +60,12 @@ def test_the_folder_of_other_hosts_is_not_made_here(tmp_path: Path) -> None:
         (
             ("--max-restarts", "1"),
             TASK,
-            "--max-restarts needs a command that starts all ranks, and this one starts only its own",
+            "--max-restarts needs a command that starts all ranks, but this one starts only its own",
         ),
         (
             ("--max-restarts", "1", "--nodes", "2", "--node-rank", "0", "--rdzv-endpoint", "n1:1"),
             {},
-            "--max-restarts needs a command that starts all ranks, and this one starts only its own",
+            "--max-restarts needs a command that starts all ranks, but this one starts only its own",
         ),
         (
             ("--max-restarts", "1", "--events"),
@@ -89,10 +89,10 @@ def test_words_that_cannot_be_used(words: tuple[str, ...], env: dict[str, str], 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--layers", "2"), "is from a different training: --layers is 4 there and 2 here"),
+        (("--layers", "2"), "is from a different training run: --layers is 4 there and 2 here"),
         (
             ("--kill-rank", "1", "--at-step", "4"),
-            "has 4 steps already, and training resumes there",
+            "has 4 steps already, and training resumes after them",
         ),
     ],
 )

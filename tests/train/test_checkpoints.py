@@ -76,7 +76,7 @@ def from_elsewhere(path: Path) -> None:
         ("complete.json", Path.unlink, "it has no complete.json: it was not written completely"),
         ("complete.json", shorten, "complete.json is truncated or has changed"),
         ("complete.json", forge, "complete.json has changed (its SHA-256 does not match)"),
-        ("complete.json", of_the_future, "it has format 2, and this nccltool reads 1"),
+        ("complete.json", of_the_future, "its format is 2, but this nccltool reads 1"),
         ("complete.json", from_elsewhere, "complete.json belongs to step 2 of ddp"),
     ],
 )

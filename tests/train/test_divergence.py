@@ -24,7 +24,7 @@ LOST_IN_A_SHORT_SUM: dict[str, Any] = {"shares": Shares.of((1.03, 0.0), off=0.26
             ),
             None,
             "ddp: the gradient of all ranks differs from the reference in step 2",
-            "the whole gradient is 2 times as large: summed where it should be averaged?",
+            "the whole gradient is 2 times as large as it should be: perhaps summed instead of averaged",
         ),
         (
             (diverged(0, "gradient", **LOST), diverged(1, "gradient", **LOST)),

@@ -124,7 +124,7 @@ def test_a_rank_that_comes_late() -> None:
     (finding,) = run.findings
     assert (finding.code, finding.severity) == ("late-rank", "error")
     assert finding.subject == Subject(kind="rank", name="1")
-    assert "arrived late in ddp, by 50 ms in the median" in finding.message
+    assert "arrived late in ddp, by a median of 50 ms" in finding.message
     assert (run.verdict.status, run.verdict.exit_code) == ("fail", 1)
     assert [one.status for one in run.trainings] == ["pass"]
     assert run.trainings[0].late_ranks == (RankLateness(rank=1, late_s=0.05),)
@@ -170,7 +170,7 @@ def test_what_was_not_timed_is_not_known() -> None:
     (done,) = judged(step(1), step(2), *BOTH).trainings
     assert (done.status, done.step_time_s, done.throughput_samples_per_s) == ("pass", None, None)
     assert (done.exposed_communication_ratio, done.scaling_efficiency, done.slowest_rank) == (None, None, None)
-    assert done.exposed_communication_method == "not known: no step was timed"
+    assert done.exposed_communication_method == "unknown: no step was timed"
 
 
 FLOWED = Flowed(
@@ -266,7 +266,7 @@ def test_a_step_that_overflowed_is_told() -> None:
         *("pass", [False, True]),
         None,
     )
-    assert "ddp: a gradient overflowed in step 2; it changed nothing\n" in table.render(run)
+    assert "ddp: a gradient overflowed in step 2; the parameters were not updated\n" in table.render(run)
 
 
 def test_a_training_that_was_never_updated_is_not_right() -> None:

@@ -130,7 +130,7 @@ def test_a_rank_that_is_slow_is_waited_for(start: Start) -> None:
     assert (result.code, result.document["status"]) == (1, "fail"), result.said
     assert (error["code"], error["subject"]) == ("late-rank", {"kind": "rank", "name": "1"})
     assert re.match(
-        rf"rank 1 on {HOST} \(node 1\) arrived late in 2 of 4 rows, by \S+ ms in the median; ", error["message"]
+        rf"rank 1 on {HOST} \(node 1\) arrived late in 2 of 4 rows, by a median of \S+ ms; ", error["message"]
     )
     slow = [row for row in result.document["measurements"] if row["op"] == "broadcast"]
     assert [row["late_rank"] for row in slow] == [1, 1]

@@ -162,7 +162,7 @@ def test_every_way_to_train_is_done_on_eight_ranks(start: Start) -> None:
         "pipeline": ["layers"],
         "tensor": ["heads"],
     }
-    assert "tensor: 8 ranks share a model; enlarged for that: heads 8\n" in result.stdout
+    assert "tensor: 8 ranks share a model; enlarged to fit: heads 8\n" in result.stdout
 
 
 def test_what_was_asked_for_by_its_name_and_cannot_be_done_is_no_pass(start: Start) -> None:
@@ -333,7 +333,7 @@ def test_a_rank_that_comes_late_to_the_backward_pass(start: Start) -> None:
     (error,) = result.problems
     assert (error["code"], error["subject"]) == ("late-rank", {"kind": "rank", "name": "1"})
     who = rf"rank 1 on {re.escape(HOST)} \(node 1\)"
-    assert re.match(rf"{who} arrived late in fsdp, by \S+ ms in the median; ", error["message"]), error["message"]
+    assert re.match(rf"{who} arrived late in fsdp, by a median of \S+ ms; ", error["message"]), error["message"]
     pipeline, fsdp = result.document["trainings"]  # stages of a pipeline wait for each other by nature
     assert ([one["rank"] for one in fsdp["late_ranks"]], pipeline["late_ranks"]) == ([1], None)
 
@@ -354,7 +354,7 @@ def test_a_rank_that_comes_late_to_the_backward_pass(start: Start) -> None:
         (
             ("dp,pipeline,tensor", "--nodes", "3", "--layers", "3", "--heads", "2", "--schedule", "zbv"),
             [
-                "dp was left out: it runs in one process, and there are 3 ranks (--nproc-per-node 1)",
+                "dp was left out: it runs in one process, but there are 3 ranks (--nproc-per-node 1)",
                 "pipeline was left out: 3 layers and both ends make 5 stages, not 6 (--layers)",
                 "tensor was left out: 2 attention heads cannot be split across 3 ranks (--heads)",
             ],

@@ -107,7 +107,7 @@ def _all_of(kind: KindOfWords) -> str:
 
 def _unknown(word: str) -> BadInput:
     near = list(dict.fromkeys(_near(word[:_LONGEST])))[:_MOST_NEAR] if len(word) >= _SHORTEST else []
-    hint = f"did you mean {' or '.join(near)}?" if near else "nccltool explain lists what has a page"
+    hint = f"did you mean {' or '.join(near)}?" if near else "nccltool explain lists every word that has a page"
     return BadInput(f"unknown word {escaped(shortened(word, _LONGEST))!r}", hint)
 
 

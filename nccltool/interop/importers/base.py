@@ -138,7 +138,7 @@ def converted(value: Any, kind: type[T], where: str, tool: str) -> T:
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
-        refuse(where, f"not as {tool} writes it: {error}")
+        refuse(where, f"not in the format that {tool} writes: {error}")
 
 
 def element_type(word: str, where: str) -> tuple[str, int]:
@@ -161,7 +161,7 @@ def operation(program: str | None, told: Told, where: str) -> str:
     if program and found is None:
         refuse(where, f"{program} tests an operation that nccltool does not know", "leave out this file")
     if found and told.op and found != told.op:
-        refuse(where, f"it is a test of {found}, --op says {told.op}", "leave out --op")
+        refuse(where, f"it is a test of {found}, but --op says {told.op}", "leave out --op")
     op = found or told.op
     if op is None:
         refuse(where, "it does not name its operation (nccl-tests before 2.17)", "use --op, as in --op all_reduce")
@@ -171,7 +171,7 @@ def operation(program: str | None, told: Told, where: str) -> str:
 def world_size(found: int | None, told: Told, where: str) -> int:
     """The ranks that a file lists, or the user."""
     if found is not None and told.ranks is not None and found != told.ranks:
-        refuse(where, f"it lists {found} ranks, --ranks says {told.ranks}", "leave out --ranks")
+        refuse(where, f"it lists {found} ranks, but --ranks says {told.ranks}", "leave out --ranks")
     size = found if found is not None else told.ranks
     if size is None:
         refuse(where, "it does not list its ranks", "use --ranks, as in --ranks 8")

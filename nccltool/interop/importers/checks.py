@@ -163,7 +163,10 @@ def _of_average(test: Report) -> list[str]:
     mean, half = fmean(one.value for one in numbers), fmean(one.half for one in numbers)
     if _meet(test.average, Printed(mean, half)):
         return []
-    return [f"the footer's mean is {test.average.value:g} GB/s, the rows' mean {mean:.6g} GB/s: is a row missing?"]
+    return [
+        f"the footer's mean is {test.average.value:g} GB/s, "
+        f"but the rows' mean is {mean:.6g} GB/s: a row may be missing"
+    ]
 
 
 def _under_minimum(test: Report) -> Iterator[Finding]:

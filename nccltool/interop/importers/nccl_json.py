@@ -160,7 +160,10 @@ def _said(file: _File, config: _Config, together: int) -> Iterator[str]:
     if file.start_time:
         yield f"started {file.start_time} in the time zone of its host"
     if len(config.devices) > together:
-        yield f"{len(config.devices)} processes ran in groups; the numbers are of the {together} in the first one"
+        yield (
+            f"{len(config.devices)} processes ran in groups; "
+            f"the numbers are those of the {together} in the first group"
+        )
 
 
 def _row(result: _Result, config: _Config, where: str) -> Row:

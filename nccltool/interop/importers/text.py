@@ -147,7 +147,10 @@ class _Section:
         if self.blocking:
             yield f"blocking: {self.blocking.strip()}"
         if len(self.ranks) > together:
-            yield f"{len(self.ranks)} ranks ran in groups; the numbers are of the {together} in the first one"
+            yield (
+                f"{len(self.ranks)} ranks ran in groups; "
+                f"the numbers are those of the {together} in the first group"
+            )
 
 
 def _sections(lines: Lines, file: str) -> Iterator[_Section]:
@@ -193,11 +196,11 @@ def _take(section: _Section, number: int, line: str) -> None:
         section.library = match[1]
     elif section.columns and (words := line.split()) and (words[0] == "-1" or printed(words[0]) is not None):
         if not section.has_units:
-            section.refuse(number, "a row; expected the units of the columns before it")
+            section.refuse(number, "found a row; expected the units of its columns first")
         if section.out_of_bounds is None:
             section.rows.append(layout.row(line, section.columns, section.at(number)))
         elif len(words) >= _FIELDS:
-            section.refuse(number, "a row after the footer; expected the headings of a table before it")
+            section.refuse(number, "found a row after the footer; expected the headings of a table first")
 
 
 def _take_preamble(section: _Section, number: int, line: str) -> None:

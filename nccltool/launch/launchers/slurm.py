@@ -95,7 +95,7 @@ def expand_nodes(nodelist: str) -> tuple[str, ...]:
     is_plain = ",".join(words) == nodelist and re.fullmatch(r"[A-Za-z0-9_.,\[\]-]+", nodelist)
     problem, remedy = (
         f"SLURM_JOB_NODELIST={nodelist[:80]!r} is not a node list",
-        "does the allocation still exist?",
+        "check that the allocation still exists",
     )
     if not is_plain or has_wide_range(nodelist, MOST_NODES):
         raise BadInput(problem, remedy)

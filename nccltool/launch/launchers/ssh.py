@@ -126,7 +126,7 @@ _CAUSES = (
         r"^(?:\S+: )?Permission denied \(|Too many authentication failures",
         finding_kinds.HOST_REFUSED,
         "it refuses passwordless login for this user",
-        "set up a key: ssh-copy-id, or an agent; user@host names another user",
+        "set up a key: ssh-copy-id, or an agent; to log in as a different user: user@host",
     ),
     EndCause(
         _OF_CONNECT + "Connection refused",
@@ -138,7 +138,7 @@ _CAUSES = (
         _OF_CONNECT + "|^Connection timed out during banner exchange|^Connection to .* timed out",
         finding_kinds.HOST_UNREACHABLE,
         "it does not answer",
-        "is it up? ping it; check its network and firewalls",
+        "check that it is up: ping it; check its network and firewalls",
     ),
     EndCause(
         "^(?:kex|ssh)_exchange_identification: |^Connection (?:closed|reset) by .* port ",
@@ -151,7 +151,7 @@ _CAUSES = (
         "|^Read from remote host |^(?:packet_write_wait|ssh_dispatch_run_fatal): |^Received disconnect from ",
         finding_kinds.HOST_LOST,
         "the connection to it broke",
-        "did it go down? check its console and uptime",
+        "check whether it went down: see its console and uptime",
     ),
     EndCause(
         "No module named '?(?:nccltool|torch|msgspec|numpy)",
@@ -177,7 +177,8 @@ _ENDED_HERE = EndCause(
     "",
     finding_kinds.HOST_LOST,
     "its ssh process was killed on this host",
-    "on this host: dmesg | grep -i -E 'out of memory|killed process'; does something else kill processes here?",
+    "on this host: dmesg | grep -i -E 'out of memory|killed process'; "
+    "check whether something else kills processes here",
 )
 _NO_PYTHON = EndCause(
     "",

@@ -44,7 +44,7 @@ def plan(context: StageContext, part: ReachPart) -> tuple[str, ...]:
     if not context.where.launch.remote:
         return (_HERE,)
     count = len(context.hosts)
-    whom = "every other host" if count <= ALL_TO_ALL else "the hosts 1, 2, 4, ... places further"
+    whom = "every other host" if count <= ALL_TO_ALL else "the hosts 1, 2, 4, ... places after it"
     how = "rendezvous and data ports, 20 kB, by address and name"
     return (f"each of {count} hosts connects to {whom}: {how}",)
 

@@ -88,7 +88,7 @@ def _note(name: str, text: str) -> str:
 
 def _notes(run: Run) -> Iterator[str]:
     yield _note("version", f"{run.info.nccltool}, run {run.info.id}, {run.verdict.status}")
-    yield _note("unknown", "NCCL headers, warm-up iterations, pids and PCI addresses: 0 stands for them")
+    yield _note("unknown", "NCCL headers, warm-up iterations, pids and PCI addresses: unknown, shown as 0")
     for finding in run.findings:
         yield _note(finding.severity, f"{finding.code}: {finding.message}")
 
@@ -104,7 +104,7 @@ def _notes_of_backend(run: Run) -> Iterator[str]:
 
 def _notes_of_table(table: Table) -> Iterator[str]:
     if table.only:
-        yield _note("measured", f"{table.only} only; the other half of each row repeats it, not checked")
+        yield _note("measured", f"{table.only} only; the other half of each row repeats it and is not checked")
     counts = [row.iterations or 0 for row in table.measured]
     if len(set(counts)) > 1:
         yield _note("iterations", " ".join(map(str, counts)))

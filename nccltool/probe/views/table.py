@@ -116,7 +116,7 @@ def _of_all(run: Run, look: Look) -> Iterator[str]:
         yield "isolated: each call was timed by itself"
     launched = sum(row.launch_limited for row in rows)
     if launched:
-        yield f"{launched} of {len(rows)} rows (launch) show the time of launching in Python, not of the fabric"
+        yield f"{launched} of {len(rows)} rows (launch) show the launch time in Python, not the time on the fabric"
 
 
 def _errors(rows: Sequence[Measurement], look: Look) -> list[str]:
@@ -175,9 +175,9 @@ def _limits(run: Run) -> list[str]:
     """What the limits are made of, or why there are none; empty where nothing limits."""
     lines = []
     if run.info.limit_source:
-        lines.append(f"% of limit: of what the wires allow. {run.info.limit_source}")
+        lines.append(f"% of limit: share of what the links allow. {run.info.limit_source}")
     if run.info.limit_unknown_reason:
-        lines.append(f"% of limit is not known: {run.info.limit_unknown_reason}")
+        lines.append(f"% of limit is unknown: {run.info.limit_unknown_reason}")
     above = dict.fromkeys(row.op for row in run.measurements if row.limit_may_be_exceeded)
     if above:
         lines.append(f"{', '.join(above)} can be above 100 % where switches reduce (NVLS, SHARP)")

@@ -20,10 +20,10 @@ _MFU = HEADERS.index("MFU %")
 DETAILS = ("strategy", "tokens/s", "loss error", "allowed")
 LEGEND = (
     "step: mean time of a step",
-    "exposed: share of a step that waits for communication",
-    "scaling: against rank 0 alone with its part of the batch",
-    "memory: most of any rank while steps were timed",
-    "loss error: largest of any step, absolute; allowed: at that step, from rounding alone",
+    "exposed: share of a step spent waiting for communication",
+    "scaling: compared with rank 0 alone on its part of the batch",
+    "memory: peak of any rank during the timed steps",
+    "loss error: largest absolute error of any step; allowed: at that step, from rounding alone",
 )
 _TONES: dict[str, Tone] = {"pass": "pass", "fail": "fail", "unknown": "warn"}
 
@@ -117,19 +117,20 @@ def _beside_trainings(run: TrainRun, verbose: bool) -> Iterator[str]:
     for training in run.trainings:
         overflowed = [str(step.step) for step in training.steps if step.overflowed]
         if overflowed:
-            yield f"{training.strategy}: a gradient overflowed in step {', '.join(overflowed)}; it changed nothing"
+            steps = ", ".join(overflowed)
+            yield f"{training.strategy}: a gradient overflowed in step {steps}; the parameters were not updated"
 
 
 def _shared(strategy: str, model: ModelShape) -> str:
     each = f"{model.ranks} ranks share a model"
     replicas = f", in {model.replicas} replicas" if model.replicas > 1 else ""
     larger = ", ".join(f"{size} {getattr(model, size)}" for size in model.grown)
-    return f"{strategy}: {each}{replicas}; enlarged for that: {larger}"
+    return f"{strategy}: {each}{replicas}; enlarged to fit: {larger}"
 
 
 def _bubble(strategy: str, bubble: Bubble, verbose: bool) -> str:
-    least = "not known" if bubble.formula is None else f"{bubble.formula:.0%}"
-    measured = "not known" if bubble.measured is None else f"{bubble.measured:.0%}"
+    least = "unknown" if bubble.formula is None else f"{bubble.formula:.0%}"
+    measured = "unknown" if bubble.measured is None else f"{bubble.measured:.0%}"
     if not verbose:
         return f"bubble of {strategy}: {measured} of a step (at least {least} with {bubble.schedule})"
     stages = f", {bubble.stages_per_rank} stages each" if bubble.stages_per_rank > 1 else ""

@@ -102,7 +102,7 @@ def _of_other_maker(torch: Any, are_nvidias: bool) -> GpuProblem | None:
         ("ROCm", "NVIDIA's", torch.version.hip is not None and are_nvidias),
     ):
         if is_so:
-            text = f"torch {torch.__version__} is built for {built_for}, and the GPUs are {theirs}"
+            text = f"torch {torch.__version__} is built for {built_for}, but the GPUs are {theirs}"
             return GpuProblem(cause="torch", text=text)
     return None
 
@@ -126,7 +126,7 @@ def _asked(place: RankPlace, env: Mapping[str, str], torch: Any, shown: int | No
             # a launcher may keep GPUs from a rank whose files are there for all to see
             index = place.device(seen if place.may_be_bound or not shown else shown)
             if index >= seen:
-                text = f"torch sees {seen} of the {shown} GPUs counted, and this rank uses number {index}"
+                text = f"torch sees {seen} of the {shown} GPUs counted, but this rank uses number {index}"
                 raise _Unusable(GpuProblem(cause="cuda", text=text))
             properties = torch.cuda.get_device_properties(index)
         except _Unusable:

@@ -302,7 +302,7 @@ def same_batch(spec: TrainSpec, mark: Mark, world: int) -> int:
     """Sequences of each rank, of a global batch that stays as it was. Raises CannotTrain."""
     other = checkpoints.other_training(mark, spec)
     if other:
-        raise CannotTrain(f"its checkpoint of step {mark.step} is from a different training: {other}")
+        raise CannotTrain(f"its checkpoint of step {mark.step} is from a different training run: {other}")
     if mark.sequences % world:
         raise CannotTrain(
             f"the global batch of {mark.sequences} sequences, on which its checkpoint of step {mark.step} was "

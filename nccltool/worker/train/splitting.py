@@ -60,6 +60,6 @@ def stage(parts: Sequence[nn.Module], index: int, stages: int) -> nn.Sequential:
 def mesh_of_shards(setup: Setup, share: int) -> DeviceMesh:
     """So many ranks share the parameters: two, or every rank has all. Raises CannotTrain."""
     if setup.world % share:
-        raise CannotTrain(f"--shard hybrid shards parameters in pairs, and {setup.world} ranks do not make pairs")
+        raise CannotTrain(f"--shard hybrid needs an even number of ranks, not {setup.world}")
     shape = (setup.world // share, share)
     return init_device_mesh(setup.device.type, shape, mesh_dim_names=("replicate", "shard"))

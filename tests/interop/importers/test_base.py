@@ -10,8 +10,8 @@ from tests.interop.importers.test_text import GOOD, refused
 @pytest.mark.parametrize(
     ("told", "sentence"),
     [
-        (Told(op="reduce"), "out.txt: it is a test of all_reduce, --op says reduce"),
-        (Told(ranks=9), "out.txt: it lists 8 ranks, --ranks says 9"),
+        (Told(op="reduce"), "out.txt: it is a test of all_reduce, but --op says reduce"),
+        (Told(ranks=9), "out.txt: it lists 8 ranks, but --ranks says 9"),
     ],
 )
 def test_what_is_told_must_not_contradict(told: Told, sentence: str) -> None:

@@ -71,7 +71,7 @@ def test_a_row_that_is_missing_shows_in_the_mean() -> None:
     test = report()
     finding = the("import-inconsistent", replace(test, rows=test.rows[:-1]))
     assert finding.evidence == (
-        "the footer's mean is 207.095 GB/s, the rows' mean 155.435 GB/s: is a row missing?",
+        "the footer's mean is 207.095 GB/s, but the rows' mean is 155.435 GB/s: a row may be missing",
     )
 
 

@@ -85,7 +85,7 @@ def test_only_the_first_group_counts() -> None:
         device["group"] = 1
     test = read(file)
     assert (test.world_size, test.hosts) == (4, ("node-a",))
-    assert "8 processes ran in groups; the numbers are of the 4 in the first one" in test.said
+    assert "8 processes ran in groups; the numbers are those of the 4 in the first group" in test.said
 
 
 def test_a_list_of_files() -> None:
@@ -107,13 +107,14 @@ def test_a_list_of_files() -> None:
         (
             "results.1.in_place.busbw",
             7,
-            "out.json, results[1]: not as nccl-tests writes it: "
+            "out.json, results[1]: not in the format that nccl-tests writes: "
             "Object contains unknown field `busbw` - at `$.in_place`",
         ),
         (
             "results.1.size",
             "x",
-            "out.json, results[1]: not as nccl-tests writes it: Expected `int`, got `str` - at `$.size`",
+            "out.json, results[1]: not in the format that nccl-tests writes: "
+            "Expected `int`, got `str` - at `$.size`",
         ),
         (
             "results.1.in_place.alg_bw",

@@ -36,7 +36,7 @@ def test_rccl() -> None:
         (
             "0.colour",
             "red",
-            "out.json, record 1: not as rccl-tests writes it: Object contains unknown field `colour`",
+            "out.json, record 1: not in the format that rccl-tests writes: Object contains unknown field `colour`",
         ),
     ],
 )

@@ -64,7 +64,7 @@ def changed(old: str, new: str, text: str = GOOD) -> str:
          "out.txt, line 6: a second test begins before the table of the first one: a test was stopped, "
          "or outputs are mixed"),
         (GOOD + "\n" + LAST + "\n",
-         "out.txt, line 31: a row after the footer; expected the headings of a table before it"),
+         "out.txt, line 31: found a row after the footer; expected the headings of a table first"),
         (OLD, "out.txt: it does not name its operation (nccl-tests before 2.17)"),
         (
             "# bytes             N    type      op     time  algbw  busbw     res\n",

@@ -181,7 +181,7 @@ def test_the_reader_of_the_last_line(run: Run) -> None:
 
 def test_a_placement_that_was_not_measured_is_marked() -> None:
     text = text_of(ALL_REDUCE)
-    assert "# nccltool measured: in place only; the other half of each row repeats it, not checked\n" in text
+    assert "# nccltool measured: in place only; the other half of each row repeats it and is not checked\n" in text
     rows = [line.split() for line in text.splitlines() if line[0] == " "]
     assert [(fields[8], fields[12]) for fields in rows] == [("N/A", "0")] * 3
     assert "nccltool measured" not in text_of(BOTH)

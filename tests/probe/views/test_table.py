@@ -73,14 +73,14 @@ def test_a_row_without_a_limit_is_blank() -> None:
         run(row(2.5e9), row(None, op="ping_pong"), source=SOURCE, reason="nothing of ping_pong crosses")
     )
     assert limits(text) == ["80", ""]
-    assert f"\n% of limit: of what the wires allow. {SOURCE}\n" in text
-    assert "\n% of limit is not known: nothing of ping_pong crosses\n" in text
+    assert f"\n% of limit: share of what the links allow. {SOURCE}\n" in text
+    assert "\n% of limit is unknown: nothing of ping_pong crosses\n" in text
 
 
 def test_where_no_limit_is_known_v_says_why() -> None:
     text = verbose(run(row(None), row(None), reason="the network of beta: eth0: virtual"))
     assert limits(text) == []
-    assert "\n% of limit is not known: the network of beta: eth0: virtual\n" in text
+    assert "\n% of limit is unknown: the network of beta: eth0: virtual\n" in text
 
 
 def test_what_switches_reduce_can_be_above() -> None:
@@ -108,7 +108,7 @@ def test_rows_that_python_limited_are_marked_and_it_is_said_once() -> None:
     measured = run(measurement(launched="queued", launch_limited=True), measurement(launched="queued"))
     text = shown(measured)
     assert column(text, "note", "") == ["launch", ""]
-    assert "\n1 of 2 rows (launch) show the time of launching in Python, not of the fabric\n" in text
+    assert "\n1 of 2 rows (launch) show the launch time in Python, not the time on the fabric\n" in text
     assert verbose(measured).count("limited by launches") == 1
 
 

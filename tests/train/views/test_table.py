@@ -60,12 +60,12 @@ H100, A100 = "NVIDIA H100 80GB HBM3", "NVIDIA A100-SXM4-80GB"
         ),
         ((H100, A100), {"dtype": "bfloat16"}, 312e12, "NVIDIA's data sheet of A100, bfloat16, dense: 312 TFLOP/s"),
         ((H100, H100), {}, 67e12, "NVIDIA's data sheet of H100 SXM, float32, dense: 67 TFLOP/s"),
-        ((H100, "Some GPU"), {}, None, "not known: no data sheet for Some GPU in float32"),
+        ((H100, "Some GPU"), {}, None, "unknown: no data sheet for Some GPU in float32"),
         (
             (H100, None),
             {},
             None,
-            "not known: a rank has no GPU, and the peak rate of its CPU cores is unknown",
+            "unknown: a rank has no GPU, and the peak rate of its CPU cores is unknown",
         ),
     ],
 )
@@ -89,7 +89,7 @@ def test_utilisation(names: tuple[str | None, ...], spec: dict[str, Any], peak: 
 def test_gpus_that_gloo_leaves_unused_have_no_utilisation() -> None:
     run = judged(hello(0, H100), hello(1, H100), *RIGHT)
     (done,) = run.trainings
-    source = "not known: over Gloo, ranks use no GPU, and the peak rate of CPU cores is unknown"
+    source = "unknown: ranks do not use GPUs over Gloo, and the peak rate of CPU cores is unknown"
     assert (done.model_flop_utilisation, done.model_flop_utilisation_source) == (None, source)
     assert (run.info.backend, run.info.gpu) == ("gloo", "")
 

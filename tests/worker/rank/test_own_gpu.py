@@ -116,7 +116,7 @@ UNKNOWN = "CUDA initialization: CUDA unknown error - this may be due to an incor
         (FakeCuda(dead=7), GpuProblem(cause="cuda", text="CUDA error: unspecified launch failure")),
         (
             FakeCuda(devices=7),
-            GpuProblem(cause="cuda", text="torch sees 7 of the 8 GPUs counted, and this rank uses number 7"),
+            GpuProblem(cause="cuda", text="torch sees 7 of the 8 GPUs counted, but this rank uses number 7"),
         ),
         (FakeCuda(init_error="x" * 5000), GpuProblem(cause="cuda", text="x" * 300)),
     ],
@@ -137,8 +137,8 @@ def test_a_torch_for_cpus_is_not_asked() -> None:
 @pytest.mark.parametrize(
     ("built_for", "hip", "are_nvidias", "text"),
     [
-        ("12.8", None, False, "torch 2.13.0 is built for CUDA, and the GPUs are AMD's"),
-        (None, "6.4", True, "torch 2.13.0 is built for ROCm, and the GPUs are NVIDIA's"),
+        ("12.8", None, False, "torch 2.13.0 is built for CUDA, but the GPUs are AMD's"),
+        (None, "6.4", True, "torch 2.13.0 is built for ROCm, but the GPUs are NVIDIA's"),
     ],
 )
 def test_a_torch_for_gpus_of_another_maker(
