@@ -241,8 +241,8 @@ METRICS = (
     ),
     PrometheusMetric(
         "baseline_ratio",
-        "Bus bandwidth over that of the baseline, both from mean times; absent if runs are not comparable or "
-        "too noisy to tell.",
+        "Bus bandwidth divided by that of the baseline, both from mean times; absent if runs are not comparable "
+        "or too noisy to tell.",
         ("op", "bytes", "nodes", "world_size"),
         _baseline_ratio,
     ),

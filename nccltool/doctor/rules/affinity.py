@@ -36,7 +36,7 @@ def far_from_the_gpu(host: JudgedHost) -> Results:
     """None of the CPUs this process may use is close to its GPU.
 
     Why: NCCL finds no CPU that is both close and allowed, so its proxy threads stay on the other socket.
-    Example: taskset -c 0-31 around ranks of all sockets
+    Example: taskset -c 0-31 for the ranks of all sockets
     Instead: srun --cpu-bind=..., numactl --cpunodebind=...; or NCCL_IGNORE_CPU_AFFINITY=1
     Source: NCCL src/graph/topo.cc (ncclTopoGetCpuAffinity); user guide, troubleshooting, affinity
     """
@@ -84,8 +84,8 @@ _NUMBER = re.compile(r"\s*\+?(0[xX][0-9a-fA-F]+|\d+)")
 def wrong_proxy_cores(host: JudgedHost, variable: Variable, text: str) -> Results:
     """NCCL_PROXY_CPUSET contains something other than a number, or a CPU that is not allowed.
 
-    Why: It is a list of single numbers. NCCL reads a range as its first number and any other word as CPU 0, which
-    all proxy threads then share. CPUs that are not allowed are rejected without a message.
+    Why: The value is a list of single numbers. NCCL reads a range as its first number and any other word as CPU 0,
+    which all proxy threads then share. CPUs that are not allowed are rejected without a message.
     Example: NCCL_PROXY_CPUSET=0-7
     Instead: NCCL_PROXY_CPUSET=0,1,2,3,4,5,6,7
     Source: NCCL src/include/cpuset.h (ncclStrListToCpuset: strtoull with base 0), src/proxy.cc

@@ -64,9 +64,9 @@ def unknown_algorithm(host: JudgedHost, variable: Variable, _: str) -> Results:
 
 @for_text("ALG002", "error", *_WORDS)
 def collnet_without_kind(host: JudgedHost, variable: Variable, _: str) -> Results:
-    """NCCL_ALGO contains CollNet, which was split in two.
+    """NCCL_ALGO contains CollNet, which NCCL has split into two algorithms.
 
-    Why: Since 2.14 there are CollnetDirect and CollnetChain, and the old name is unknown.
+    Why: NCCL 2.14 replaced it with CollnetDirect and CollnetChain, and no longer knows the old name.
     Example: NCCL_ALGO=CollNet
     Instead: NCCL_ALGO=CollnetDirect,CollnetChain
     Source: NCCL user guide, NCCL_ALGO
@@ -162,7 +162,7 @@ def only_simple(host: JudgedHost, variable: Variable, _: str) -> Results:
 
 @for_text("ALG008", "error", *_WORDS)
 def function_list_on_old_nccl(host: JudgedHost, variable: Variable, text: str) -> Results:
-    """NCCL_ALGO or NCCL_PROTO has lists per function, which this NCCL does not support.
+    """NCCL_ALGO or NCCL_PROTO contains per-function lists, which this NCCL does not support.
 
     Why: Releases before 2.24 read the whole value as one list and drop every name with a `:` or `;` in it.
     Example: NCCL_ALGO=allreduce:Tree with NCCL 2.21
@@ -171,7 +171,7 @@ def function_list_on_old_nccl(host: JudgedHost, variable: Variable, text: str) -
     """
     if (":" in text or ";" in text) and host.nccl_is(before=FUNCTION_LISTS):
         remedy = f"write a plain list, or unset {variable.name}"
-        yield report.better_unset(variable, f"NCCL {host.nccl} does not support lists per function", remedy)
+        yield report.better_unset(variable, f"NCCL {host.nccl} does not support per-function lists", remedy)
 
 
 @for_text("ALG009", "warning", *_WORDS, needs=("plugins",))

@@ -5,7 +5,7 @@ from nccltool.doctor.rules.base import JudgedHost, Results, escaped, known, rule
 from nccltool.hosts.nccl import interfaces
 from nccltool.hosts.nccl.settings import of
 
-_REPORT = "report it with this output and that of `nccltool facts`; until it is fixed, trust NCCL"
+_REPORT = "report it with this output and the output of `nccltool facts`; until it is fixed, trust NCCL"
 
 
 @rule("ASK001", "warning", covers=(), needs=("env", "env_source", "conf_files"))
@@ -15,7 +15,7 @@ def different_variable(host: JudgedHost) -> Results:
     Why: The doctor's findings about this variable may be wrong.
     Example: an NCCL release that reads its files differently
     Instead: report the bug
-    Source: ncclGetUniqueId of the library that was asked
+    Source: ncclGetUniqueId of the library that was queried
     """
     answer = known(host.answer)
     theirs = dict(answer.environment)
@@ -41,7 +41,7 @@ def different_interface(host: JudgedHost) -> Results:
     Why: The doctor's findings about interfaces may be wrong on this host.
     Example: an NCCL release that chooses differently
     Instead: report the bug
-    Source: ncclGetUniqueId of the library that was asked
+    Source: ncclGetUniqueId of the library that was queried
     """
     answer = known(host.answer)
     choice = interfaces.bootstrap(of(host.facts, answer.version), host.facts.network)

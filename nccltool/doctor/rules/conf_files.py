@@ -66,8 +66,7 @@ def tilde_in_path(_: JudgedHost, variable: Variable, path: str) -> Results:
 def hidden_home_file(host: JudgedHost, _: Variable, path: str) -> Results:
     """NCCL_CONF_FILE hides an existing ~/.nccl.conf.
 
-    Why: NCCL_CONF_FILE replaces the file in the home directory completely; NCCL then reads only /etc/nccl.conf as
-    well.
+    Why: NCCL then reads only that file and /etc/nccl.conf, and nothing from the file in the home directory.
     Example: NCCL_CONF_FILE=/opt/site/nccl.conf, and a ~/.nccl.conf
     Instead: merge them into one file
     Source: NCCL src/misc/param.cc (initEnvFunc)
@@ -81,18 +80,18 @@ def hidden_home_file(host: JudgedHost, _: Variable, path: str) -> Results:
 
 @rule("CNF004", "info")
 def overridden_line(host: JudgedHost) -> Results:
-    """A line in a configuration file has no effect: the variable has another value elsewhere.
+    """A line in a configuration file has no effect: the variable is set to a different value elsewhere.
 
     Why: The environment wins over the user's file, which wins over /etc/nccl.conf; within a file the first line
     wins.
-    Example: NCCL_DEBUG=INFO in the environment, NCCL_DEBUG=WARN in /etc/nccl.conf
+    Example: NCCL_DEBUG=INFO in the environment, and NCCL_DEBUG=WARN in /etc/nccl.conf
     Instead: set it in one place
     Source: NCCL src/misc/param.cc (setenv without overwriting)
     """
     for file, line in host.settings.lines():
         if line.fate == "overridden" and line.winner is not None and line.winner.value != line.value:
             where = escaped(f"{line.winner.name}={shortened(line.winner.value, 80)} in {line.winner.origin}")
-            why = f"{escaped(line.name[:60])} already has another value before this line"
+            why = f"{escaped(line.name[:60])} already has a different value before this line"
             yield _at(file, line, why, f"delete the line; the effective setting is {where}")
 
 
@@ -138,7 +137,7 @@ def debugging_made_permanent(host: JudgedHost) -> Results:
     """A configuration file sets a debugging variable.
 
     Why: NVIDIA advises against keeping these in scripts or files: they override NCCL's own choices, also in later
-    releases. A forgotten ~/.nccl.conf in a shared home affects every job of its user.
+    releases. A forgotten ~/.nccl.conf in a shared home affects every job that its user runs.
     Example: NCCL_P2P_DISABLE=1 in ~/.nccl.conf
     Instead: export it in the experiment's script, and remove it afterwards
     Source: NCCL user guide, introduction of the variables; https://github.com/NVIDIA/nccl/issues/790
@@ -225,8 +224,8 @@ def environment_plugin(host: JudgedHost) -> Results:
 def not_for_nccl_conf(host: JudgedHost) -> Results:
     """An NCCL configuration file sets a variable of the loader, CUDA or torch.
 
-    Why: NCCL exports these lines when it initializes; the loader, CUDA and torch have read the environment by
-    then.
+    Why: NCCL exports these lines when it initializes; the loader, CUDA and torch have already read the environment
+    by then.
     Example: LD_LIBRARY_PATH=/opt/plugin in /etc/nccl.conf
     Instead: set it in the job's environment
     Source: NCCL src/misc/param.cc (initEnvFunc)

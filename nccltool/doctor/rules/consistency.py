@@ -92,7 +92,7 @@ def different_number_of_adapters(hosts: Sequence[JudgedHost]) -> Results:
 
     Why: The host with the fewest ports sets the number of channels for all.
     Example: seven of eight ports are active on one host
-    Instead: repair it; with NCCL_IGNORE_NET_MISMATCH=0, NCCL 2.30 refuses to start with a mismatch
+    Instead: repair it; with NCCL_IGNORE_NET_MISMATCH=0, NCCL 2.30 refuses to start if the numbers differ
     Source: NCCL user guide, NCCL_IGNORE_NET_MISMATCH
     """
     counts: dict[str, int] = {}
@@ -108,7 +108,7 @@ def different_number_of_adapters(hosts: Sequence[JudgedHost]) -> Results:
         usual = Counter(counts.values()).most_common(1)[0][0]
         odd = {count: [name for name in counts if counts[name] == count] for count in sorted(set(counts.values()))}
         del odd[usual]
-        message = f"most hosts have {usual} active ports, others {min(odd)}"
+        message = f"most hosts have {usual} active ports, others have {min(odd)}"
         remedy = "check `rdma link show` on these hosts; exclude them from the job until repaired"
         lines = tuple(f"{escaped(fold(names)[:160])}: {count}" for count, names in [*odd.items()][:4])
         yield report.device("RDMA ports", message, remedy, evidence=lines)
@@ -170,13 +170,13 @@ _OF_PROFILES = frozenset({
 
 @rule("CON006", "info")
 def undocumented_variable(host: JudgedHost) -> Results:
-    """A variable is set that neither NVIDIA's guide nor any cloud's profile documents.
+    """Neither NVIDIA's guide nor any cloud's profile documents this variable.
 
-    Why: Its meaning may change or disappear in the next release: four names added in 2.28 and 2.29 were gone in
-    2.30.
+    Why: The variable may change its meaning or disappear in the next release: four names added in 2.28 and 2.29
+    were gone in 2.30.
     Example: NCCL_CHUNK_SIZE=16384
     Instead: unset it, unless the vendor requires it
-    Source: the sources of NCCL 2.3.5 to 2.30.7 beside the user guide
+    Source: the sources of NCCL 2.3.5 to 2.30.7, compared with the user guide
     """
     for variable, entry in host.listed("NCCL_"):
         name, ours = variable.name, entry.component == "nccl" and entry.status == "live"

@@ -6,7 +6,7 @@ from nccltool.doctor.rules.base import JudgedHost, Results, Variable, for_text
 
 @for_text("CW001", "error", "NCCL_NET_PLUGIN")
 def collnet_without_any_plugin(host: JudgedHost, variable: Variable, plugin: str) -> Results:
-    """NCCL_COLLNET_ENABLE=1 together with NCCL_NET_PLUGIN=none.
+    """NCCL_COLLNET_ENABLE=1 is set together with NCCL_NET_PLUGIN=none.
 
     Why: CollNet is part of the plugin that this disables.
     Example: NCCL_COLLNET_ENABLE=1 and NCCL_NET_PLUGIN=none

@@ -22,7 +22,7 @@ def _newest(gpus: Sequence[Gpu]) -> float:
 
 @for_value("CUD001", "warning", "CUDA_DEVICE_MAX_CONNECTIONS", needs=("nvidia",))
 def one_hardware_queue(host: JudgedHost, variable: Variable, queues: str) -> Results:
-    """CUDA_DEVICE_MAX_CONNECTIONS=1 on Blackwell or newer GPUs.
+    """CUDA_DEVICE_MAX_CONNECTIONS is 1 on Blackwell or newer GPUs.
 
     Why: Independent streams wait in one queue. Megatron's overlap needs this on Hopper and older GPUs; FSDP,
     torchtitan and newer GPUs do not.
@@ -41,8 +41,8 @@ def one_hardware_queue(host: JudgedHost, variable: Variable, queues: str) -> Res
 def several_queues_for_megatron(host: JudgedHost) -> Results:
     """Megatron is installed on a host with GPUs older than Blackwell, and CUDA_DEVICE_MAX_CONNECTIONS is not 1.
 
-    Why: With tensor- or sequence-parallel overlap, Megatron refuses to start or loses the order it needs. Whether
-    a job uses overlap is not visible from outside.
+    Why: With tensor- or sequence-parallel overlap, Megatron refuses to start or loses the order it needs. The
+    doctor cannot see whether a job uses overlap.
     Example: megatron-core on H100 without the variable
     Instead: CUDA_DEVICE_MAX_CONNECTIONS=1
     Source: https://github.com/NVIDIA/Megatron-LM/issues/533
@@ -73,7 +73,7 @@ def synchronous_launches(_: JudgedHost, variable: Variable, text: str) -> Result
 
 @across("CUD004", "error", needs=("boot_id", "names", "rank"))
 def gpu_shared_by_ranks(hosts: Sequence[JudgedHost]) -> Results:
-    """Two ranks on a node have the same first GPU.
+    """The first visible GPU is the same for two ranks on a node.
 
     Why: Both use it: NCCL fails, or runs out of memory.
     Example: CUDA_VISIBLE_DEVICES=0 for all ranks

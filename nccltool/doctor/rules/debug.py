@@ -84,8 +84,8 @@ def no_log_level(host: JudgedHost) -> Results:
 def shared_log_file(host: JudgedHost, variable: Variable, path: str) -> Results:
     """All processes write to one log file.
 
-    Why: Each process truncates NCCL_DEBUG_FILE when it opens it, so processes overwrite each other's lines. %p is
-    replaced by the process id and %h by the host name, which is needed on a shared file system.
+    Why: Each process truncates NCCL_DEBUG_FILE when it opens it, so processes overwrite each other's lines. NCCL
+    replaces %p with the process id, and %h with the host name, which a shared file system needs.
     Example: NCCL_DEBUG_FILE=/shared/nccl.log
     Instead: NCCL_DEBUG_FILE=/shared/nccl.%h.%p.log
     Source: NCCL user guide, NCCL_DEBUG_FILE
@@ -181,7 +181,7 @@ def _subsystems(text: str) -> list[str]:
 
 @for_text("DBG010", "warning", "NCCL_DEBUG_SUBSYS")
 def log_of_each_operation(host: JudgedHost, variable: Variable, text: str) -> Results:
-    """The log has lines for every single operation.
+    """The log contains lines for every single operation.
 
     Why: NCCL prints them while the job runs, which slows it down.
     Example: NCCL_DEBUG=INFO and NCCL_DEBUG_SUBSYS=ALL

@@ -9,11 +9,11 @@ from nccltool.hosts.nccl.settings import CONF_FILE
 def comm_id_chooses_wrongly(host: JudgedHost, variable: Variable, _: str) -> Results:
     """NCCL_COMM_ID is set, and this NCCL release chooses an interface outside its subnet.
 
-    Why: Releases 2.29.2 to 2.29.7 compare IPv4 subnets the wrong way round: they take the first interface outside
+    Why: Releases 2.29.2 to 2.29.7 invert the comparison of IPv4 subnets: they take the first interface outside
     the address's subnet, usually lo, and ranks on other hosts cannot connect.
     Example: NCCL_COMM_ID=10.0.0.1:29500 with NCCL 2.29.7
-    Instead: unset NCCL_COMM_ID, or another NCCL release
-    Source: NCCL src/os/linux.cc (matchSubnet); seen with the library itself
+    Instead: unset NCCL_COMM_ID, or use a different NCCL release
+    Source: NCCL src/os/linux.cc (matchSubnet); confirmed by running the library
     """
     if host.nccl_is(since=(2, 29, 2), before=(2, 30, 3)):
         message = f"NCCL {host.nccl} chooses the first IPv4 interface outside the subnet of this address"
@@ -27,7 +27,7 @@ def long_name_overwrites_memory(host: JudgedHost) -> Results:
     Why: Releases before 2.23.4 then write past the end of a buffer: NCCL variables change, or NCCL crashes.
     Example: some other file saved as /etc/nccl.conf
     Instead: lines of the form NAME=value
-    Source: NCCL src/misc/param.cc (setEnvFile); seen with the library itself
+    Source: NCCL src/misc/param.cc (setEnvFile); confirmed by running the library
     """
     for file, line in host.settings.lines():
         if len(line.name.encode(errors="replace")) >= 1023 and known(host.nccl) < CONF_FILE:

@@ -59,7 +59,7 @@ def other_than_the_profile(host: JudgedHost, variable: Variable, value: str) -> 
     in_use = host.get("NCCL_FASTRAK_IFNAME") or host.get("NCCL_FASTRAK_CTRL_DEV")
     published = _PROFILE[variable.name]
     if in_use and value not in published:
-        message = f"Google's profile has {variable.name}={published[0]}"
+        message = f"Google's profile sets {variable.name}={published[0]}"
         remedy = "source ${NCCL_LIB_DIR}/nccl-env-profile.sh after all other settings"
         yield report.better_unset(variable, message, remedy)
 
@@ -68,8 +68,8 @@ def other_than_the_profile(host: JudgedHost, variable: Variable, value: str) -> 
 def gib_without_profile(host: JudgedHost) -> Results:
     """gIB is installed, but its settings are not in use.
 
-    Why: The network of A3 Ultra and A4 needs gIB's traffic class, GID index and tuner. An environment without any
-    NCCL variable counts as a shell, not a job, and is not reported.
+    Why: The network of A3 Ultra and A4 needs gIB's traffic class, GID index and tuner. The rule ignores an
+    environment without NCCL variables: it belongs to a shell, not to a job.
     Example: NCCL_NET is not gIB, or no variable names /usr/local/gib
     Instead: source /usr/local/gib/scripts/set_nccl_env.sh
     Source: AI-Hypercomputer/gpu-recipes; GoogleCloudPlatform/cluster-toolkit

@@ -43,7 +43,7 @@ def acs_redirects(host: JudgedHost) -> Results:
     if on:
         bridge = on[0][0]
         message = f"{len(on)} bridges above GPUs and adapters redirect peer-to-peer traffic through the CPU"
-        remedy = f"sudo setpci -s {bridge} ECAP_ACS+0x6.w=0000for each bridge, or disable ACS in the BIOS"
+        remedy = f"sudo setpci -s {bridge} ECAP_ACS+0x6.w=0000 for each bridge, or disable ACS in the BIOS"
         lines = (", ".join(f"{bridge}: ACSCtl {word:#06x}" for bridge, word in on[:4]),)
         yield report.device(f"bridge {bridge}", message, remedy, evidence=lines)
     elif any(isinstance(word, Unknown) for word in words.values()):
@@ -134,8 +134,8 @@ def cpu_saves_power(host: JudgedHost) -> Results:
 def small_roce_mtu(host: JudgedHost) -> Results:
     """The MTU of a RoCE port of 100 Gb/s or more is too small for RDMA packets of 4096 bytes.
 
-    Why: RDMA uses the largest power of two below the interface MTU: 1500 gives packets of 1024 bytes, and so four
-    times as many.
+    Why: RDMA uses the largest power of two below the interface MTU: an MTU of 1500 means packets of 1024 bytes,
+    and four times as many.
     Example: a 400 Gb/s interface with MTU 1500
     Instead: ip link set dev NAME mtu 9000, if every switch on the path allows it
     Source: Linux, include/rdma/ib_addr.h (iboe_get_mtu)

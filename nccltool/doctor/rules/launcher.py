@@ -132,7 +132,7 @@ def _handed_out(host: JudgedHost, variable: Variable, port: int) -> Results:
 
 @for_value("LCH004", "error", *_SIZES, needs=("rank",))
 def rank_out_of_range(host: JudgedHost, variable: Variable, _: str) -> Results:
-    """A rank is not below the number of ranks.
+    """A rank number is not lower than the number of ranks.
 
     Why: The others wait for ranks that do not exist, or init_process_group fails.
     Example: RANK=8 and WORLD_SIZE=8
@@ -150,7 +150,7 @@ def rank_out_of_range(host: JudgedHost, variable: Variable, _: str) -> Results:
 def rank_twice(hosts: Sequence[JudgedHost]) -> Results:
     """Two processes of the job have the same rank.
 
-    Why: One of them is rejected, or each overwrites the other's entry: the rendezvous hangs.
+    Why: One of them is rejected, or each overwrites the other's entry and the rendezvous hangs.
     Example: RANK=0 exported on every node
     Instead: let the launcher set the ranks
     Source: pytorch documentation, torch.distributed, environment variable initialization
@@ -168,7 +168,7 @@ def rank_twice(hosts: Sequence[JudgedHost]) -> Results:
 def more_ranks_than_gpus(host: JudgedHost) -> Results:
     """This node has more ranks than visible GPUs.
 
-    Why: Two ranks use the same GPU: NCCL fails, since 2.30 unless NCCL_MULTI_RANK_GPU_ENABLE is 1.
+    Why: Two ranks use the same GPU: NCCL fails. NCCL 2.30 and newer allow this if NCCL_MULTI_RANK_GPU_ENABLE is 1.
     Example: torchrun --nproc-per-node 8 with CUDA_VISIBLE_DEVICES=0,1,2,3
     Instead: as many ranks as GPUs
     Source: NCCL src/init.cc (duplicate GPU); user guide, NCCL_MULTI_RANK_GPU_ENABLE
@@ -188,7 +188,7 @@ def more_ranks_than_gpus(host: JudgedHost) -> Results:
 def two_launchers(host: JudgedHost, variable: Variable, _: str) -> Results:
     """The scheduler and torch disagree on the number of ranks.
 
-    Why: Two launchers are mixed: processes of one wait for ranks of the other.
+    Why: The job mixes two launchers, and processes of one wait for ranks of the other.
     Example: srun -n 16 and WORLD_SIZE=8, without torchrun in between
     Instead: one launcher
     Source: Slurm, srun(1); Open MPI, mpirun(1)

@@ -24,7 +24,7 @@ def _has_gpus(host: JudgedHost) -> bool:
 def few_open_files(host: JudgedHost) -> Results:
     """The hard limit on open files is low.
 
-    Why: NCCL needs several per connection, and can raise the soft limit only up to the hard limit.
+    Why: NCCL opens several files per connection, and can raise the soft limit only up to the hard limit.
     Example: ulimit -Hn says 4096
     Instead: `* - nofile 131072` in /etc/security/limits.d; LimitNOFILE= in the unit; docker --ulimit nofile=131072
     Source: NCCL user guide, troubleshooting, file descriptors
@@ -130,10 +130,10 @@ def segments_removed_at_logout(host: JudgedHost) -> Results:
 def small_cpu_quota(host: JudgedHost) -> Results:
     """The cgroup allows less than two CPUs per rank.
 
-    Why: The kernel throttles proxy and watchdog threads with the rest, which causes timeouts under load.
+    Why: The kernel throttles proxy and watchdog threads along with all others, which causes timeouts under load.
     Example: resources.limits.cpu: 4 with eight ranks
     Instead: at least two CPUs per rank, or no limit
-    Source: a rule of thumb: NCCL's proxy thread spins, and the rank has a processor of its own
+    Source: a rule of thumb: NCCL's proxy thread spins, and the rank needs a CPU of its own
     """
     cores = known(host.facts.limits.cpu_cores)
     if cores is not None and cores < 2 * known(host.local_ranks):
@@ -172,7 +172,7 @@ def small_memory_limit(host: JudgedHost) -> Results:
 def small_pids_limit(host: JudgedHost) -> Results:
     """The cgroup allows fewer than 512 threads per rank.
 
-    Why: NCCL starts several threads per communicator, torch and data loaders many more; at the limit,
+    Why: NCCL starts several threads per communicator, and torch and data loaders start many more. At the limit,
     pthread_create fails.
     Example: docker run --pids-limit 1024 with eight ranks
     Instead: docker run --pids-limit -1; the kubelet's podPidsLimit

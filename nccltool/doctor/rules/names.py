@@ -66,7 +66,7 @@ def unknown_variable(host: JudgedHost) -> Results:
 
 @rule("SYN002", "warning")
 def invented_variable(host: JudgedHost) -> Results:
-    """A variable that circulates in scripts, but that no NCCL release has ever read.
+    """The variable is common in scripts, but no NCCL release has ever read it.
 
     Why: Its author relies on an effect that does not exist.
     Example: NCCL_TIMEOUT=3600
@@ -81,7 +81,7 @@ def invented_variable(host: JudgedHost) -> Results:
 
 @rule("SYN003", "warning")
 def removed_variable(host: JudgedHost) -> Results:
-    """A variable that this NCCL version no longer reads.
+    """This NCCL version no longer reads the variable.
 
     Why: It worked in older releases, and is now ignored without a message.
     Example: NCCL_TREE_THRESHOLD=0 with NCCL 2.5 or newer
@@ -97,7 +97,7 @@ def removed_variable(host: JudgedHost) -> Results:
 
 @rule("SYN004", "info")
 def variable_too_new(host: JudgedHost) -> Results:
-    """A variable that this NCCL version does not read yet.
+    """This NCCL version does not read the variable yet.
 
     Why: An older library ignores it; with mixed versions, nodes behave differently.
     Example: NCCL_IB_FIFO_TC=84 with NCCL 2.21

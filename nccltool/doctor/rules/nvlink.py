@@ -34,7 +34,7 @@ def _capability(gpus: Sequence[Gpu]) -> float:
 
 @for_number("NV001", "info", "NCCL_NVLS_ENABLE", needs=("nvidia",))
 def nvls_forced(host: JudgedHost, variable: Variable, enabled: int) -> Results:
-    """NCCL_NVLS_ENABLE=1 on GPUs without NVLink SHARP.
+    """NCCL_NVLS_ENABLE is 1 on GPUs without NVLink SHARP.
 
     Why: It has no effect there: NVLink SHARP needs compute capability 9.0 and an NVSwitch.
     Example: NCCL_NVLS_ENABLE=1 on A100
@@ -52,10 +52,10 @@ def nvls_forced(host: JudgedHost, variable: Variable, enabled: int) -> Results:
 
 @for_number("NV002", "warning", "NCCL_NVLS_ENABLE", needs=("nvidia", "cloud"))
 def nvls_disabled(host: JudgedHost, variable: Variable, enabled: int) -> Results:
-    """NCCL_NVLS_ENABLE=0 on GPUs with NVLink SHARP.
+    """NCCL_NVLS_ENABLE is 0 on GPUs with NVLink SHARP.
 
-    Why: All-reduce inside the node loses up to a third of its bandwidth. The setting is only right where multicast
-    fails. Google's second profile for A3 Mega, with NCCL_PROTO=Simple, sets it by design.
+    Why: All-reduce inside the node loses up to a third of its bandwidth. The setting is right only on hosts where
+    multicast fails. Google's second profile for A3 Mega, with NCCL_PROTO=Simple, sets it by design.
     Example: NCCL_NVLS_ENABLE=0 on HGX H100
     Instead: unset NCCL_NVLS_ENABLE if the fabric manager and NCCL work
     Source: https://github.com/NVIDIA/nccl/issues/2077; NCCL user guide, NCCL_NVLS_ENABLE
@@ -94,7 +94,7 @@ def many_communicators(host: JudgedHost) -> Results:
 
 @for_number("NV004", "error", "NCCL_NVLS_ENABLE")
 def nvls_on_shared_gpus(host: JudgedHost, variable: Variable, enabled: int) -> Results:
-    """NCCL_NVLS_ENABLE=1 while several ranks may share a GPU.
+    """NCCL_NVLS_ENABLE is 1 although several ranks may share a GPU.
 
     Why: NCCL cannot create a communicator.
     Example: NCCL_MULTI_RANK_GPU_ENABLE=1 and NCCL_NVLS_ENABLE=1
@@ -135,7 +135,7 @@ def tree_chunk_above_chunk(host: JudgedHost, variable: Variable, tree: int) -> R
 
     Why: NCCL uses the smaller of the two.
     Example: NCCL_NVLSTREE_MAX_CHUNKSIZE=524288 while the other is 131072
-    Instead: also NCCL_NVLS_CHUNKSIZE=524288
+    Instead: NCCL_NVLS_CHUNKSIZE=524288 as well
     Source: NCCL src/enqueue.cc, src/transport/nvls.cc (ncclNvlsTuning); aws-ofi-nccl src/platform-aws.cpp
     """
     chunk = host.integer("NCCL_NVLS_CHUNKSIZE")
@@ -181,13 +181,13 @@ def no_imex_channel(host: JudgedHost) -> Results:
     if not known(host.facts.nvidia.imex_channels):
         message = "no IMEX channel is readable and writable: other nodes are unreachable over NVLink"
         remedy = "docker run -e NVIDIA_IMEX_CHANNELS=0; on the host: sudo nvidia-modprobe -s -i 0:1"
-        lines = ("NCCL_MNNVL_ENABLE is 1" if wanted == 1 else "the GPU model is one of an NVLink rack",)
+        lines = ("NCCL_MNNVL_ENABLE is 1" if wanted == 1 else "the GPU model belongs to an NVLink rack",)
         yield report.device("/dev/nvidia-caps-imex-channels", message, remedy, evidence=lines)
 
 
 @for_number("NV008", "error", "NCCL_CUMEM_ENABLE")
 def mnnvl_without_cumem(host: JudgedHost, variable: Variable, enabled: int) -> Results:
-    """NCCL_MNNVL_ENABLE=1 together with NCCL_CUMEM_ENABLE=0.
+    """NCCL_MNNVL_ENABLE=1 is set together with NCCL_CUMEM_ENABLE=0.
 
     Why: Multi-node NVLink needs cuMem memory: without it
     NCCL skips the check and uses the network adapters.
@@ -201,7 +201,7 @@ def mnnvl_without_cumem(host: JudgedHost, variable: Variable, enabled: int) -> R
 
 @rule("NV009", "error", needs=("nvidia",))
 def mnnvl_off_by_p2p(host: JudgedHost) -> Results:
-    """NCCL_P2P_DISABLE=1 or NCCL_P2P_LEVEL=LOC on a system whose NVLink spans nodes.
+    """NCCL_P2P_DISABLE=1 or NCCL_P2P_LEVEL=LOC is set on a system whose NVLink spans nodes.
 
     Why: NCCL then does not look for multi-node NVLink.
     Example: NCCL_P2P_DISABLE=1 on GB200
@@ -223,7 +223,7 @@ def _spans_nodes(gpus: Sequence[Gpu]) -> bool:
 
 @for_number("NV010", "warning", "NCCL_MNNVL_ENABLE", needs=("nvidia",))
 def mnnvl_disabled(host: JudgedHost, variable: Variable, enabled: int) -> Results:
-    """NCCL_MNNVL_ENABLE=0 on a system whose NVLink spans nodes.
+    """NCCL_MNNVL_ENABLE is 0 on a system whose NVLink spans nodes.
 
     Why: Traffic between trays uses the network adapters, at half the bandwidth or less.
     Example: NCCL_MNNVL_ENABLE=0 on GB200 NVL72
@@ -238,21 +238,21 @@ def mnnvl_disabled(host: JudgedHost, variable: Variable, enabled: int) -> Result
 def own_clique(host: JudgedHost, variable: Variable, _: str) -> Results:
     """NCCL_MNNVL_UUID or NCCL_MNNVL_CLIQUE_ID is set.
 
-    Why: They override the fabric manager on which GPUs share NVLink: unconnected GPUs are joined, or a domain is
-    split.
+    Why: They override the fabric manager's grouping of GPUs. This can join GPUs that are not connected, or split a
+    domain.
     Example: NCCL_MNNVL_CLIQUE_ID=1 left over from a test
     Instead: unset it, unless it splits the domain on purpose; then use one value per part
     Source: NCCL user guide, NCCL_MNNVL_UUID and NCCL_MNNVL_CLIQUE_ID
     """
     if host.integer(variable.name) != -1:
-        yield report.better_unset(variable, "this overrides the fabric manager on which GPUs share NVLink")
+        yield report.better_unset(variable, "this overrides which GPUs share NVLink")
 
 
 @for_text("NV012", "error", "NCCL_TOPO_FILE", needs=("files", "nvidia"))
 def topology_of_the_rack(host: JudgedHost, variable: Variable, _: str) -> Results:
-    """NCCL_TOPO_FILE has more GPUs than the node, on a system whose NVLink spans nodes.
+    """NCCL_TOPO_FILE lists more GPUs than the node has, on a system whose NVLink spans nodes.
 
-    Why: A dump holds the whole domain, but the file must describe a single node.
+    Why: A dump contains the whole domain, but the file must describe a single node.
     Example: NCCL_TOPO_FILE=/tmp/dump.xml, written by NCCL_TOPO_DUMP_FILE on GB200
     Instead: unset NCCL_TOPO_FILE, or cut the file to this node
     Source: NCCL user guide, NCCL_TOPO_FILE
@@ -270,8 +270,8 @@ def fabric_not_ready(host: JudgedHost) -> Results:
     """The NVLink fabric is not ready, or a daemon it needs is not running.
 
     Why: CUDA fails with "system not yet initialized" (802), or multicast setup fails.
-    Example: nvidia-fabricmanager in a different version than the driver
-    Instead: systemctl start nvidia-fabricmanager, in the driver's version
+    Example: the versions of nvidia-fabricmanager and the driver differ
+    Instead: install nvidia-fabricmanager in the driver's version, then systemctl start nvidia-fabricmanager
     Source: https://github.com/NVIDIA/nccl/issues/1672; NVML, nvmlDeviceGetGpuFabricInfoV
     """
     gpus = [gpu for gpu in host.gpus if _on_switch(gpu)]
@@ -305,7 +305,7 @@ def _without(host: JudgedHost, daemon: str, unit: str) -> Results:
 
 @for_number("NV014", "warning", "NCCL_COLLNET_ENABLE", needs=("plugins",))
 def collnet_without_plugin(host: JudgedHost, variable: Variable, enabled: int) -> Results:
-    """NCCL_COLLNET_ENABLE=1, but no plugin on the loader's path offers CollNet.
+    """NCCL_COLLNET_ENABLE is 1, but no plugin on the loader's path offers CollNet.
 
     Why: The setting has no effect; NCCL only logs it at level INFO.
     Example: NCCL_COLLNET_ENABLE=1 without HPC-X
@@ -329,7 +329,7 @@ def collnet_without_plugin(host: JudgedHost, variable: Variable, enabled: int) -
 
 @for_number("NV015", "info", "NCCL_COLLNET_ENABLE")
 def collnet_for_few_nodes(host: JudgedHost, variable: Variable, enabled: int) -> Results:
-    """NCCL_COLLNET_ENABLE=1 in a job with fewer nodes than NCCL_COLLNET_NODE_THRESHOLD.
+    """NCCL_COLLNET_ENABLE is 1 in a job with fewer nodes than NCCL_COLLNET_NODE_THRESHOLD.
 
     Why: CollNet stays off as intended, despite the variable.
     Example: NCCL_COLLNET_ENABLE=1 on one node

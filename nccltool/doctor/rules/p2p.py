@@ -244,7 +244,7 @@ def pxn_disabled(host: JudgedHost) -> Results:
 def no_nvlink_relay(_: JudgedHost, variable: Variable, disabled: int) -> Results:
     """NCCL_NVB_DISABLE disables NVLink paths that go through another GPU.
 
-    Why: This matters where not all GPUs are directly linked, as in a DGX-1.
+    Why: This matters if not all GPUs are directly linked, as in a DGX-1.
     Example: NCCL_NVB_DISABLE=1
     Instead: unset NCCL_NVB_DISABLE
     Source: NCCL user guide, NCCL_NVB_DISABLE

@@ -83,7 +83,7 @@ def net_plugin_by_accident(host: JudgedHost) -> Results:
 
 @for_text("PLG003", "error", "NCCL_NET", needs=("plugins",))
 def unknown_network(host: JudgedHost, variable: Variable, name: str) -> Results:
-    """NCCL_NET names no network of NCCL or a known plugin.
+    """NCCL_NET does not name a network of NCCL or of a known plugin.
 
     Why: The value must be the name of a network, in upper or lower case; otherwise initialization fails.
     Example: NCCL_NET=InfiniBand

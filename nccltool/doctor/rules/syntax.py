@@ -35,8 +35,9 @@ def _numbers(host: JudgedHost) -> Iterator[tuple[Variable, KnownVariable, values
 def quoted_value(host: JudgedHost) -> Results:
     """The value includes quotes.
 
-    Why: A shell removes quotes; `docker --env-file`, Kubernetes manifests, systemd units and nccl.conf do not. A
-    number in quotes is read as 0, a name in quotes matches nothing, and a quoted NCCL_DEBUG turns logging off.
+    Why: A shell removes quotes; `docker --env-file`, Kubernetes manifests, systemd units and nccl.conf do not.
+    NCCL reads a number in quotes as 0. A name in quotes matches nothing, and a quoted NCCL_DEBUG turns logging
+    off.
     Example: NCCL_IB_HCA="mlx5_0"
     Instead: NCCL_IB_HCA=mlx5_0
     Source: NCCL src/misc/param.cc (nothing is unquoted; strtoll with base 0)
@@ -90,7 +91,7 @@ _MEANT = {
 
 @rule("SYN011", "error")
 def word_for_number(host: JudgedHost) -> Results:
-    """NCCL reads a number here, and the value is a word.
+    """NCCL expects a number, but the value is a word.
 
     Why: NCCL reads up to the first character that is not a digit: true, yes, on and all become 0, so a switch
     meant to be on is off.
@@ -186,8 +187,8 @@ def number_out_of_range(host: JudgedHost) -> Results:
 def odd_switch(host: JudgedHost) -> Results:
     """A switch has a value other than 0 or 1.
 
-    Why: Most switches treat any other number as 1, but some do not, and newer releases give 2 a special meaning
-    for some.
+    Why: Most switches treat any other number as 1, but some do not. In newer releases, 2 has a special meaning for
+    some switches.
     Example: NCCL_IB_DISABLE=2
     Instead: NCCL_IB_DISABLE=1
     Source: NCCL src/graph/paths.cc (ncclGetLevel), src/transport/shm.cc
@@ -236,7 +237,7 @@ def bad_torch_switch(host: JudgedHost) -> Results:
 
 @rule("SYN018", "error")
 def bad_torch_number(host: JudgedHost) -> Results:
-    """torch reads a number here, and the value is not one.
+    """torch expects a number, but the value is not one.
 
     Why: torch raises an error when it creates the process group.
     Example: TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC=ten
@@ -272,10 +273,10 @@ def wildcard_in_names(_: JudgedHost, variable: Variable, text: str) -> Results:
 def name_twice(_: JudgedHost, variable: Variable, text: str) -> Results:
     """A list contains the same name twice.
 
-    Why: It is usually a typo for another name, whose device is then missing.
+    Why: The repetition is usually a typo for another name, whose device is then missing.
     Example: NCCL_IB_HCA=mlx5_0,mlx5_1,mlx5_1
     Instead: NCCL_IB_HCA=mlx5_0,mlx5_1,mlx5_2
-    Source: a published health check of a cloud that lists mlx5_1 twice, and mlx5_12 not at all
+    Source: a cloud's published health check, which lists mlx5_1 twice and omits mlx5_12
     """
     twice = [word for word, times in Counter(values.split(text.lstrip("^="))).items() if times > 1]
     if twice:

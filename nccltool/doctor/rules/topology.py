@@ -1,4 +1,4 @@
-"""Topology files: missing, from another machine, dumped."""
+"""Topology files that are missing, dumped, or from a different machine."""
 
 import re
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ def missing_topology_file(host: JudgedHost, variable: Variable, path: str) -> Re
 def foreign_topology_file(host: JudgedHost, variable: Variable, _: str) -> Results:
     """NCCL_TOPO_FILE lists GPUs or adapters at PCI addresses that this host does not have.
 
-    Why: It describes another machine: NCCL misplaces devices or does not find them.
+    Why: The file describes a different machine, so NCCL misplaces devices or does not find them.
     Example: the ND A100 v4 file on ND H100 v5
     Instead: the file for this instance type
     Source: NCCL user guide, NCCL_TOPO_FILE
@@ -114,5 +114,5 @@ def topology_dumped(_: JudgedHost, variable: Variable, __: str) -> Results:
     Instead: unset it once the file exists
     Source: NCCL user guide, NCCL_TOPO_DUMP_FILE
     """
-    remedy = f"unset {variable.name}once the file exists"
+    remedy = f"unset {variable.name} once the file exists"
     yield report.better_unset(variable, "each new communicator writes this file again", remedy)

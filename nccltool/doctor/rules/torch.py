@@ -173,9 +173,9 @@ def nonblocking_communicators(host: JudgedHost) -> Results:
 
 @for_value("TRC010", "info", "TORCH_NCCL_AVOID_RECORD_STREAMS")
 def idle_torch_variable(host: JudgedHost, variable: Variable, _: str) -> Results:
-    """TORCH_NCCL_AVOID_RECORD_STREAMS is set, but is already this torch's default.
+    """TORCH_NCCL_AVOID_RECORD_STREAMS is set, but this torch version already does this by default.
 
-    Why: This is the default since torch 2.8; setting it only prints a warning.
+    Why: This has been the default since torch 2.8; setting the variable only prints a warning.
     Example: TORCH_NCCL_AVOID_RECORD_STREAMS=1
     Instead: unset TORCH_NCCL_AVOID_RECORD_STREAMS
     Source: pytorch ProcessGroupNCCL.cpp

@@ -14,7 +14,8 @@ SECTIONS = ("Meaning", "Impact", "Verify", "Causes", "Fix", "Escalate")
 _BY_NAME = {"Nccltool" + file.title().replace("-", ""): file for file in members.names(__path__)}
 NAMES = tuple(_BY_NAME)
 _COLLECT = (
-    "Attach `nccltool bundle ID`: facts, findings, logs and the run in one archive; without ID, of the newest run."
+    "Attach the archive from `nccltool bundle ID`: facts, findings, logs and the run. "
+    "Without ID, it contains the newest run."
 )
 
 

@@ -10,7 +10,7 @@ spends a third of its time in communication takes a third longer.
 ## Verify
     nccltool compare baseline:NAME latest      # expected: same; worse gives the difference with its interval
     nccltool probe --nodes 2 --op all_reduce   # on pairs of hosts; expected: the same busbw on each
-    nccltool doctor --hosts LIST               # expected: no finding that is new since the baseline
+    nccltool doctor --hosts LIST               # expected: no new findings since the baseline
 
 ## Causes
 One slow host or link (a collective is as slow as its slowest rank), a NIC at a lower rate, GPUDirect off, a

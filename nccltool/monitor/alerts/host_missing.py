@@ -4,7 +4,7 @@
 The newest preflight included this host but received nothing from it.
 
 ## Impact
-Jobs that need the host do not start, or start smaller.
+Jobs that need the host do not start, or start with fewer hosts.
 
 ## Verify
     ping -c 3 HOST                             # expected: three replies

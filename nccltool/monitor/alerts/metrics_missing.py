@@ -1,11 +1,11 @@
 """Prometheus has no nccltool metrics.
 
 ## Meaning
-No target has nccltool_last_run_timestamp_seconds: the exporter is down or was never installed, or its file is
+No target exports nccltool_last_run_timestamp_seconds: the exporter is down or was never installed, or its file is
 missing.
 
 ## Impact
-The other alerts cannot fire. No alert does not mean healthy.
+The other alerts cannot fire, so their silence does not mean that the cluster is healthy.
 
 ## Verify
     curl -s http://HOST:9779/healthz           # expected: ok
@@ -13,7 +13,7 @@ The other alerts cannot fire. No alert does not mean healthy.
     ls -l /var/lib/node_exporter/*.prom        # expected: written last night, by the nightly run
 
 ## Causes
-nccltool serve is not running, or listens on loopback only; the target is missing in the scrape configuration; a
+nccltool serve is not running, or listens on loopback only; the target is missing from the scrape configuration; a
 firewall; node_exporter without --collector.textfile.directory; no run has completed yet.
 
 ## Fix
@@ -28,5 +28,5 @@ EXPR = "absent(nccltool_last_run_timestamp_seconds)"
 HOLD = "15m"
 SEVERITY = "warning"
 SUMMARY = "No nccltool metrics"
-DESCRIPTION = "No target has nccltool metrics: the other alerts cannot fire."
+DESCRIPTION = "No target exports nccltool metrics: the other alerts cannot fire."
 SOURCE = "15 minutes: longer than a restart of Prometheus or of the exporter"

@@ -5,7 +5,7 @@ The metric is 0 for every status except pass and warn: a check failed (exit code
 joined (3), or nothing could be checked (4). nccltool_last_run_status shows which.
 
 ## Impact
-The cluster is not known to be healthy. If the status is incomplete, a job on these hosts would most likely hang
+The cluster may be unhealthy. If the status is incomplete, a job on these hosts would most likely hang
 or die.
 
 ## Verify

@@ -5,7 +5,7 @@ A loss, a gradient norm or the parameters of a small training on the cluster dif
 one process by more than floating-point rounding explains.
 
 ## Impact
-Real trainings with this strategy on these hosts silently compute wrong results.
+Real training jobs with this strategy on these hosts silently compute wrong results.
 
 ## Verify
     nccltool runs ID                           # train-wrong names the first step and the ranks that differ

@@ -1,11 +1,11 @@
 """Ranks received wrong data.
 
 ## Meaning
-A collective completed without an error, but at least one rank has wrong elements. NCCL and Gloo do not check
+A collective completed without an error, but at least one rank received wrong elements. NCCL and Gloo do not check
 results; nccltool compares them with data that it computes itself.
 
 ## Impact
-Trainings on these hosts silently go wrong: losses drift, or become NaN hours later. Checkpoints written since
+Training on these hosts silently goes wrong: losses drift, or become NaN hours later. Checkpoints written since
 then are suspect.
 
 ## Verify
@@ -18,8 +18,8 @@ A GPU, host memory, NIC or switch that corrupts data; a driver or NCCL version w
 PCIe through an IOMMU, or with ACS redirection.
 
 ## Fix
-Save the run folder. Halve the set of hosts until one host remains wrong, and drain it. Then run nccltool
-explain data-corruption. Blast radius: the jobs of the drained host.
+Save the run folder. Halve the set of hosts until you find the host that produces wrong data, and drain it. Then
+run nccltool explain data-corruption. Blast radius: the jobs of the drained host.
 
 ## Escalate
 To the owner of the hardware, with the run folder, `nccltool doctor --format json`, and the kernel log.

@@ -10,7 +10,7 @@ The job hangs until the watchdog stops it, fails with truncated messages, or sil
 ## Verify
     TORCH_DISTRIBUTED_DEBUG=DETAIL COMMAND  # names both calls at the first mismatch; slow, for debugging only
     grep -h 'Watchdog caught' LOG | grep -o 'SeqNum=[0-9]*, OpType=[A-Z_]*, NumelIn=[0-9]*' | sort | uniq -c
-    # expected: one line; a rank with another OpType or NumelIn at the same SeqNum is the one that differs
+    # expected: one line; a rank with a different OpType or NumelIn at the same SeqNum is the one that differs
 
 ## Causes
 A collective inside `if rank == 0`; a checkpoint or evaluation on one rank only; uneven data, which gives ranks

@@ -14,7 +14,7 @@ NCCL usually falls back to its own algorithms. If it does not, or the plugin cra
 
 ## Causes
 The aggregation manager is down or out of resources (dead jobs that never released them); too many SHARP jobs;
-incompatible versions of plugin, daemon and switch; a host that reaches no aggregation node.
+incompatible versions of plugin, daemon and switch; a host that cannot reach an aggregation node.
 
 ## Fix
 Set NCCL_COLLNET_ENABLE=0 for the job; clean up stale SHARP jobs, or restart sharp_am. Blast radius: the variable

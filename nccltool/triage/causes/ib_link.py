@@ -1,4 +1,4 @@
-"""A port, cable or switch: a link is down or flaps, or packets were lost during the run.
+"""A port, cable or switch failed: a link is down or flapping, or packets were lost during the run.
 
 ## Meaning
 The fabric worked and then lost packets: a port went down, or retries were exceeded between HCAs that had

@@ -1,4 +1,4 @@
-"""Multi-node NVLink does not work: IMEX daemon or channels.
+"""Multi-node NVLink does not work because of the IMEX daemon or its channels.
 
 ## Meaning
 GPUs of a rack share memory over NVLink if the IMEX daemons of all hosts are connected and the process has access
@@ -15,7 +15,7 @@ Communicators that span hosts of the rack cannot be created, or fall back to the
 
 ## Causes
 nvidia-imex is not running on one host, or has a different node list; a container or pod without a channel
-(Kubernetes: no ComputeDomain); a cgroup that denies the device; hosts of different cliques in one job.
+(Kubernetes: no ComputeDomain); a cgroup that denies the device; hosts from different cliques in one job.
 
 ## Fix
 Run systemctl start nvidia-imex on all hosts of the domain, with the same node list; give the container a

@@ -1,4 +1,4 @@
-"""A known defect of this NCCL version, or of software around it.
+"""This NCCL version, or software around it, has a known defect.
 
 ## Meaning
 The log matches a reported defect, which a later version usually fixes; or NCCL failed one of its own internal

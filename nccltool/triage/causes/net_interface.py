@@ -1,8 +1,9 @@
 """NCCL or Gloo uses a wrong, missing, virtual or loopback interface.
 
 ## Meaning
-NCCL uses the interface of NCCL_SOCKET_IFNAME, Gloo that of GLOO_SOCKET_IFNAME; otherwise the first one other than
-lo or docker. The interface does not reach the other hosts, has no address, or does not exist.
+NCCL uses the interface in NCCL_SOCKET_IFNAME, and Gloo uses the one in GLOO_SOCKET_IFNAME. Without these
+variables, they use the first interface other than lo or docker. The interface does not reach the other hosts, has
+no address, or does not exist.
 
 ## Impact
 A multi-host job does not start: ranks fail in init or wait until they time out. If it does start, it can be slow.

@@ -1,4 +1,4 @@
-"""Nothing failed, even where lines look like errors.
+"""Nothing failed, even if some lines look like errors.
 
 ## Meaning
 No line shows a failure from which the job did not recover. Healthy runs also log warnings about plugins that are

@@ -20,7 +20,7 @@ host.
 
 ## Fix
 Run systemctl restart nvidia-fabricmanager, or reboot the host. Blast radius: all jobs on it. Install the fabric
-manager in exactly the version of the driver. NCCL_NVLS_ENABLE=0 lets one job run without NVLS, slower.
+manager in exactly the version of the driver. NCCL_NVLS_ENABLE=0 lets one job run without NVLS, but more slowly.
 
 ## Escalate
 To the vendor with the output of nvidia-bug-report.sh and the fabric manager's log, if links or switches report

@@ -22,7 +22,7 @@ Reduce the micro batch size or the number of DataLoader workers, shard the model
 (Slurm: --mem). Blast radius: this job. Kill foreign processes only after asking their owner.
 
 ## Escalate
-To the platform team if the host is short of memory without a job.
+To the platform team if the host runs short of memory when no job is running.
 """
 
 from nccltool.triage.causes.base import FITS, SAYS, Clue, Clues, Given, LogEvent, Offender, Timeline, first_to_end

@@ -14,7 +14,7 @@ that uses PCIe peer-to-peer is affected.
     # on bare metal; expected: nothing on bridges above GPUs and NICs
     cat /proc/cmdline                                  # expected: no iommu=on, or iommu=pt
     nvidia-smi topo -p2p rw                            # expected: OK for every pair
-    NCCL_P2P_DISABLE=1 COMMAND                         # works with it, hangs without it: this is the cause
+    NCCL_P2P_DISABLE=1 COMMAND                         # if it hangs only without it, this is the cause
 
 ## Causes
 ACS enabled by firmware, or by the kernel for an IOMMU; a VM with devices passed through one by one; AMD and Intel

@@ -1,8 +1,8 @@
 """The log shows only the consequences of another rank's exit.
 
 ## Meaning
-Ranks lost a peer: connections were closed or reset, or the store was gone. Why the peer exited is in its own log,
-which was not given.
+Ranks lost a peer: connections were closed or reset, or the store was gone. The peer's own log shows why it exited,
+but was not provided.
 
 ## Impact
 The job died with the peer.

@@ -15,7 +15,7 @@ different networks.
     echo $LD_LIBRARY_PATH $NCCL_NET $NCCL_NET_PLUGIN $NCCL_TUNER_PLUGIN
 
 ## Causes
-The library is not in the image or not on the loader's path; it was built for another NCCL, libfabric or CUDA;
+The library is not in the image or not on the loader's path; it was built for a different NCCL, libfabric or CUDA;
 the provider finds no device in this container; the plugin rejects its settings.
 
 ## Fix

@@ -5,7 +5,7 @@ Nothing failed. NCCL uses a slower path than the hosts offer, or the measured ba
 network it uses.
 
 ## Impact
-Steps take longer, from a few percent to ten times as long.
+Steps take from a few percent longer to ten times as long.
 
 ## Verify
     grep -h 'Using network' LOG | sort | uniq -c       # expected: IB, or the platform's plugin; not Socket

@@ -1,8 +1,8 @@
 """Driver, CUDA, NCCL or plugin versions are incompatible, or differ between ranks.
 
 ## Meaning
-A library needs a newer driver, a framework was built for another NCCL or GPU, or the hosts of a job run different
-NCCL versions.
+A library needs a newer driver, a framework was built for a different NCCL or GPU, or the hosts of a job run
+different NCCL versions.
 
 ## Impact
 The job does not start, or fails with misleading errors: messages of the wrong size, unknown address families,

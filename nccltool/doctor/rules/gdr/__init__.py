@@ -1,1 +1,1 @@
-"""GPU Direct RDMA: how near a NIC must be, the kernel's part, flushes, and what redirects peer traffic."""
+"""GPU Direct RDMA: distance to the NIC, kernel support, flushes, and redirected peer traffic."""

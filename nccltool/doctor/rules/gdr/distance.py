@@ -37,7 +37,8 @@ def unknown_distance(_: JudgedHost, variable: Variable, text: str) -> Results:
 def distance_as_number(_: JudgedHost, variable: Variable, text: str) -> Results:
     """NCCL_NET_GDR_LEVEL is a number.
 
-    Why: Numbers are a legacy form: 0 LOC, 1 PIX, 2 PXB, 3 PHB, 4 and above SYS; their meaning has changed before.
+    Why: Numbers are a legacy form, and their meaning has changed before. Today 0 is LOC, 1 PIX, 2 PXB, 3 PHB, and
+    4 or more SYS.
     Example: NCCL_NET_GDR_LEVEL=2
     Instead: NCCL_NET_GDR_LEVEL=PXB
     Source: NCCL user guide, NCCL_NET_GDR_LEVEL
@@ -100,7 +101,7 @@ def direct_rdma_across_sockets(host: JudgedHost, variable: Variable, text: str) 
 
 @for_number("GDR011", "warning", "NCCL_NET_GDR_C2C", needs=("kernel", "nvidia"))
 def c2c_direct_rdma_off(host: JudgedHost, variable: Variable, enabled: int) -> Results:
-    """NCCL_NET_GDR_C2C=0 on Grace.
+    """NCCL_NET_GDR_C2C is 0 on Grace.
 
     Why: NICs are behind the CPU there; without C2C they lose GPU Direct RDMA.
     Example: NCCL_NET_GDR_C2C=0 on GB200

@@ -73,7 +73,7 @@ def no_direct_rdma(host: JudgedHost) -> Results:
 
 @for_number("GDR006", "error", "NCCL_DMABUF_ENABLE", needs=("rdma", "nvidia", "kernel"))
 def both_ways_closed(host: JudgedHost, variable: Variable, enabled: int) -> Results:
-    """NCCL_DMABUF_ENABLE=0, and no peer-memory module is loaded.
+    """NCCL_DMABUF_ENABLE is 0, and no peer-memory module is loaded.
 
     Why: GPU Direct RDMA needs one of the two.
     Example: NCCL_DMABUF_ENABLE=0 without nvidia_peermem
@@ -87,7 +87,7 @@ def both_ways_closed(host: JudgedHost, variable: Variable, enabled: int) -> Resu
 
 @for_number("GDR007", "warning", "NCCL_GDRCOPY_ENABLE", needs=("rdma", "container"))
 def gdrcopy_missing(host: JudgedHost, variable: Variable, enabled: int) -> Results:
-    """NCCL_GDRCOPY_ENABLE=1, but /dev/gdrdrv or libgdrapi.so is missing.
+    """NCCL_GDRCOPY_ENABLE is 1, but /dev/gdrdrv or libgdrapi.so is missing.
 
     Why: NCCL warns, and continues without GDRCopy. It opens libgdrapi.so, which only the development package
     provides; libgdrapi.so.2 alone is not enough.
@@ -112,8 +112,8 @@ def gdrcopy_missing(host: JudgedHost, variable: Variable, enabled: int) -> Resul
 def flush_disabled(host: JudgedHost, variable: Variable, text: str) -> Results:
     """The flush after a GPU Direct RDMA receive is disabled.
 
-    Why: Up to Ampere, and where a NIC has a data path separate from C2C, the GPU may read stale data: results are
-    silently wrong. On x86 with Hopper or newer, NCCL never flushes.
+    Why: The GPU may read stale data, so results are silently wrong. This affects GPUs up to Ampere, and NICs with
+    a data path separate from C2C. On x86 with Hopper or newer, NCCL never flushes.
     Example: NCCL_GDR_FLUSH_DISABLE=1
     Instead: unset NCCL_GDR_FLUSH_DISABLE
     Source: NCCL src/transport/net_ib/connect.cc; src/graph/paths.cc (ncclTopoNeedFlush)
@@ -133,10 +133,10 @@ def _needs_no_flush(host: JudgedHost) -> bool:
 
 @for_number("GDR009", "warning", "NCCL_NET_GDR_READ", needs=("nvidia",))
 def direct_read_off(host: JudgedHost, variable: Variable, enabled: int) -> Results:
-    """NCCL_NET_GDR_READ=0 on GPUs that would send with GPU Direct RDMA.
+    """NCCL_NET_GDR_READ is 0 on GPUs that send with GPU Direct RDMA by default.
 
-    Why: NCCL first copies sent data to host memory. Sending directly is the default since Ampere, and where GPUs
-    have NVLink.
+    Why: NCCL first copies sent data to host memory. Direct sending is the default on Ampere and newer GPUs, and on
+    GPUs with NVLink.
     Example: NCCL_NET_GDR_READ=0
     Instead: unset NCCL_NET_GDR_READ
     Source: NCCL user guide, NCCL_NET_GDR_READ; src/graph/paths.cc (ncclTopoCheckGdr)

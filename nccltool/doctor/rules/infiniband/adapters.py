@@ -53,7 +53,7 @@ def switch_of_another_network(host: JudgedHost, variable: Variable, disabled: in
 
 @for_text("IB054", "error", "NCCL_NET", needs=("rdma",))
 def rdma_asked_for_in_vain(host: JudgedHost, variable: Variable, net: str) -> Results:
-    """NCCL_NET=IB, but no port that NCCL may use is active.
+    """NCCL_NET is IB, but no port that NCCL may use is active.
 
     Why: NCCL may not fall back, so initialization fails.
     Example: NCCL_NET=IB, and mlx5_0:1 is DOWN
@@ -68,7 +68,7 @@ def rdma_asked_for_in_vain(host: JudgedHost, variable: Variable, net: str) -> Re
 
 @for_text("IB055", "warning", "NCCL_NET", needs=("rdma",))
 def tcp_forced(host: JudgedHost, variable: Variable, net: str) -> Results:
-    """NCCL_NET=Socket although RDMA ports are active.
+    """NCCL_NET is Socket although RDMA ports are active.
 
     Why: Traffic between nodes goes over TCP, at a fraction of the bandwidth.
     Example: NCCL_NET=Socket
@@ -83,7 +83,7 @@ def tcp_forced(host: JudgedHost, variable: Variable, net: str) -> Results:
 
 @for_text("IB056", "error", "NCCL_NET")
 def only_network_disabled(host: JudgedHost, variable: Variable, net: str) -> Results:
-    """NCCL_NET=IB together with NCCL_IB_DISABLE=1.
+    """NCCL_NET=IB is set together with NCCL_IB_DISABLE=1.
 
     Why: The only allowed network is disabled, so initialization
     fails.
@@ -207,7 +207,7 @@ def broken_adapter_list(_: JudgedHost, variable: Variable, wanted: NameList) -> 
 def interface_instead_of_adapter(host: JudgedHost, variable: Variable, wanted: NameList) -> Results:
     """NCCL_IB_HCA contains the name of a network interface.
 
-    Why: It takes names of RDMA devices, as `rdma link` shows them.
+    Why: NCCL_IB_HCA takes names of RDMA devices, as `rdma link` shows them.
     Example: NCCL_IB_HCA=ens1f0
     Instead: NCCL_IB_HCA=mlx5_0
     Source: NCCL user guide, NCCL_IB_HCA

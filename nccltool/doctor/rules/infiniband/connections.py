@@ -77,11 +77,11 @@ def _merged(host: JudgedHost) -> int | Unknown:
 def many_queue_pairs(_: JudgedHost, variable: Variable, count: int) -> Results:
     """NCCL_IB_QPS_PER_CONNECTION is above 16.
 
-    Why: The adapter caches the state of only a few queue pairs; more of them cost more than spreading over paths
-    gains.
+    Why: The adapter caches the state of only a few queue pairs; beyond these, the cost exceeds the gain from
+    spreading traffic over paths.
     Example: NCCL_IB_QPS_PER_CONNECTION=32
     Instead: NCCL_IB_QPS_PER_CONNECTION=4
-    Source: NCCL user guide, NCCL_IB_QPS_PER_CONNECTION; IBM Cloud publishes 16, the most that any platform does
+    Source: NCCL user guide, NCCL_IB_QPS_PER_CONNECTION; IBM Cloud publishes 16, the highest value of any platform
     """
     if count > 16:
         message = f"{count} queue pairs per connection"
@@ -90,7 +90,7 @@ def many_queue_pairs(_: JudgedHost, variable: Variable, count: int) -> Results:
 
 @for_number("IB038", "info", "NCCL_IB_SPLIT_DATA_ON_QPS")
 def split_without_queue_pairs(host: JudgedHost, variable: Variable, split: int) -> Results:
-    """NCCL_IB_SPLIT_DATA_ON_QPS=1 with only one queue pair.
+    """NCCL_IB_SPLIT_DATA_ON_QPS is 1, but there is only one queue pair.
 
     Why: NCCL has no second queue pair to split the data over.
     Example: NCCL_IB_SPLIT_DATA_ON_QPS=1
@@ -104,7 +104,7 @@ def split_without_queue_pairs(host: JudgedHost, variable: Variable, split: int) 
 
 @for_number("IB046", "warning", "NCCL_IB_RESILIENCY_PORT_FAILOVER", needs=("rdma",))
 def failover_to_nothing(host: JudgedHost, variable: Variable, is_on: int) -> Results:
-    """NCCL_IB_RESILIENCY_PORT_FAILOVER=1, but no ports are merged.
+    """NCCL_IB_RESILIENCY_PORT_FAILOVER is 1, but no ports are merged.
 
     Why: A connection fails over to another port of the same merged device, and no device is merged. NCCL warns
     about this.
@@ -230,7 +230,7 @@ def fewer_retries(_: JudgedHost, variable: Variable, count: int) -> Results:
 
 @for_number("IB047", "warning", "NCCL_IB_RETURN_ASYNC_EVENTS")
 def fatal_events_ignored(_: JudgedHost, variable: Variable, returned: int) -> Results:
-    """NCCL_IB_RETURN_ASYNC_EVENTS=0.
+    """NCCL_IB_RETURN_ASYNC_EVENTS is 0.
 
     Why: A fatal adapter event then does not end communication: the job hangs until a watchdog ends it.
     Example: NCCL_IB_RETURN_ASYNC_EVENTS=0
@@ -282,9 +282,9 @@ def _default_class(port: Port) -> int | None:
 
 @rule("IB028", "info", needs=("rdma",))
 def roce_without_traffic_class(host: JudgedHost) -> Results:
-    """RoCE has no traffic class.
+    """No traffic class is set for RoCE.
 
-    Why: Its packets use the switches' default queue, which may drop them, unless the fabric trusts ports.
+    Why: RoCE packets use the switches' default queue, which may drop them, unless the fabric trusts ports.
     Example: RoCE between more than two nodes, and NCCL_IB_TC not set
     Instead: NCCL_IB_TC with the fabric's lossless class
     Source: NCCL user guide, troubleshooting of networks (RoCE)

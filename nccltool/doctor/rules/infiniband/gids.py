@@ -25,7 +25,7 @@ _AUTOMATIC = tuple(adapters.AUTOMATIC_GID)
 def empty_gid(host: JudgedHost, variable: Variable, index: int) -> Results:
     """The GID table of a RoCE port is empty at NCCL_IB_GID_INDEX.
 
-    Why: The connection fails: ibv_modify_qp returns with "Invalid argument".
+    Why: The connection fails: ibv_modify_qp returns "Invalid argument".
     Example: NCCL_IB_GID_INDEX=3 on a port with two GIDs
     Instead: unset NCCL_IB_GID_INDEX
     Source: NCCL user guide, troubleshooting of networks; https://github.com/NVIDIA/nccl/issues/426
@@ -51,7 +51,7 @@ def gid_of_roce_v1(host: JudgedHost, variable: Variable, index: int) -> Results:
 def link_local_gid(host: JudgedHost, variable: Variable, index: int) -> Results:
     """NCCL_IB_GID_INDEX points to a link-local GID.
 
-    Why: It reaches only its own segment.
+    Why: A link-local address is reachable only on its own network segment.
     Example: NCCL_IB_GID_INDEX=1, which is fe80::
     Instead: unset NCCL_IB_GID_INDEX
     Source: NCCL src/transport/net_ib/connect.cc (validGid)
@@ -168,13 +168,13 @@ def fixed_gid_index(host: JudgedHost, variable: Variable, index: int) -> Results
     Why: Since 2.21 NCCL finds a RoCE v2 GID with an IPv4 address on each port; a fixed index breaks when a table
     changes.
     Example: NCCL_IB_GID_INDEX=3
-    Instead: unset NCCL_IB_GID_INDEXand test
+    Instead: unset NCCL_IB_GID_INDEX and test
     Source: NCCL user guide, troubleshooting of networks
     """
     published = _OF_CLOUDS.get(str(host.facts.cloud.provider))
     if index >= 0 and index != published and host.nccl_is(since=_AUTOMATIC):
         message = f"NCCL {host.nccl} finds the index itself"
-        yield report.better_unset(variable, message, f"unset {_INDEX}and test")
+        yield report.better_unset(variable, message, f"unset {_INDEX} and test")
 
 
 @rule("IB022", "error", needs=("rdma",))

@@ -56,7 +56,7 @@ def degraded_port(host: JudgedHost) -> Results:
 
     Why: A link that trained down can halve the bandwidth of the whole ring. Two lanes alone are not a fault:
     HDR100 and NDR200 use two.
-    Example: mlx5_3 at 200 Gb/s, others of its type at 400 Gb/s
+    Example: mlx5_3 runs at 200 Gb/s, and others of its type run at 400 Gb/s
     Instead: reseat the cable, drain the node
     Source: NCCL user guide, troubleshooting of networks (ibstat)
     """
@@ -70,7 +70,7 @@ def degraded_port(host: JudgedHost) -> Results:
         board, rate = known(port.device.board_id), known(port.port.rate_gbps)
         fastest = best[board] if board else rate
         if rate < fastest or (not port.roce and known(port.port.width) == "1X"):
-            others = f", others of its type at {fastest:g} Gb/s" if fastest > rate else " on one lane"
+            others = f", others of its type run at {fastest:g} Gb/s" if fastest > rate else " on one lane"
             message = f"{escaped(port.name)} runs at {rate:g} Gb/s{others}"
             remedy = "reseat or replace the cable; drain the node until the rate is back"
             lines = (escaped(f"{port_line(port)}, {or_none(port.port.width) or '?'}, board {board}"),)
@@ -120,7 +120,7 @@ def growing_error_counters(hosts: Sequence[JudgedHost]) -> Results:
     """Error counters of a port rise between two snapshots of the same host.
 
     Why: The fabric drops or corrupts packets, so timeouts are not NCCL's fault. The check needs two snapshots,
-    because the counters run since the last boot.
+    because the counters accumulate from boot.
     Example: symbol_error is 12 before a run and 340 after it
     Instead: replace the cable or transceiver; on RoCE check PFC and ECN
     Source: NCCL user guide, troubleshooting of networks (rdma statistic)

@@ -14,7 +14,7 @@ _Net = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 @for_number("IB041", "info", "NCCL_IB_ADAPTIVE_ROUTING", needs=("rdma", "cloud"))
 def adaptive_routing_on_roce(host: JudgedHost, variable: Variable, is_on: int) -> Results:
-    """NCCL_IB_ADAPTIVE_ROUTING=1 on RoCE.
+    """NCCL_IB_ADAPTIVE_ROUTING is 1 on RoCE.
 
     Why: It is meant for switches that spray packets and adapters that reorder them (Spectrum-X, gIB). Elsewhere it
     adds a message to every transfer.
@@ -86,7 +86,7 @@ def threshold_above_every_message(host: JudgedHost, variable: Variable, threshol
 
 @for_number("IB042", "error", "NCCL_IB_OOO_RQ", needs=("rdma",))
 def out_of_order_without_routing(host: JudgedHost, variable: Variable, is_on: int) -> Results:
-    """NCCL_IB_OOO_RQ=1, but adaptive routing is off.
+    """NCCL_IB_OOO_RQ is 1, but adaptive routing is off.
 
     Why: NCCL requires adaptive routing for this, and connections fail. On RoCE, adaptive routing is off unless
     NCCL_IB_ADAPTIVE_ROUTING=1.
@@ -107,7 +107,7 @@ def out_of_order_without_routing(host: JudgedHost, variable: Variable, is_on: in
 
 @for_number("IB043", "warning", "NCCL_IB_PCI_RELAXED_ORDERING", needs=("cpu",))
 def strict_ordering_in_vm(host: JudgedHost, variable: Variable, relaxed: int) -> Results:
-    """NCCL_IB_PCI_RELAXED_ORDERING=0 in a VM.
+    """NCCL_IB_PCI_RELAXED_ORDERING is 0 in a VM.
 
     Why: Without relaxed ordering, the IOMMU serializes the adapter's writes, and bandwidth drops.
     Example: NCCL_IB_PCI_RELAXED_ORDERING=0 on Azure
@@ -120,7 +120,7 @@ def strict_ordering_in_vm(host: JudgedHost, variable: Variable, relaxed: int) ->
 
 @for_number("IB044", "warning", "NCCL_IB_PCI_RELAXED_ORDERING", needs=("rdma",))
 def ordering_asked_for_in_vain(host: JudgedHost, variable: Variable, relaxed: int) -> Results:
-    """NCCL_IB_PCI_RELAXED_ORDERING=1, but libibverbs does not support it.
+    """NCCL_IB_PCI_RELAXED_ORDERING is 1, but libibverbs does not support it.
 
     Why: Relaxed ordering needs ibv_reg_mr_iova2, added in rdma-core 28. NVIDIA's guide says that 1 fails without
     it; in the sources of 2.12 to 2.30, NCCL continues without relaxed ordering, and only the mark [RO] is missing
@@ -136,7 +136,7 @@ def ordering_asked_for_in_vain(host: JudgedHost, variable: Variable, relaxed: in
 
 @for_text("IB045", "warning", "NCCL_NET_MERGE_POLICY")
 def rail_policy_without_rails(host: JudgedHost, variable: Variable, policy: str) -> Results:
-    """NCCL_NET_MERGE_POLICY=RAIL, but no entry in NCCL_IB_HCA names a rail.
+    """NCCL_NET_MERGE_POLICY is RAIL, but no entry in NCCL_IB_HCA names a rail.
 
     Why: Under this policy, NCCL never merges ports without a rail.
     Example: NCCL_NET_MERGE_POLICY=RAIL and NCCL_IB_HCA==mlx5_0,mlx5_1
@@ -184,7 +184,7 @@ def cross_nic_out_of_range(_: JudgedHost, variable: Variable, cross: int) -> Res
 
 @for_number("IB058", "error", "NCCL_IB_SUBNET_PREFIX_LEN")
 def subnet_length_out_of_range(host: JudgedHost, variable: Variable, bits: int) -> Results:
-    """NCCL_IB_SUBNET_AWARE_ROUTING=1, but NCCL_IB_SUBNET_PREFIX_LEN is outside 1 to 32.
+    """NCCL_IB_SUBNET_AWARE_ROUTING is 1, but NCCL_IB_SUBNET_PREFIX_LEN is outside 1 to 32.
 
     Why: Connections fail with an invalid argument.
     Example: NCCL_IB_SUBNET_PREFIX_LEN=64

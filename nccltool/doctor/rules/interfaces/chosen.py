@@ -54,7 +54,7 @@ def _state(interface: Interface) -> str:
 def interface_without_address(host: JudgedHost) -> Results:
     """The interfaces that NCCL may use have no address (of the family in NCCL_SOCKET_FAMILY).
 
-    Why: NCCL skips interfaces without an address; none is left, and initialization fails.
+    Why: NCCL skips interfaces without an address. None remains, so initialization fails.
     Example: NCCL_SOCKET_FAMILY=AF_INET6 on a host with IPv4 only
     Instead: unset NCCL_SOCKET_FAMILY, or assign an address to the interface
     Source: NCCL src/os/linux.cc
@@ -202,7 +202,7 @@ def invalid_address_family(_: JudgedHost, variable: Variable, family: str) -> Re
 
 @for_text("NETIF017", "error", FAMILY, needs=("network",))
 def link_local_address(host: JudgedHost, variable: Variable, family: str) -> Results:
-    """NCCL_SOCKET_FAMILY=AF_INET6, and the address that NCCL uses is link-local.
+    """NCCL_SOCKET_FAMILY is AF_INET6, and the address that NCCL uses is link-local.
 
     Why: NCCL uses the first address of an interface. Other nodes reach fe80:: addresses only on their own segment,
     and only if the interface has the same number there.

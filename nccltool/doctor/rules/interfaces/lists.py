@@ -96,7 +96,7 @@ def _repaired(variable: Variable) -> tuple[report.Fix, ...]:
 def address_instead_of_interface(host: JudgedHost, variable: Variable, _: str) -> Results:
     """NCCL_SOCKET_IFNAME or GLOO_SOCKET_IFNAME contains an address instead of an interface name.
 
-    Why: NCCL compares the value with interface names, and none is named 10.0.0.5.
+    Why: NCCL compares the value with interface names, and no interface is named 10.0.0.5.
     Example: NCCL_SOCKET_IFNAME=10.0.0.5
     Instead: NCCL_SOCKET_IFNAME=eth0
     Source: NCCL user guide, NCCL_SOCKET_IFNAME
@@ -241,7 +241,7 @@ def gloo_and_nccl_apart(host: JudgedHost, variable: Variable, text: str) -> Resu
     Why: This is allowed, but one of the two is often left over from earlier.
     Example: GLOO_SOCKET_IFNAME=eth0 and NCCL_SOCKET_IFNAME=ens3
     Instead: the same interface in both, unless the difference is intended
-    Source: our own experience; no rule of torch or NCCL
+    Source: our own experience; torch and NCCL do not require it
     """
     nccl = host.variable(IFNAME)
     if not nccl or len(nccl.value) < 2:

@@ -289,7 +289,8 @@ def _by_vendor(host: JudgedHost) -> tuple[int, int]:
 def sockets_without_threads(host: JudgedHost, variable: Variable, _: str) -> Results:
     """NCCL_NSOCKS_PERTHREAD is set, but NCCL_SOCKET_NTHREADS is not.
 
-    Why: Except on AWS and gVNIC, there are no helper threads by default: 0 threads times any number is 0 sockets.
+    Why: Except on AWS and gVNIC, NCCL starts no helper threads by default, and 0 threads times any number is 0
+    sockets.
     Example: NCCL_NSOCKS_PERTHREAD=4
     Instead: NCCL_SOCKET_NTHREADS=4 and NCCL_NSOCKS_PERTHREAD=4
     Source: NCCL src/transport/net_socket.cc (ncclNetSocketGetNsockNthread)

@@ -125,7 +125,7 @@ def unknown_symmetric_kernel(_: JudgedHost, variable: Variable, name: str) -> Re
 def group_launch_mode(_: JudgedHost, variable: Variable, mode: str) -> Results:
     """NCCL_LAUNCH_MODE is not PARALLEL.
 
-    Why: GROUP is obsolete since 2.9, and any other value means PARALLEL.
+    Why: GROUP has been obsolete since 2.9, and any other value means PARALLEL.
     Example: NCCL_LAUNCH_MODE=GROUP
     Instead: unset NCCL_LAUNCH_MODE
     Source: NCCL user guide, NCCL_LAUNCH_MODE
