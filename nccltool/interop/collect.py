@@ -308,7 +308,7 @@ def _asked(part: _Part) -> tuple[object, ...]:
 def _mixed(one: _Part, other: _Part, why: str) -> BadInput:
     return BadInput(
         f"{one.where} and {other.where} are from different runs: {why}",
-        "collect the logs of a single run; a restarted pod makes two runs of one job",
+        "collect the logs of a single run; a restarted pod turns one job into two runs",
     )
 
 

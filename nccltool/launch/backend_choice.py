@@ -35,7 +35,7 @@ def choose_backend(job: Job, ranks: Sequence[RankFacts]) -> tuple[str, str]:
         return job.backend, f"requested with --backend {job.backend}"
     for here in _by_host(ranks).values():
         if _sharing(here) and (gpus := _too_few(job, here)):
-            return "gloo", f"{_few(gpus, here)}, and {here[0].library} needs one per rank"
+            return "gloo", f"{_few(gpus, here)}, but {here[0].library} needs one per rank"
     lacking = [facts for facts in ranks if facts.gpu is None or facts.nccl is None]
     if lacking:
         return "gloo", _why_gloo(lacking, len(ranks))
@@ -118,7 +118,7 @@ def _duplicates(job: Job, ranks: Sequence[RankFacts]) -> Iterator[Finding]:
         if sharing and (gpus := _too_few(job, here)):
             yield finding_kinds.DUPLICATE_GPU.finding(
                 subject=Subject(kind="host", name=here[0].host),
-                message=f"{_few(gpus, here)}, and {here[0].library} needs one per rank",
+                message=f"{_few(gpus, here)}, but {here[0].library} needs one per rank",
                 remedy=f"start fewer ranks there, or measure on CPUs: --backend gloo; {PERMISSION}=1 lets NCCL "
                 f"{PERMITTED_SINCE} and later share them",
             )

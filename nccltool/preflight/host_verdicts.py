@@ -52,7 +52,7 @@ def _told_again(outcome: CheckOutcome, seen: bool, still: bool | None, partner: 
         said = f"reproduced with {partner} alone; the test of {others} without it is inconclusive"
     elif seen and not still:
         shown = "confirmed"
-        said = f"reproduced with {partner} alone, and not among {others} without it"
+        said = f"reproduced with {partner} alone, but not among {others} without it"
     elif seen:
         shown, said = "suspected", f"reproduced with {partner} alone, but also among {others} without it"
     else:

@@ -40,7 +40,7 @@ def plan(ask: PreflightOrder) -> str:
         context.assumed_gpus = _GPUS_OF_MOST
         _, total = _planned(ask, context)
         lines += [
-            f"with {_GPUS_OF_MOST} GPUs per host about {total:.0f} s; --dry-run does not contact hosts",
+            f"about {total:.0f} s with {_GPUS_OF_MOST} GPUs per host; --dry-run does not contact hosts",
             _start(context),
         ]
     return "\n".join(lines) + "\n"

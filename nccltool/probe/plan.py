@@ -82,7 +82,7 @@ def _too_large(op: str, needs: Mapping[int, StepNeeds], room: Room) -> Finding:
     end = "stop other processes on that GPU" if room.of_gpu else "free memory on that host"
     return LEFT_OUT.finding(
         subject=Subject(kind="operation", name=op),
-        message=f"{what}: {which} needs {format_decimal_bytes(needed.total + room.backend)}, {room.said}",
+        message=f"{what}: {which} needs {format_decimal_bytes(needed.total + room.backend)}, but {room.said}",
         evidence=(f"{needed.terms}, the backend's own buffers and a margin {format_decimal_bytes(room.backend)}",),
         remedy=f"use smaller sizes (-e), or {end}",
     )

@@ -106,7 +106,7 @@ def too_little(strategy: str, ranks: Sequence[FreeMemory]) -> str:
     part = f", its share among {shared} ranks" if shared > 1 else ""
     return (
         f"{strategy} and its reference need {format_decimal_bytes(ranks[number].needed)} of memory, "
-        f"rank {number} has {format_decimal_bytes(free)} free{part}"
+        f"but rank {number} has {format_decimal_bytes(free)} free{part}"
     )
 
 

@@ -33,7 +33,7 @@ def test_no_baselines_yet(nccltool: Nccltool) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("baseline", "save", "n", "r", "--add", "--replace"), "exclude each other"),
+        (("baseline", "save", "n", "r", "--add", "--replace"), "cannot be combined"),
         (("baseline", "import", "/nosuch"), "/nosuch cannot be read"),
         (("baseline", "show", "x"), "no baselines: "),
     ],

@@ -44,7 +44,7 @@ def test_what_is_left_out_is_said_before_the_first_row(act: Act, nccltool: Ncclt
     left_out = plan.too_large(large, "nccl", 2, room)
     act([*GOOD[:2], *(events.Reported(finding=one) for one in left_out), *GOOD[2:]])
     assert nccltool(*COMMAND).err.splitlines()[1:3] == [
-        "all_reduce at 8 GiB was left out: it needs 9.1 GB, rank 1 on beta has 1.0 GB of its GPU free",
+        "all_reduce at 8 GiB was left out: it needs 9.1 GB, but rank 1 on beta has 1.0 GB of its GPU free",
         f"[1/2] {ROWS[0]}",
     ]
 

@@ -77,7 +77,7 @@ PERMITTED = {"permits_shared_gpus": True}
         (
             job(),
             [replace(one, gpus=0) for one in one_host(2, 1)],
-            ("gloo", "alpha has 1 GPU for 2 ranks, and NCCL needs one per rank"),
+            ("gloo", "alpha has 1 GPU for 2 ranks, but NCCL needs one per rank"),
         ),
         (job(), [*world()[:3], facts(3, gpu=None)], ("gloo", "rank 3 on beta has no CUDA device")),
         (job(), [*world()[:3], facts(3, nccl=None)], ("gloo", "rank 3 on beta has a torch built without NCCL")),
@@ -94,8 +94,8 @@ PERMITTED = {"permits_shared_gpus": True}
             one_host(6, 8, nodes=3),
             ("nccl", "every rank has a GPU and NCCL: each of the 3 nodes has 2 of the 8 GPUs"),
         ),
-        (job(), one_host(2, 1), ("gloo", "alpha has 1 GPU for 2 ranks, and NCCL needs one per rank")),
-        (job(), one_host(16, 8), ("gloo", "alpha has 8 GPUs for 16 ranks, and NCCL needs one per rank")),
+        (job(), one_host(2, 1), ("gloo", "alpha has 1 GPU for 2 ranks, but NCCL needs one per rank")),
+        (job(), one_host(16, 8), ("gloo", "alpha has 8 GPUs for 16 ranks, but NCCL needs one per rank")),
         (
             job(),
             one_host(2, 1, **PERMITTED),
@@ -104,7 +104,7 @@ PERMITTED = {"permits_shared_gpus": True}
         (
             IN_A_JOB,
             one_host(2, 1, nodes=1),
-            ("gloo", "alpha has 1 GPU for 2 ranks, and NCCL needs one per rank"),
+            ("gloo", "alpha has 1 GPU for 2 ranks, but NCCL needs one per rank"),
         ),
         (
             REAL,
@@ -238,7 +238,7 @@ BUSY = GpuProblem(cause="cuda", text="torch sees 7 of the 8 GPUs counted, but th
                     "duplicate-gpu",
                     "host",
                     "alpha",
-                    "alpha has 8 GPUs for 16 ranks, and NCCL needs one per rank",
+                    "alpha has 8 GPUs for 16 ranks, but NCCL needs one per rank",
                     FEW_REMEDY,
                 )
             ],

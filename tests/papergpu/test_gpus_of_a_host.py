@@ -21,7 +21,7 @@ TWO_RANKS = ("--nodes", "1", "--nproc-per-node", "2")
 TOO_OLD = "The NVIDIA driver on your system is too old (found version 11040)."
 UNKNOWN = "CUDA unknown error - this may be due to an incorrectly set up environment"
 BUSY = "CUDA error: CUDA-capable device(s) is/are busy or unavailable"
-FEW = " has 1 GPU for 2 ranks, and NCCL needs one per rank"
+FEW = " has 1 GPU for 2 ranks, but NCCL needs one per rank"
 CPU_TORCH = replace(EIGHT, name="cpu-torch", torch_usable=False)
 OLD_DRIVER = replace(EIGHT, name="old-driver", torch_usable=TOO_OLD)
 NO_DRIVER = replace(EIGHT, name="broken-driver", torch_usable=UNKNOWN)

@@ -141,7 +141,7 @@ PASSED = CheckOutcome(check=check("across/data"), host=None, status="pass", host
 @pytest.mark.parametrize(
     ("pair", "without", "shown", "said"),
     [
-        (PAIR, PASSED, "confirmed", "reproduced with n3 alone, and not among n[1,3] without it"),
+        (PAIR, PASSED, "confirmed", "reproduced with n3 alone, but not among n[1,3] without it"),
         (PAIR, replace(PASSED, host="n1", status="fail"), "suspected", "but also among n[1,3] without it"),
         (replace(PASSED, hosts=("n2", "n3")), PASSED, "suspected", "not reproduced with n3 alone"),
         (replace(PAIR, host="n3"), PASSED, "suspected", "not reproduced with n[2-3] alone"),

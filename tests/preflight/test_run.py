@@ -19,7 +19,7 @@ def test_a_dry_run_starts_nothing(nccltool: Nccltool, tmp_path: Path) -> None:
     assert done.out.splitlines()[-4:] == [
         "about 27 s in total on healthy nodes",
         "    1 rank per host starts in about 6 s: hosts 2.1 s, Python and torch 3.9 s, ranks 0.1 s",
-        "with 8 GPUs per host about 62 s; --dry-run does not contact hosts",
+        "about 62 s with 8 GPUs per host; --dry-run does not contact hosts",
         "    8 ranks per host start in about 15 s: hosts 2.1 s, Python and torch 5.9 s, ranks 0.4 s, "
         "GPU contexts 4.0 s, communicator 3.1 s",
     ]

@@ -59,12 +59,12 @@ def rank(free: int, needed: int = 10, place: int = 0) -> FreeMemory:
     ("ranks", "reason"),
     [
         ([rank(80, place=0), rank(80, place=1)], ""),
-        ([rank(80, place=0), rank(9, place=1)], "need 10.0 GB of memory, rank 1 has 9.0 GB free"),
+        ([rank(80, place=0), rank(9, place=1)], "need 10.0 GB of memory, but rank 1 has 9.0 GB free"),
         (
             [rank(18), rank(18)],
-            "need 10.0 GB of memory, rank 0 has 9.0 GB free, its share among 2 ranks",
+            "need 10.0 GB of memory, but rank 0 has 9.0 GB free, its share among 2 ranks",
         ),
-        ([rank(9, 9, 0), rank(5, 10, 1), rank(8, 10, 2)], "need 10.0 GB of memory, rank 1 has 5.0 GB free"),
+        ([rank(9, 9, 0), rank(5, 10, 1), rank(8, 10, 2)], "need 10.0 GB of memory, but rank 1 has 5.0 GB free"),
         ([rank(-1), rank(-1)], ""),
     ],
     ids=["enough", "one has less", "shared", "the one that lacks most", "not known"],

@@ -90,7 +90,7 @@ def test_two_nodes_on_one_gpu_use_gloo_and_say_so(start: Start) -> None:
     assert result.code == 0, result.said
     run = result.document["run"]
     assert (run["backend"], run["gpu"]) == ("gloo", "")
-    assert run["backend_reason"].endswith(" has 1 GPU for 2 ranks, and NCCL needs one per rank")
+    assert run["backend_reason"].endswith(" has 1 GPU for 2 ranks, but NCCL needs one per rank")
 
 
 def test_nccl_for_two_nodes_on_one_gpu_is_refused(start: Start) -> None:

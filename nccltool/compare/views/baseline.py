@@ -109,7 +109,7 @@ def _whole(baseline: Baseline, expected: Sequence[BaselineRow], look: Look) -> l
     foot = [
         "time: median of the runs' means",
         "busbw: GB/s = 10**9 B/s, of that time",
-        "spread: between runs, relative standard deviation by the median absolute deviation; ? = a single run",
+        "spread: between runs, relative standard deviation from the median absolute deviation; ? = a single run",
     ]
     runs = [f"run {run.id}, {run.started}, {named(run.hosts, 8)}" for run in baseline.runs[:_RUNS_SHOWN]]
     if len(baseline.runs) > _RUNS_SHOWN:

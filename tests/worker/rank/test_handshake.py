@@ -72,8 +72,8 @@ def test_the_least_memory_of_a_rank_bounds_the_steps_of_all() -> None:
     decision, findings, _ = handshake.meet(asked, FIRST_OF_TWO, store, mine)
     assert decision.go
     assert [finding.message for finding in findings if finding.code == "left-out"] == [
-        f"all_reduce at 1 GiB was left out: it needs 1.1 GB, rank 1 on {theirs.host} has 0.5 GB of memory free, "
-        "its share among 2 ranks"
+        f"all_reduce at 1 GiB was left out: it needs 1.1 GB, but rank 1 on {theirs.host} "
+        "has 0.5 GB of memory free, its share among 2 ranks"
     ]
     steps = plan.steps(asked, decision.backend, 2, decision.bytes_for_step)
     assert [step.layout.bytes for step in steps] == [2**20]
