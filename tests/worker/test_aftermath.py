@@ -38,7 +38,7 @@ def test_a_cause_in_the_log_is_told_beside_the_culprit(
     result = start(*words, argv=argv, NCCLTOOL_FAULT=fault, PYTHONPATH=str(tmp_path)).wait(LIMIT_S)
     assert (result.code, [problem["code"] for problem in result.problems]) == (3, ["rank-died"]), result.said
     (message,) = notes(result)
-    assert message.startswith("the logs say shm-size, file /dev/shm (confidence 0."), message
+    assert message.startswith("the logs show shm-size, file /dev/shm (confidence 0."), message
     assert f"INFO triage: {message}\n" in result.stdout
 
 
