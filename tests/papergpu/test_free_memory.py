@@ -27,7 +27,7 @@ def test_a_size_that_one_gpu_has_no_room_for_is_left_out(on_paper: OnPaper) -> N
     assert ended.code == 0, ended.said
     assert [(row["bytes"], row["wrong"]) for row in ended.document["measurements"]] == [(1024, 0)]
     said = ended.findings["left-out"]["message"]
-    assert said.startswith("all_reduce at 1 GiB was left out: it needs 4.0 GB, rank 1 on ")
+    assert said.startswith("all_reduce at 1 GiB was left out: it needs 4.0 GB, but rank 1 on ")
     assert said.endswith(" has 3.0 GB of its GPU free")
     assert said in ended.said
 

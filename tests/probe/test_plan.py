@@ -147,14 +147,14 @@ OF_RANK_3 = "rank 3 on n2 has {} of its GPU free"
         (
             12,
             {"all_reduce": [1, 4, 8], "all_gather": [1, 4]},
-            [f"all_gather at 8 GiB was left out: it needs 13.3 GB, {OF_RANK_3.format('12.0 GB')}"],
+            [f"all_gather at 8 GiB was left out: it needs 13.3 GB, but {OF_RANK_3.format('12.0 GB')}"],
         ),
         (
             5,
             {"all_reduce": [1], "all_gather": [1]},
             [
-                f"all_reduce at 4 GiB, 8 GiB was left out: 4 GiB needs 6.8 GB, {OF_RANK_3.format('5.0 GB')}",
-                f"all_gather at 4 GiB, 8 GiB was left out: 4 GiB needs 7.9 GB, {OF_RANK_3.format('5.0 GB')}",
+                f"all_reduce at 4 GiB, 8 GiB was left out: 4 GiB needs 6.8 GB, but {OF_RANK_3.format('5.0 GB')}",
+                f"all_gather at 4 GiB, 8 GiB was left out: 4 GiB needs 7.9 GB, but {OF_RANK_3.format('5.0 GB')}",
             ],
         ),
     ],
