@@ -92,7 +92,7 @@ def _difference(aspect: Aspect, seen: _Seen, names: list[str]) -> Iterator[Findi
     odd = set().union(*(hosts for _, hosts in ranked[1:])) - (set() if tied else most)
     what = str(aspect)
     if tied:
-        message = f"{what} differs between hosts: {len(ranked)} values, none in a majority"
+        message = f"{what} differs between hosts: {len(ranked)} values, and no majority"
     elif len(ranked) == 2:
         message = f"{what} is {_short(other)} on {briefly(odd)}, and {_short(norm)} on the other {len(most)}"
     else:

@@ -46,7 +46,7 @@ def test_a_variable_that_is_missing_somewhere() -> None:
 
 def test_no_majority() -> None:
     pair = fleet(2, env={"NCCL_ALGO": "Ring"})
-    assert only(compare(pair)).message == "NCCL_ALGO differs between hosts: 2 values, none in a majority"
+    assert only(compare(pair)).message == "NCCL_ALGO differs between hosts: 2 values, and no majority"
 
 
 def test_many_values() -> None:

@@ -14,7 +14,7 @@ from nccltool.hosts.link_rates import LinkRate
 from nccltool.hosts.sources.base import Tree
 from tests.support.sysfs import Sysfs, container, ethernet_host, infiniband_host, roce_host
 
-VIRTUAL = "virtual, and a speed it reports is not a link speed"
+VIRTUAL = "virtual; the speed that it reports is not a link speed"
 HERE = Path("/sys/class/net/lo/speed")
 
 

@@ -19,7 +19,7 @@ from tests.support.sysfs import Sysfs, container, ethernet_host, infiniband_host
 
 PORTS = "(/sys/class/infiniband/*/ports/*/rate)"
 SPEEDS = "(/sys/class/net/*/speed)"
-VIRTUAL = "eth0: virtual, and a speed it reports is not a link speed (/sys/class/net/eth0/speed)"
+VIRTUAL = "eth0: virtual; the speed that it reports is not a link speed (/sys/class/net/eth0/speed)"
 
 
 def facts(root: Path, plugins: tuple[str, ...] = ()) -> HostFacts:
@@ -285,8 +285,8 @@ def machine(root: Path, kind: str, gpus: int | None = None, **env: str) -> Usabl
             "dgx",
             {"NCCL_IB_HCA": "=mlx5_0,mlx5_1"},
             None,
-            "ports differ (400 Gb/s InfiniBand, 200 Gb/s Ethernet), and not every GPU has one of the fastest "
-            "close to it; set NCCL_IB_HCA to the right ports",
+            "ports differ (400 Gb/s InfiniBand, 200 Gb/s Ethernet), and some GPUs have none of the fastest "
+            "close to them; set NCCL_IB_HCA to the right ports",
         ),
         ("p5", {"NCCL_IB_HCA": "mlx5"}, 400, f"32 x 100 Gb/s ({OF_P5})"),  # which EFA's plugin does not read
         ("p5", {}, 400, f"32 x 100 Gb/s ({OF_P5})"),

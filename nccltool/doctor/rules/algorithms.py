@@ -121,7 +121,7 @@ def function_without_algorithm(host: JudgedHost, variable: Variable, text: str) 
 def forced_ll128(host: JudgedHost, variable: Variable, _: str) -> Results:
     """NCCL_PROTO asks for LL128.
 
-    Why: LL128 relies on 128-byte stores arriving whole, and NCCL uses it where the hardware guarantees that. Where
+    Why: LL128 relies on 128-byte stores arriving whole, and NCCL uses it only on hardware that guarantees this. If
     stores may be reordered, as over PCIe or EFA, data is silently corrupted.
     Example: NCCL_PROTO=LL128
     Instead: unset NCCL_PROTO
@@ -150,7 +150,7 @@ def only_ll(host: JudgedHost, variable: Variable, _: str) -> Results:
 def only_simple(host: JudgedHost, variable: Variable, _: str) -> Results:
     """NCCL_PROTO allows only Simple.
 
-    Why: Small messages take longer. Some plugins need it: TCPX, and OFI where writes may arrive out of order.
+    Why: Small messages take longer. Some plugins need Simple: TCPX, and OFI if writes may arrive out of order.
     Example: NCCL_PROTO=Simple
     Instead: unset NCCL_PROTO, unless the platform requires it
     Source: NCCL user guide, NCCL_PROTO

@@ -100,7 +100,7 @@ def _plugin_version(host: JudgedHost) -> Version | None:
 def plugin_overruled(host: JudgedHost, variable: Variable, value: str) -> Results:
     """A variable that the AWS plugin tunes is set to a different value.
 
-    Why: The plugin applies the values measured for this instance type only where nothing is set.
+    Why: The plugin applies the values measured for this instance type only if the variable is unset.
     Example: NCCL_BUFFSIZE=4194304 on p5
     Instead: unset it
     Source: aws-ofi-nccl src/platform-aws.cpp

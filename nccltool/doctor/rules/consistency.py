@@ -90,7 +90,7 @@ def set_on_some_ranks(hosts: Sequence[JudgedHost]) -> Results:
 def different_number_of_adapters(hosts: Sequence[JudgedHost]) -> Results:
     """Hosts differ in the number of active ports that NCCL may use.
 
-    Why: The host with the fewest ports sets the number of channels for all.
+    Why: The host with the fewest ports limits the number of channels on all hosts.
     Example: seven of eight ports are active on one host
     Instead: repair it; with NCCL_IGNORE_NET_MISMATCH=0, NCCL 2.30 refuses to start if the numbers differ
     Source: NCCL user guide, NCCL_IGNORE_NET_MISMATCH

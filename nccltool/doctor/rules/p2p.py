@@ -91,7 +91,7 @@ def unknown_level(_: JudgedHost, variable: Variable, level: str) -> Results:
 def level_forced_up(host: JudgedHost, variable: Variable, text: str) -> Results:
     """NCCL_P2P_LEVEL allows direct access between GPUs behind different PCIe root ports.
 
-    Why: This can be slower than shared memory, and hangs where ACS or the IOMMU redirects the traffic.
+    Why: This can be slower than shared memory, and hangs if ACS or the IOMMU redirects the traffic.
     Example: NCCL_P2P_LEVEL=SYS
     Instead: unset NCCL_P2P_LEVEL; compare both with p2pBandwidthLatencyTest
     Source: NCCL user guide, NCCL_P2P_LEVEL; https://github.com/NVIDIA/nccl-tests/issues/117

@@ -8,7 +8,7 @@ Training steps take longer, in proportion to their share of communication. At ha
 spends a third of its time in communication takes a third longer.
 
 ## Verify
-    nccltool compare baseline:NAME latest      # expected: same; worse gives the difference with its interval
+    nccltool compare baseline:NAME latest      # expected: same; `worse` shows the difference and its interval
     nccltool probe --nodes 2 --op all_reduce   # on pairs of hosts; expected: the same busbw on each
     nccltool doctor --hosts LIST               # expected: no new findings since the baseline
 

@@ -123,7 +123,7 @@ class Destination:
                 return
             if deadline - time.monotonic() <= pause:
                 raise PushFailed(
-                    f"{self.url} did not take the metrics within {self.timeout_s:g} s: {problem}",
+                    f"{self.url} did not accept the metrics within {self.timeout_s:g} s: {problem}",
                     "check that the gateway is running, or raise --push-timeout",
                 )
             time.sleep(pause)

@@ -9,13 +9,13 @@ Results that these hosts have produced since then cannot be trusted. Nothing cra
 
 ## Verify
     nccltool probe --nodes 2 --check 10        # expected: wrong 0; otherwise it names the rank and operation
-    NCCL_P2P_DISABLE=1 all_reduce_perf -c 1 -n 100     # if it ends with 0 wrong: peer-to-peer is the cause
-    NCCL_NET_GDR_LEVEL=LOC all_reduce_perf -c 1 -n 100 # if it ends with 0 wrong: GPUDirect RDMA is the cause
+    NCCL_P2P_DISABLE=1 all_reduce_perf -c 1 -n 100     # if it ends with 0 wrong, peer-to-peer is the cause
+    NCCL_NET_GDR_LEVEL=LOC all_reduce_perf -c 1 -n 100 # if it ends with 0 wrong, GPUDirect RDMA is the cause
     nvidia-smi -q -d ECC                       # expected: no uncorrectable errors
 
 ## Causes
-Peer-to-peer or GPUDirect through an IOMMU; a NIC or switch that reorders where it must not; GPU memory without
-ECC; an algorithm defect in one version (try NCCL_PROTO=Simple); a program that reads a buffer before the
+Peer-to-peer or GPUDirect through an IOMMU; a NIC or switch that reorders packets although it must not; GPU memory
+without ECC; an algorithm defect in one version (try NCCL_PROTO=Simple); a program that reads a buffer before the
 collective is complete.
 
 ## Fix
@@ -42,7 +42,7 @@ def clues(timeline: Timeline) -> Given:
     wrong = timeline.first("data.wrong", "data.check-failed")
     first = next((e for e in timeline.failures() if e.family not in ("data", "app")), None)
     if wrong and first and timeline.before(first, wrong):
-        yield Clue(-FITS, "another failure came first", first)
+        yield Clue(-FITS, "a different failure came first", first)
 
 
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:

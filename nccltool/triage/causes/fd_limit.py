@@ -1,4 +1,4 @@
-"""The limit of open files is reached.
+"""The limit on open files is reached.
 
 ## Meaning
 The process cannot open more files or sockets (RLIMIT_NOFILE). NCCL over sockets needs channels x sockets x peers
@@ -31,7 +31,7 @@ from nccltool.triage.causes.base import HINT, SAYS, Clue, Clues, Given, Offender
 DECIDES = "`ulimit -n` inside the job, and `ls /proc/PID/fd | wc -l`"
 EXPLAINS = frozenset({"app-error", "net-unreachable"})
 
-SIGNS = {"limits.files": (SAYS, "a process reached the limit of open files")}
+SIGNS = {"limits.files": (SAYS, "a process reached the limit on open files")}
 _PID = re.compile(r"\b(\d{2,7}):\d{2,7}\b ")
 _SOCKETS = "NCCL_NSOCKS_PERTHREAD"
 
@@ -41,7 +41,7 @@ def clues(timeline: Timeline) -> Given:
         "shell.files", where=lambda e: e.get("limit").isdecimal() and int(e.get("limit")) <= 1024
     )
     if event and timeline.failed:
-        yield Clue(HINT, "the limit of open files is low", event)
+        yield Clue(HINT, "the limit on open files is low", event)
 
 
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:

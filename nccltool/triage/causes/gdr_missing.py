@@ -1,4 +1,4 @@
-"""GPUDirect RDMA is unavailable where it was expected.
+"""GPUDirect RDMA is expected but unavailable.
 
 ## Meaning
 The NIC cannot access GPU memory: nvidia-peermem and dma-buf are both missing (or GDRCopy, for a library that

@@ -12,7 +12,7 @@ off the bus, every job on it fails until it is reset or replaced.
     dmesg -T | grep -iE 'xid|nvrm|fallen off'          # on the host; expected: nothing since the job began
     nvidia-smi -q -d ECC,ROW_REMAPPER,PAGE_RETIREMENT  # expected: no pending, no uncorrectable
     dcgmi diag -r 3                                    # only without running jobs; expected: Pass
-    CUDA_LAUNCH_BLOCKING=1 COMMAND                     # always the same kernel: the program is the cause
+    CUDA_LAUNCH_BLOCKING=1 COMMAND                     # if the same kernel always fails, the program is the cause
 
 ## Causes
 GPU memory or link errors; overheating or power; a driver defect; for illegal accesses (Xid 13, 31) usually a

@@ -1,7 +1,7 @@
-"""Memory could not be registered with the HCA: the limit of locked memory is too low.
+"""Memory could not be registered with the HCA: the limit on locked memory is too low.
 
 ## Meaning
-RDMA pins the memory that it reads and writes. The limit of locked memory (ulimit -l, RLIMIT_MEMLOCK) is too low,
+RDMA pins the memory that it reads and writes. The limit on locked memory (ulimit -l, RLIMIT_MEMLOCK) is too low,
 so ibv_reg_mr, ibv_create_cq or ibv_create_qp fail with "Cannot allocate memory".
 
 ## Impact
@@ -31,7 +31,7 @@ from nccltool.triage.causes.base import FITS, SAYS, Clue, Clues, Given, LogEvent
 DECIDES = "`ulimit -l` inside the job"
 
 SIGNS = {
-    "ib.memlock": (SAYS, "a message mentions the limit of locked memory"),
+    "ib.memlock": (SAYS, "a message mentions the limit on locked memory"),
     "ib.no-memory": (0.8, "the HCA driver could not allocate memory"),
     "ib.create-failed": (0.6, "the HCA driver could not create a queue"),
     "ib.register-failed": (0.5, "memory could not be registered with the HCA"),

@@ -19,9 +19,9 @@ A name that differs between hosts (eth0, ens3); an exclusion list (^docker0) tha
 allows lo again; bridges, tunnels and veth pairs in containers; a hostname that resolves to loopback.
 
 ## Fix
-Set the interface that reaches the other hosts: NCCL_SOCKET_IFNAME=eth0 GLOO_SOCKET_IFNAME=eth0, or a common
-prefix where names differ. Restart the job. Blast radius: this job. Changes of /etc/hosts or of the interface
-affect all jobs on the host.
+Set the interface that reaches the other hosts: NCCL_SOCKET_IFNAME=eth0 GLOO_SOCKET_IFNAME=eth0, or a common prefix
+if names differ. Restart the job. Blast radius: this job. Changes of /etc/hosts or of the interface affect all jobs
+on the host.
 
 ## Escalate
 To the network team if the interface for this traffic is missing, down or without an address.

@@ -1,4 +1,4 @@
-"""GPU or host memory is exhausted; also the OOM killer (exit code -9).
+"""GPU or host memory is exhausted, or the OOM killer ended a process (exit code -9).
 
 ## Meaning
 An allocation on the GPU or on the host failed, or the kernel killed a process because its host or cgroup had no

@@ -50,9 +50,9 @@ def clues(timeline: Timeline) -> Given:
         yield Clue(FITS, "NCCL reported that a remote process exited", event)
     named = (event for event in (*timeline.failures(), *timeline.of("nccl.warning")) if not _is_of_the_end(event))
     if other := next(named, None):
-        yield Clue(-0.5, "the log shows another failure", other)
+        yield Clue(-0.5, "the log shows a different failure", other)
     if timeline.timeouts:
-        yield Clue(-0.3, "ranks timed out: the exit of a peer is usually noticed sooner")
+        yield Clue(-0.3, "ranks timed out, but peers usually notice an exit sooner")
 
 
 def _is_of_the_end(event: LogEvent) -> bool:

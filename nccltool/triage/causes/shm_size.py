@@ -1,4 +1,4 @@
-"""/dev/shm is too small (also a bare SIGBUS).
+"""/dev/shm is too small; a SIGBUS without another error is also a sign.
 
 ## Meaning
 Ranks on one host exchange data through files in /dev/shm, and so do torch's DataLoader workers. It is full.

@@ -20,7 +20,7 @@ wrong MTU.
 
 ## Fix
 Add the RDMA devices to the container (--device /dev/infiniband, or an SR-IOV resource), and unset NCCL_IB_DISABLE
-and NCCL_IB_HCA. Move NICs, or set NCCL_NET_GDR_LEVEL=PHB where the topology allows. Blast radius: this job.
+and NCCL_IB_HCA. Move NICs, or set NCCL_NET_GDR_LEVEL=PHB if the topology allows it. Blast radius: this job.
 
 ## Escalate
 To the fabric team with ib_write_bw results, if all settings are right and the bandwidth is still low.

@@ -77,7 +77,7 @@ def test_who_gets_channels(
         (("x", "y"), ("y.gpu1",), "b"),
         (("x", "y"), ("x.gpu0", "y.gpu1"), "ab"),
         (("x", "z"), ("x.gpu0",), "a"),
-        (("x", "z"), ("z.gpu1",), "NCCL uses 1 GPUs, and not each has a port close to it"),
+        (("x", "z"), ("z.gpu1",), "NCCL uses 1 GPUs, and some have no port close to them"),
         (("z", "z"), ("z.gpu0", "z.gpu1"), "ab"),  # all of them, and none has one
         (("x", "y"), ("x.gpu0", "gone"), "ab"),  # not all are in the tree: it says nothing
     ],
@@ -97,6 +97,6 @@ def test_without_the_tree_only_ports_of_a_kind_can_be_told() -> None:
     with pytest.raises(NotKnown) as why:
         nic_search.used((*TRAINING, STORAGE_ETHERNET), hidden)
     assert str(why.value) == (
-        "ports differ (400 Gb/s InfiniBand, 200 Gb/s Ethernet), and which are close to GPUs is unknown; "
+        "ports differ (400 Gb/s InfiniBand, 200 Gb/s Ethernet), and it is unknown which are close to GPUs; "
         "set NCCL_IB_HCA to the right ports"
     )

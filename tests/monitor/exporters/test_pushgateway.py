@@ -86,7 +86,7 @@ def test_it_does_not_repeat_what_is_refused(gateway: FakeGateway, status: int, h
 
 def test_it_gives_up_in_time(gateway: FakeGateway) -> None:
     gateway.statuses = [500]
-    with pytest.raises(PushFailed, match=r"did not take the metrics within 0.2 s: HTTP 500"):
+    with pytest.raises(PushFailed, match=r"did not accept the metrics within 0.2 s: HTTP 500"):
         Destination(url=gateway.url, timeout_s=0.2).push(SAMPLES, "probe")
 
 

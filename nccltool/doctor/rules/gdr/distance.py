@@ -103,7 +103,7 @@ def direct_rdma_across_sockets(host: JudgedHost, variable: Variable, text: str) 
 def c2c_direct_rdma_off(host: JudgedHost, variable: Variable, enabled: int) -> Results:
     """NCCL_NET_GDR_C2C is 0 on Grace.
 
-    Why: NICs are behind the CPU there; without C2C they lose GPU Direct RDMA.
+    Why: On Grace, NICs are behind the CPU, and lose GPU Direct RDMA without C2C.
     Example: NCCL_NET_GDR_C2C=0 on GB200
     Instead: unset NCCL_NET_GDR_C2C
     Source: NCCL user guide, NCCL_NET_GDR_C2C

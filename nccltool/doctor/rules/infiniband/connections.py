@@ -179,8 +179,8 @@ def short_ack_timeout(host: JudgedHost, variable: Variable, timeout: int) -> Res
 def timeout_beyond_torch(host: JudgedHost) -> Results:
     """The adapter retries for longer than torch waits.
 
-    Why: torch ends the job before NCCL can report which link failed. The adapter tries NCCL_IB_RETRY_CNT times,
-    each for 4.096 us x 2^NCCL_IB_TIMEOUT.
+    Why: torch ends the job before NCCL can report which link failed. The adapter retries NCCL_IB_RETRY_CNT times,
+    and waits 4.096 us x 2^NCCL_IB_TIMEOUT each time.
     Example: NCCL_IB_TIMEOUT=25 with 7 retries: 16 minutes
     Instead: NCCL_IB_TIMEOUT=22, or a longer init_process_group timeout
     Source: NCCL user guide, NCCL_IB_TIMEOUT; pytorch, default_pg_nccl_timeout
@@ -205,7 +205,7 @@ def timeout_beyond_torch(host: JudgedHost) -> Results:
 def retries_out_of_range(_: JudgedHost, variable: Variable, count: int) -> Results:
     """NCCL_IB_RETRY_CNT is outside 0 to 7.
 
-    Why: The field has three bits. What happens to a larger number depends on the adapter.
+    Why: The field has three bits. The effect of a larger number depends on the adapter.
     Example: NCCL_IB_RETRY_CNT=10
     Instead: NCCL_IB_RETRY_CNT=7
     Source: NCCL user guide, NCCL_IB_RETRY_CNT

@@ -183,7 +183,7 @@ def roce_with_old_default(host: JudgedHost) -> Results:
 
     Why: Before 2.21, NCCL_IB_GID_INDEX defaults to 0. Other networks are unreachable with this GID.
     Example: NCCL 2.18 on RoCE
-    Instead: NCCL_IB_GID_INDEX=3 (where `show_gids` shows RoCE v2 with IPv4), or NCCL 2.21 or newer
+    Instead: NCCL_IB_GID_INDEX=3 (if `show_gids` shows RoCE v2 with IPv4 there), or NCCL 2.21 or newer
     Source: NCCL
     user guide, troubleshooting of networks
     """

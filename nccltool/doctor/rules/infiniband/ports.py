@@ -36,8 +36,8 @@ def no_active_port(host: JudgedHost) -> Results:
 def port_down(host: JudgedHost) -> Results:
     """Some of the ports that NCCL may use are not active.
 
-    Why: The node has fewer rails than its peers, and the whole job runs at its bandwidth. Where NCCL_IB_HCA does
-    not name the ports, the inactive ones may be spares, so this is only a hint.
+    Why: The node has fewer rails than its peers, and the whole job runs at its bandwidth. If NCCL_IB_HCA does not
+    name the ports, the inactive ones may be spares, so this is only a hint.
     Example: mlx5_3:1, one of eight, is DOWN
     Instead: repair the link or drain the node; NCCL_IGNORE_NET_MISMATCH=0 makes such a job fail
     Source: NCCL user guide, NCCL_IGNORE_NET_MISMATCH; https://github.com/NVIDIA/nccl/issues/1412
@@ -54,8 +54,8 @@ def port_down(host: JudgedHost) -> Results:
 def degraded_port(host: JudgedHost) -> Results:
     """A port is slower than others of the same card type, or runs on a single lane.
 
-    Why: A link that trained down can halve the bandwidth of the whole ring. Two lanes alone are not a fault:
-    HDR100 and NDR200 use two.
+    Why: A link that trained down can halve the bandwidth of the whole ring. Two lanes are not a fault in
+    themselves: HDR100 and NDR200 use two.
     Example: mlx5_3 runs at 200 Gb/s, and others of its type run at 400 Gb/s
     Instead: reseat the cable, drain the node
     Source: NCCL user guide, troubleshooting of networks (ibstat)
