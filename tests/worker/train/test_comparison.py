@@ -160,7 +160,7 @@ def test_a_reference_that_has_no_room_is_not_begun(said: Said) -> None:
     assert not ReferenceComparison(strategy, base=0).begin(0)
     finding, event = said.events()
     assert isinstance(event, NotCompared)
-    assert event.reason.startswith("ddp and its reference need 43008.0 GB of memory, rank 0 has ")
+    assert event.reason.startswith("ddp and its reference need 43008.0 GB of memory, but rank 0 has ")
     assert isinstance(finding, Reported)
     assert finding.finding.evidence[0].startswith("the strategy's own gradients, optimizer and activations ")
 
