@@ -39,6 +39,6 @@ def test_a_training_without_room_for_its_reference_is_unknown(on_paper: OnPaper)
     (training,) = ended.document["trainings"]
     assert training["status"] == "unknown"
     assert training["reason"].startswith("not compared: ddp and its reference need 1")
-    assert " MB of memory, rank 1 has " in training["reason"]
+    assert " MB of memory, but rank 1 has " in training["reason"]
     assert training["step_time_s"] is not None
     assert "not-compared" in ended.findings
