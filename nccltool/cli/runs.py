@@ -27,7 +27,7 @@ _FILTERS = ("limit", "kind", "status", "since")
         shell_complete=values.kinds,
     ),
     option("--status", multiple=True, type=click.Choice(_STATUSES), help="Only this status. Repeatable."),
-    option("--since", metavar="TIME", help="Only runs of the last TIME (12h, 30d), or since a date (2026-01-31)."),
+    option("--since", metavar="TIME", help="Only runs from the last 12h or 30d, or since a date (2026-01-31)."),
 )
 @section(OUTPUT, verbose)
 @shown

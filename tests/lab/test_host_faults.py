@@ -214,7 +214,7 @@ def firewall(host: Host, *rules: str) -> None:
 @pytest.mark.parametrize(
     ("interface", "reason"),
     [
-        ("lo", "its addresses reach no other host"),
+        ("lo", "other hosts cannot reach its addresses"),
         pytest.param("ib9", "it has lo, eth0", marks=pytest.mark.slow),
     ],
 )

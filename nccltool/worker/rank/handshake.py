@@ -158,7 +158,7 @@ def interface_problem(decision: Decision, facts: RankFacts, wanted: str) -> Find
         if name not in there:
             reason = f"it has {named(there, 8)}"
         elif not decision.one_host and all(net.is_loopback(address) for address in net.addresses_of(name)):
-            reason = "its addresses reach no other host"
+            reason = "other hosts cannot reach its addresses"
         else:
             continue
         return INTERFACE_UNUSABLE.finding(

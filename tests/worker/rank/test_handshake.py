@@ -51,7 +51,7 @@ def test_ranks_of_two_versions_end_in_a_finding_that_says_so() -> None:
     [
         (ONE_HOST, "", None),
         (ONE_HOST, "lo", None),
-        (TWO_HOSTS, "lo", "lo: its addresses reach no other host"),
+        (TWO_HOSTS, "lo", "lo: other hosts cannot reach its addresses"),
         (ONE_HOST, "lo,nope0", "nope0: it has "),
         (replace(ONE_HOST, backend="nccl"), "nope0", None),
     ],

@@ -36,8 +36,8 @@ def no_active_port(host: JudgedHost) -> Results:
 def port_down(host: JudgedHost) -> Results:
     """Some of the ports that NCCL may use are not active.
 
-    Why: The node has fewer rails than its peers, and the whole job runs at its bandwidth. If NCCL_IB_HCA does not
-    name the ports, the inactive ones may be spares, so this is only a hint.
+    Why: The node has fewer rails than its peers, and the whole job runs at that node's bandwidth. If
+    NCCL_IB_HCA does not name the ports, the inactive ones may be spares, so this is only a hint.
     Example: mlx5_3:1, one of eight, is DOWN
     Instead: repair the link or drain the node; NCCL_IGNORE_NET_MISMATCH=0 makes such a job fail
     Source: NCCL user guide, NCCL_IGNORE_NET_MISMATCH; https://github.com/NVIDIA/nccl/issues/1412

@@ -208,7 +208,7 @@ def unequal_interfaces(host: JudgedHost) -> Results:
         return
     if unequal:
         message = f"TCP is spread over {len(choice.chosen)} interfaces that differ"
-        remedy = "set NCCL_SOCKET_IFNAME to interfaces of equal speed and network, or to the fastest one"
+        remedy = "set NCCL_SOCKET_IFNAME to interfaces with the same speed and network, or to the fastest one"
         lines = tuple(_line(one.name, speeds, subnets) for one in choice.chosen[:8])
         yield report.interface(choice.chosen[0].name, message, remedy, evidence=lines, severity=_severity(host))
     else:
