@@ -299,7 +299,7 @@ def test_without_those_that_cannot(servers: Sshd, probe: Probe) -> None:
         (
             0,
             "input",
-            f"n1 is node 0, and none of the 2 other nodes can reach it at n1:{PORT} (--rdzv-endpoint)",
+            rf"n1 is node 0, and none of the 2 other nodes can reach it at n1:{PORT} \(--rdzv-endpoint\)",
         ),
     ],
 )
