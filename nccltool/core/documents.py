@@ -111,7 +111,7 @@ def decoded(
     where: str,
     form: type[AnyDocument],
     what: str = "a run",
-    remedy: str = "name a run.json or the folder of a run",
+    remedy: str = "name a run.json or a run's folder",
 ) -> AnyDocument:
     """Read a document. Raises BadInput that names `where` and the key that is wrong."""
     try:

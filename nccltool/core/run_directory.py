@@ -35,7 +35,7 @@ def base_folder(named: str | None = None) -> Path:
         try:
             state = str(Path.home() / ".local/state")
         except RuntimeError as error:
-            raise BadInput("there is no home folder for saved runs", "set HOME, or use --run-dir DIR") from error
+            raise BadInput("cannot find a home folder for saved runs", "set HOME, or use --run-dir DIR") from error
     return Path(state) / "nccltool/runs"
 
 

@@ -21,10 +21,11 @@ _LONGEST = 120
 _ON_CPUS = "or measure on CPUs: --backend gloo"
 _REMEDIES: dict[GpuCause, str] = {
     "torch": f"install a torch built for these GPUs (pytorch.org/get-started/locally); {_ON_CPUS}",
-    "driver": "update the driver (in a container: provide libcuda), or install a torch build that supports it; "
+    "driver": "update the driver (a container needs libcuda from the host), or install a torch build that "
+    "supports it; "
     f"{_ON_CPUS}",
     "hidden": f"set the same GPU masks on all ranks: check the launcher's options and wrappers; {_ON_CPUS}",
-    "cuda": f"on that host: nvidia-smi (amd-smi), dmesg | grep -i -E 'NVRM|Xid|amdgpu'; {_ON_CPUS}",
+    "cuda": f"run on that host: nvidia-smi (or amd-smi), dmesg | grep -i -E 'NVRM|Xid|amdgpu'; {_ON_CPUS}",
 }
 _Hosts = Mapping[str, Sequence[RankFacts]]
 
@@ -119,8 +120,8 @@ def _duplicates(job: Job, ranks: Sequence[RankFacts]) -> Iterator[Finding]:
             yield finding_kinds.DUPLICATE_GPU.finding(
                 subject=Subject(kind="host", name=here[0].host),
                 message=f"{_few(gpus, here)}, but {here[0].library} needs one per rank",
-                remedy=f"start fewer ranks there, or measure on CPUs: --backend gloo; {PERMISSION}=1 lets NCCL "
-                f"{PERMITTED_SINCE} and later share them",
+                remedy="start fewer ranks there, or measure on CPUs: --backend gloo; "
+                f"to share GPUs, set {PERMISSION}=1 (NCCL {PERMITTED_SINCE} or later)",
             )
             continue
         for gpu, some in sharing.items():
@@ -169,7 +170,7 @@ def _of_hosts(hosts: Sequence[Sequence[RankFacts]], healthy: int) -> Finding:
     well = [f"the other {len(here) - len(cannot)} ranks there can use theirs"] if len(cannot) < len(here) else []
     well += [f"{healthy} other host{'s' if healthy > 1 else ''} can use theirs"] if healthy else []
     gpus = cannot[0].gpus_of_host
-    counted = f"GPUs counted there: {'at least 1' if gpus is None else gpus}"
+    counted = f"GPUs found there: {'at least 1' if gpus is None else gpus}"
     return _kind(problem).finding(
         subject=subject,
         message=f"{who}: {problem.text}",

@@ -74,7 +74,9 @@ def after_timeout(run: RunState, waited_s: float) -> Finding:
         return _troubled(run, troubled[0], waited_s)
     outside = [s for s in living if not s.inside_call and not s.said_bye]
     if outside and len(outside) < len(living):
-        return _hung(run, outside, waited_s, "it is not in a communication call; the others wait in one")
+        return _hung(
+            run, outside, waited_s, "it is not in a communication call, but the others are waiting in one"
+        )
     return _undetermined(run, living, waited_s)
 
 
@@ -90,7 +92,7 @@ def _went_down(run: RunState, state: RankState) -> Finding:
         how = (
             f"was killed by {_signal(-code)}"
             if code and code < 0
-            else f"exited with code {code} and wrote no error"
+            else f"exited with code {code} without an error message"
         )
         remedy = killed_remedy(state.host, -(code or 0))
     if sign is not None:
@@ -99,7 +101,7 @@ def _went_down(run: RunState, state: RankState) -> Finding:
     message, subject = f"{_who(state)} {how} {_where(run, state)}", _subject(state)
     is_hardware = sign is not None and sign.whose is Whose.HARDWARE
     if not is_hardware and len(alike) > max(1, len(run.ranks) // 2):
-        subject, message = ALL_RANKS, f"{message}; so did most other ranks, and no rank stands out"
+        subject, message = ALL_RANKS, f"{message}; most other ranks did the same, so no rank stands out"
     others = sorted((one for one in alike if one is not state), key=lambda one: one.rank) if sign else []
     also = (f"{_several(others)} reported the same error",) if others else ()
     evidence = (*also, *_waiting(run, state, *others), *_said(state))
@@ -126,7 +128,7 @@ def _terminated(run: RunState, ended: Sequence[RankState]) -> Finding:
     hosts = dict.fromkeys(state.host for state in ended)
     return finding_kinds.TERMINATED.finding(
         subject=ALL_RANKS,
-        message=f"{_several(ended)} were ended by SIGTERM {_where(run, ended[0])}; none had failed before",
+        message=f"{_several(ended)} were ended by SIGTERM {_where(run, ended[0])}; none had failed before that",
         evidence=(f"hosts: {listed(hosts)}", *(_who(state) for state in ended[:_OTHERS_SHOWN])),
         remedy="find out who ended the job: the scheduler (preemption, time limit) or an administrator",
     )
@@ -138,7 +140,8 @@ def _troubled(run: RunState, state: RankState, waited_s: float) -> Finding:
     assert end.sign is not None
     return end.sign.kind.finding(
         subject=_subject(state),
-        message=f"{_who(state)} made no progress for {waited_s:.0f} s {_where(run, state)} after: {end.said}",
+        message=f"{_who(state)} made no progress for {waited_s:.0f} s {_where(run, state)}; its log says: "
+        f"{end.said}",
         evidence=(*_waiting(run, state), *_said(state)),
         remedy=end.sign.remedy.format(host=state.host),
     )
@@ -181,9 +184,10 @@ def _never_came(run: RunState, missing: Sequence[int], waited_s: float) -> Findi
     came = sorted({state.host for state in run.ranks.values()})
     return finding_kinds.RANK_MISSING.finding(
         subject=Subject(kind="rank", name=str(missing[0])),
-        message=f"rank {listed(map(str, missing))} of {run.expected_ranks} did not join within {waited_s:.0f} s",
+        message=f"rank{'s' if len(missing) > 1 else ''} {listed(map(str, missing))} of {run.expected_ranks} "
+        f"did not join within {waited_s:.0f} s",
         evidence=(f"joined: {named(came, _NAMED)}" if came else "no rank joined",),
-        remedy="check the host that should have started it; raise --join-timeout to wait longer",
+        remedy="check the host that should have started it; to wait longer, raise --join-timeout",
     )
 
 
@@ -197,7 +201,7 @@ def _hung(run: RunState, states: Sequence[RankState], waited_s: float, reason: s
         subject=_subject(first),
         message=f"{who} made no progress{waited} {_where(run, first)}",
         evidence=(reason, *_waiting(run, *states), *_echoes(run), *stack, *_said(first)),
-        remedy=f"on {first.host}: py-spy dump --pid {first.pid}, dmesg, nvidia-smi",
+        remedy=f"run on {first.host}: py-spy dump --pid {first.pid}, dmesg, nvidia-smi",
     )
 
 
@@ -216,8 +220,9 @@ def _driver_silent(run: RunState, states: Sequence[RankState], waited_s: float) 
             *_waiting(run, *states),
             *([f"stack: {chr(10).join(stack)}"] if stack else []),
         ),
-        remedy=f"on {first.host}: check whether nvidia-smi hangs too; dmesg | grep -i -E 'NVRM|Xid|amdgpu'; "
-        "raise --join-timeout to wait longer, --backend gloo needs no GPU",
+        remedy=f"on {first.host}, check whether nvidia-smi hangs too, and run dmesg | grep -i -E "
+        "'NVRM|Xid|amdgpu'; "
+        "to wait longer, raise --join-timeout; to run without GPUs, use --backend gloo",
     )
 
 
@@ -228,7 +233,8 @@ def _undetermined(run: RunState, living: Sequence[RankState], waited_s: float) -
         message=f"no progress for {waited_s:.0f} s {at}; no rank stands out",
         evidence=tuple(f"{_who(s)} waits {_where(run, s)}" for s in living[:_OTHERS_SHOWN]),
         remedy=_on_one_host(run)
-        or "check the network: firewalls between the hosts, path MTU, interface; NCCL_DEBUG=INFO shows more",
+        or "check the firewalls between the hosts, the path MTU and the chosen interface; NCCL_DEBUG=INFO "
+        "shows more",
     )
 
 
@@ -237,7 +243,7 @@ def _on_one_host(run: RunState) -> str:
     hosts = {state.host for state in run.ranks.values()}
     if len(hosts) != 1 or len(run.ranks) < run.expected_ranks:
         return ""
-    there = f"on {min(hosts)}, where all ranks run: dmesg, nvidia-smi (amd-smi), df /dev/shm"
+    there = f"run on {min(hosts)}, the host of all ranks: dmesg, nvidia-smi (or amd-smi), df /dev/shm"
     return f"{there}; NCCL_DEBUG=INFO shows more"
 
 
@@ -265,8 +271,8 @@ def _signal(number: int) -> str:
 def killed_remedy(host: str, number: int) -> str:
     """What to do about a process that a signal ended."""
     if number == signal.SIGKILL:
-        return f"on {host}: dmesg | grep -i -E 'out of memory|killed process' (the OOM killer sends SIGKILL)"
-    return f"read the rank's log; on {host}: dmesg"
+        return f"run on {host}: dmesg | grep -i -E 'out of memory|killed process' (the OOM killer sends SIGKILL)"
+    return f"read the rank's log, and run dmesg on {host}"
 
 
 def _where(run: RunState, state: RankState) -> str:

@@ -158,7 +158,7 @@ def _silent(run: RunState, living: Sequence[RankState]) -> Absent:
     silent = [state for state in living if state.heard_at < latest - UNHEARD_S]
     hosts = ", ".join(dict.fromkeys(state.host for state in silent))
     return Absent(
-        tuple(silent), f"{hosts} sent nothing before the others gave up: down, or cut off from the network"
+        tuple(silent), f"{hosts} sent nothing before the others gave up: it is down or cut off from the network"
     )
 
 
@@ -167,7 +167,7 @@ def _late(others: Sequence[RankState], echoes: Sequence[RankState]) -> Absent:
     first = min(state.fault_at or 0.0 for state in echoes)
     waited = all(end_of(state).role is Role.WAITED for state in echoes)
     late = [s for s in others if waited and s.beat and not s.inside_call and s.moved_at <= first - STILL_S]
-    return Absent(tuple(late), "it was not in a communication call; the others waited in one")
+    return Absent(tuple(late), "it was not in a communication call, but the others were waiting in one")
 
 
 def _behind(run: RunState) -> Absent:
@@ -176,7 +176,9 @@ def _behind(run: RunState) -> Absent:
     call = min(waited, default=0)
     made = {rank: state.words.last_enqueued for rank, state in sorted(run.ranks.items())}
     late = (run.ranks[rank] for rank, count in made.items() if count is not None and count < call)
-    return Absent(tuple(late), f"it had not made call {call}, in which the others waited (last enqueued work)")
+    return Absent(
+        tuple(late), f"it had not made call {call}, where the others were waiting (by its last enqueued work)"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +214,7 @@ def suspect_host(run: RunState) -> SuspectHost | None:
     (host,) = common
     others = sorted(name for pair in ends for name in pair - common)
     return SuspectHost(
-        host, f"its connections to each of {', '.join(others)} failed first; no other connection did"
+        host, f"its connections to {', '.join(others)} failed first; no other connections failed then"
     )
 
 

@@ -95,5 +95,5 @@ def checked(text: str, ranks: int | None) -> str:
     """A drill that is one of a rank that there is, as far as their number is known. Raises BadInput."""
     fault = parse(text)
     if fault is not None and ranks and fault.rank >= ranks:
-        raise _bad(f"there is no rank {fault.rank} in this run", "ranks start at 0")
+        raise _bad(f"this run has no rank {fault.rank}", "ranks start at 0")
     return text

@@ -75,7 +75,7 @@ def require(gpus: int | None, ranks_here: int, env: Mapping[str, str]) -> None:
     if gpus and not suffice(gpus, ranks_here, env):
         have = f"{gpus} GPU{'s' if gpus > 1 else ''}"
         raise BadInput(
-            f"--backend nccl needs one GPU per rank: a host has {have} for {ranks_here} ranks",
+            f"--backend nccl needs one GPU per rank, but a host has {have} for {ranks_here} ranks",
             f"start at most {gpus} (--nodes, --nproc-per-node), or measure on CPUs: --backend gloo; "
-            f"{PERMISSION}=1 lets NCCL {PERMITTED_SINCE} and later share them",
+            f"to share GPUs, set {PERMISSION}=1 (NCCL {PERMITTED_SINCE} or later)",
         )

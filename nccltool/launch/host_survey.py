@@ -106,7 +106,7 @@ class _Surveying:
                 survey.lost[node] = HOST_SILENT.finding(
                     subject=Subject(kind="host", name=host),
                     message=f"{host} sent {said}",
-                    remedy="run nccltool facts there; check its file systems and load",
+                    remedy="run nccltool facts on that host; check the host's file systems and load",
                 )
 
     def until_tried(self) -> None:
@@ -167,7 +167,7 @@ class _Surveying:
                     subject=Subject(kind="host", name=host),
                     message=f"{host} sent no facts: the process there ended (exit code {code})",
                     evidence=last_said(process.words),
-                    remedy="run there: python -c 'import nccltool'; to use another Python: --remote-python",
+                    remedy="run there: python -c 'import nccltool'; to use another Python, pass --remote-python",
                 )
 
 

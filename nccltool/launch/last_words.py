@@ -49,17 +49,18 @@ class Sign:
 
 
 _DRAIN = (
-    "drain {host}, so that no other job gets this GPU: dmesg | grep -i -E 'xid|nvrm|amdgpu', "
-    "nvidia-smi -q -d ECC,ROW_REMAPPER; reset or replace it"
+    "drain {host} so that no other job gets this GPU; run there: dmesg | grep -i -E 'xid|nvrm|amdgpu', "
+    "nvidia-smi -q -d ECC,ROW_REMAPPER; reset or replace the GPU"
 )
 _KERNEL = (
-    "on {host}: dmesg | grep -i -E 'xid|nvrm|amdgpu'. Xid 13 or 31, or none: suspect a kernel of the program, "
-    "which compute-sanitizer or CUDA_LAUNCH_BLOCKING=1 finds; any other Xid: suspect the GPU, and drain the host"
+    "run on {host}: dmesg | grep -i -E 'xid|nvrm|amdgpu'. For Xid 13, Xid 31 or no Xid, suspect a kernel of "
+    "the program: "
+    "find it with compute-sanitizer or CUDA_LAUNCH_BLOCKING=1. For any other Xid, suspect the GPU: drain the host"
 )
 _SMALLER = (
     "use smaller sizes (probe: -e; train: --size, --batch); nvidia-smi on {host} shows what else uses the GPU"
 )
-_NCCL_FAILED = "read NCCL's lines before it in the log; on {host}: dmesg | grep -i -E 'xid|nvrm|amdgpu'"
+_NCCL_FAILED = "read NCCL's earlier lines in the log; run on {host}: dmesg | grep -i -E 'xid|nvrm|amdgpu'"
 _HOST_LACKS = "read the traceback in the rank's log"
 
 SIGNS = (
@@ -116,7 +117,7 @@ SIGNS = (
             r"Bootstrap ?: no socket interface found|verify NCCL_OOB_NET_IFNAME|NET/IB ?: No IP interface found"
         ),
         finding_kinds.INTERFACE_UNUSABLE,
-        "on {host}: ip -br address; "
+        "run on {host}: ip -br address; "
         "check that NCCL_SOCKET_IFNAME and NCCL_SOCKET_FAMILY do not exclude every interface",
     ),
     Sign(
@@ -124,8 +125,8 @@ SIGNS = (
         # IBV_WC_LOC_PROT_ERR: the adapter may not reach memory of its own host
         re.compile(r"Got completion .{0,90}?with (?:error |status=)(?:\w+\()?4\b"),
         finding_kinds.COLLECTIVE_FAILED,
-        "nccltool doctor on {host} checks what keeps adapters from reaching GPU memory: ACS of the PCIe bridges "
-        "(lspci -vvv: SrcValid+), the IOMMU, nvidia_peermem",
+        "run nccltool doctor on {host}: it checks what can keep adapters from reaching GPU memory: "
+        "ACS on PCIe bridges (lspci -vvv: SrcValid+), the IOMMU, nvidia_peermem",
     ),
     Sign(
         Whose.WAITED,

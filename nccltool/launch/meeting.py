@@ -221,7 +221,7 @@ class Meeting:
         self._uneven = finding_kinds.RANKS_PER_NODE.finding(
             subject=Subject(kind="host", name=fewest[1][0]),
             message=f"the nodes have different numbers of GPUs: {told}",
-            remedy="exclude the odd host, or set --nproc-per-node N",
+            remedy="exclude the host that differs, or set --nproc-per-node N",
         )
         return None
 
@@ -273,7 +273,7 @@ class Meeting:
 
     def _lose_silent(self, node: int, seconds: float) -> None:
         what = f"sent nothing for {seconds:.0f} s: its login or its Python hangs, perhaps on a file system"
-        remedy = "try by hand: ssh, then python -c 'import nccltool' there; check its load"
+        remedy = "log in with ssh, and run there: python -c 'import nccltool'; check the load of the host"
         self._refuse(node, finding_kinds.HOST_SILENT, what, remedy)
 
     def name(self, node: int) -> str:

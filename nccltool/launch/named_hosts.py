@@ -46,7 +46,7 @@ def parse_hostfile(text: str, where: str) -> tuple[Host, ...]:
         if len(words) > 1:
             raise BadInput(
                 f"{there}: {' '.join(words[1:])[:60]!r} is not understood",
-                "write one host or set of hosts per line; --nproc-per-node sets the ranks of a host",
+                "write one host or set of hosts per line; --nproc-per-node sets the ranks per host",
             )
         hosts += [(host, there) for word in words for part in _split(word, there) for host in _expand(part, there)]
     return _each_once(hosts, where)
@@ -61,7 +61,8 @@ def _each_once(hosts: Sequence[tuple[Host, str]], where: str) -> tuple[Host, ...
     for host, there in hosts:
         if (host.name, host.port) in seen:
             raise BadInput(
-                f"{there}: {host.name} is named twice", "name every host once; --nproc-per-node sets its ranks"
+                f"{there}: {host.name} is named twice",
+                "name every host once; --nproc-per-node sets the ranks per host",
             )
         seen.add((host.name, host.port))
     return tuple(host for host, _ in hosts)

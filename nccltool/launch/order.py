@@ -129,7 +129,7 @@ def _check_words(asked: Launcher | None, options: StartOptions) -> None:
         raise BadInput(f"--launcher {options.launcher} needs hosts", "name them: --hosts n[01-04] or --hostfile F")
     if not traits.takes_hosts and options.has_hosts:
         raise BadInput(
-            f"--hosts is for ssh, and --launcher is {options.launcher}", f"leave one out{_VARIABLES_TOO}"
+            f"--hosts cannot be combined with --launcher {options.launcher}", f"omit one of them{_VARIABLES_TOO}"
         )
     if options.hosts is not None and options.hostfile is not None:
         raise BadInput("--hosts and --hostfile cannot be combined", "use one or the other")

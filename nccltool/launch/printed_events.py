@@ -99,7 +99,7 @@ class Teller:
         except (BadInput, BrokenPipeError) as error:
             raise RunDirError(
                 "the event stream cannot be written to standard output",
-                "leave --events out, or keep its reader running",
+                "omit --events, or keep its reader running",
             ) from error
 
     def end(self, ended: StreamEnd) -> None:

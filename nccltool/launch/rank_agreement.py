@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from nccltool.core.findings import Finding, Subject
-from nccltool.core.text import named
+from nccltool.core.text import counted, named
 from nccltool.launch import finding_kinds
 from nccltool.launch.events import RankFacts
 from nccltool.launch.job import Job
@@ -70,7 +70,7 @@ def _world_size(job: Job, ranks: Sequence[RankFacts]) -> Iterable[Finding]:
             subject=Subject(kind="run", name="world"),
             message=f"expected {job.nodes} nodes, got {nodes}: {_hosts(ranks)}",
             evidence=(f"world size {seen}",),
-            remedy="check the missing nodes: not started, wrong endpoint, or a clock that is behind",
+            remedy="check whether the missing nodes were started, use the same endpoint, and have correct clocks",
         )
     elif job.nodes and job.nproc_per_node and seen != job.nodes * job.nproc_per_node:
         yield finding_kinds.WORLD_SIZE.finding(
@@ -88,9 +88,10 @@ def _ranks_per_node(job: Job, ranks: Sequence[RankFacts]) -> Iterable[Finding]:
         if count != usual:
             yield finding_kinds.RANKS_PER_NODE.finding(
                 subject=Subject(kind="host", name=hosts[node]),
-                message=f"node {node} ({hosts[node]}) has {count} ranks, the others have {usual}",
-                remedy="start the same number on each: --nproc-per-node N; srun --ntasks-per-node=N; "
-                "mpirun --map-by ppr:N:node; mpiexec -ppn N",
+                message=f"node {node} ({hosts[node]}) has {counted(count, 'rank')}, but the others have {usual}",
+                remedy="start the same number of ranks on each node: --nproc-per-node N, srun "
+                "--ntasks-per-node=N, "
+                "mpirun --map-by ppr:N:node, or mpiexec -ppn N",
             )
 
 

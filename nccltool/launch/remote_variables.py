@@ -56,7 +56,9 @@ def _check(name: str, env: Mapping[str, str]) -> None:
             f"give names only; {', '.join(f'{of}*' for of in OF_THE_LIBRARIES)} are sent anyway",
         )
     if not _NAME.fullmatch(name):
-        raise BadInput(f"{shown} is not the name of a variable", "letters, digits and _, commas between names")
+        raise BadInput(
+            f"{shown} is not the name of a variable", "use letters, digits and _, with commas between names"
+        )
     for pattern, why, remedy in (*_TOO_LATE, *_OURS):
         if pattern.fullmatch(name):
             raise BadInput(f"--remote-env {name} has no effect there: {why}", remedy)

@@ -127,7 +127,7 @@ class _Runner:
                 self._ending, self._was_scheduled, interrupted = ended, True, False
         except RunDirError as error:
             self._ending = run_dir_full(
-                error, "the run was stopped: a result must be saved before the next step starts"
+                error, "the run was stopped, because each result must be saved before the next step starts"
             )
         return LaunchOutcome(self._state, self._findings(interrupted), interrupted)
 
@@ -323,7 +323,7 @@ class _Runner:
             finding,
             subject=Subject(kind="host", name=host),
             message=f"{finding.message}: {host}",
-            remedy=f"on {host}: time python -c 'import torch'; raise --join-timeout to wait longer",
+            remedy=f"run on {host}: time python -c 'import torch'; to wait longer, raise --join-timeout",
         )
 
     def _culprit(self) -> Finding | None:
@@ -358,7 +358,7 @@ def _ended_early(host: str, exit_code: int, lines: Sequence[str]) -> Finding:
         subject=Subject(kind="host", name=host),
         message=f"{host} cannot be used: the node process there ended (exit code {exit_code}) before it started",
         evidence=last_said(lines),
-        remedy="run there: python -c 'import torch, nccltool'; to use another Python: --remote-python",
+        remedy="run there: python -c 'import torch, nccltool'; to use another Python, pass --remote-python",
     )
 
 

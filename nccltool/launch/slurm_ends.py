@@ -29,25 +29,27 @@ _ENDS = {
         "",
         finding_kinds.SLURM_TIME_LIMIT,
         "ended at its time limit",
-        "request more (--time), or measure less: --op, -e, -n; --deadline ends a run cleanly before that",
+        "request more time (--time), or measure less (--op, -e, -n); --deadline ends a run cleanly before "
+        "the limit",
     ),
     "PREEMPTION": EndCause(
         "",
         finding_kinds.SLURM_PREEMPTED,
-        "preempted by a job of higher priority",
+        "preempted by a higher-priority job",
         "run it in a partition or QOS that is not preempted: scontrol show partition, sacctmgr show qos",
     ),
     "JOB REQUEUE": EndCause(
         "",
         finding_kinds.SLURM_REQUEUED,
         "requeued",
-        "it restarts by itself; sbatch --no-requeue prevents that. To see who did it: sacct -j JOB --duplicates",
+        "it restarts by itself; sbatch --no-requeue prevents that. To see who requeued it: sacct -j JOB "
+        "--duplicates",
     ),
     "NODE FAILURE": EndCause(
         "",
         finding_kinds.SLURM_NODE_FAILED,
         "ended because a node failed",
-        "find out why: scontrol show node NODE, sinfo -R, and the slurmd log there",
+        "find out why it failed: scontrol show node NODE, sinfo -R, and the slurmd log there",
     ),
 }
 _CANCEL = EndCause(
@@ -61,26 +63,26 @@ _COMPLAINTS = (
         r"oom[-_]kill|OOM Killed|[Oo]ut [Oo]f [Mm]emory|Exceeded job memory limit",
         finding_kinds.SLURM_OUT_OF_MEMORY,
         "a process was killed because the job ran out of memory",
-        "request more (--mem), or measure less: -e",
+        "request more memory (--mem), or use smaller sizes (-e)",
     ),
     EndCause(
         r"execve\(\): .*|No module named '?(?:nccltool|torch|msgspec|numpy)'?",
         finding_kinds.HOST_MISCONFIGURED,
         "the Python of this command does not run there",
-        "install nccltool where all nodes see it, or name the Python to use there: --remote-python",
+        "install nccltool on a file system that all nodes share, or name the Python to use there: --remote-python",
     ),
     EndCause(
         r"Unable to contact slurm controller|Unable to communicate|Socket timed out|Protocol authentication error"
         r"|Munge|munge|Connection refused|Zero Bytes were transmitted",
         finding_kinds.SLURM_REFUSED,
         "the Slurm controller does not answer",
-        "scontrol ping; check that munged and slurmctld are running",
+        "run scontrol ping; check that munged and slurmctld are running",
     ),
     EndCause(
         r"Unable to confirm allocation|Invalid job id|already completing|Job has expired|allocation .*revoked",
         finding_kinds.SLURM_REFUSED,
         "the allocation no longer exists",
-        "get a new one: salloc, sbatch",
+        "request a new one with salloc or sbatch",
     ),
     EndCause(
         r"Unable to create step|Only allocated|Requested node configuration|Requested nodes are busy"

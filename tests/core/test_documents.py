@@ -41,7 +41,7 @@ def test_what_is_not_a_document(text: bytes, problem: str) -> None:
     with pytest.raises(BadInput) as error:
         train_document.from_json(text, "a/run.json")
     assert error.value.message == f"a/run.json is not a run of nccltool: {problem}"
-    assert error.value.remedy == "name a run.json or the folder of a run"
+    assert error.value.remedy == "name a run.json or a run's folder"
 
 
 def test_a_document_of_another_schema() -> None:

@@ -63,7 +63,7 @@ def test_the_time_of_the_whole_job(words: str, seconds: int, nccltool: Nccltool)
         ("--env NCCLTOOL_NODE_RANK=2 probe", "--env NCCLTOOL_NODE_RANK has no meaning in a manifest"),
         (
             "--gpus 4 probe --backend nccl --nproc-per-node 8",
-            "--backend nccl needs one GPU per rank: a host has 4 GPUs for 8 ranks",
+            "--backend nccl needs one GPU per rank, but a host has 4 GPUs for 8 ranks",
         ),
         ("--env NCCLTOOL_HOSTS=n1 probe", "--env NCCLTOOL_HOSTS has no meaning in a manifest"),
     ],

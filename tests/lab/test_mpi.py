@@ -59,7 +59,7 @@ def test_dealt_out_unequally(lab: Lab, mpirun: Mpirun) -> None:
     ended = mpirun(*words, *PROBE, *QUICK, "-q").wait(LIMIT_S)
     assert ended.code == 3, ended.said
     assert "\n2 nodes, 3 ranks on n1, n2\n" in ended.stdout
-    assert "\nERROR ranks-per-node: node 1 (n2) has 1 ranks, the others have 2\n" in ended.stdout
+    assert "\nERROR ranks-per-node: node 1 (n2) has 1 rank, but the others have 2\n" in ended.stdout
     assert "mpirun --map-by ppr:N:node" in ended.stdout
     assert lab.quiet()
 
@@ -74,7 +74,7 @@ def test_mpirun_on_a_host_without_ranks(lab_of_four: Lab, with_sshd: Callable[[L
     ended = start(lab_of_four.hosts[0], argv).wait(LIMIT_S)
     assert ended.code == 2, ended.said
     assert (
-        "Error: mpirun does not give the address of rank 0\n  -> set --rdzv-endpoint HOST:PORT to an"
+        "Error: mpirun does not report the address of rank 0\n  -> set --rdzv-endpoint HOST:PORT to an"
         in ended.stderr
     )
     assert_measured(

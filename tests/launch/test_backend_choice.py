@@ -162,13 +162,16 @@ NCCL_REMEDY = "use --backend gloo or auto, fewer ranks per node, or a torch buil
 GPU_REMEDY = "start at most one rank per GPU, and check CUDA_VISIBLE_DEVICES"
 FEW_REMEDY = (
     "start fewer ranks there, or measure on CPUs: --backend gloo; "
-    "NCCL_MULTI_RANK_GPU_ENABLE=1 lets NCCL 2.30.3 and later share them"
+    "to share GPUs, set NCCL_MULTI_RANK_GPU_ENABLE=1 (NCCL 2.30.3 or later)"
 )
 CPUS = "or measure on CPUs: --backend gloo"
 TORCH = f"install a torch built for these GPUs (pytorch.org/get-started/locally); {CPUS}"
-DRIVER = f"update the driver (in a container: provide libcuda), or install a torch build that supports it; {CPUS}"
+DRIVER = (
+    "update the driver (a container needs libcuda from the host), or install a torch build that "
+    f"supports it; {CPUS}"
+)
 MASKS = f"set the same GPU masks on all ranks: check the launcher's options and wrappers; {CPUS}"
-LOOK = f"on that host: nvidia-smi (amd-smi), dmesg | grep -i -E 'NVRM|Xid|amdgpu'; {CPUS}"
+LOOK = f"run on that host: nvidia-smi (or amd-smi), dmesg | grep -i -E 'NVRM|Xid|amdgpu'; {CPUS}"
 BUSY = GpuProblem(cause="cuda", text="torch sees 7 of the 8 GPUs counted, but this rank uses number 7")
 
 
@@ -254,7 +257,7 @@ BUSY = GpuProblem(cause="cuda", text="torch sees 7 of the 8 GPUs counted, but th
                     "alpha",
                     f"no rank on alpha can use a GPU: {CPU_TORCH.text}",
                     TORCH,
-                    "GPUs counted there: 8",
+                    "GPUs found there: 8",
                 )
             ],
             id="a torch for CPUs on the only host",
@@ -269,7 +272,7 @@ BUSY = GpuProblem(cause="cuda", text="torch sees 7 of the 8 GPUs counted, but th
                     "alpha",
                     f"no rank on alpha can use a GPU: {OLD_DRIVER.text}",
                     DRIVER,
-                    "GPUs counted there: 8",
+                    "GPUs found there: 8",
                 )
             ],
             id="a driver that is too old, and NCCL asked for: one finding",
@@ -284,7 +287,7 @@ BUSY = GpuProblem(cause="cuda", text="torch sees 7 of the 8 GPUs counted, but th
                     "n1",
                     f"no rank on n1 can use a GPU: {DEAD.text}",
                     LOOK,
-                    "GPUs counted there: 8; 2 other hosts can use theirs",
+                    "GPUs found there: 8; 2 other hosts can use theirs",
                 )
             ],
             id="one dead host among three",
@@ -299,7 +302,7 @@ BUSY = GpuProblem(cause="cuda", text="torch sees 7 of the 8 GPUs counted, but th
                     "15",
                     f"rank 15 on n1 cannot use its GPU: {BUSY.text}",
                     LOOK,
-                    "GPUs counted there: 8; the other 7 ranks there can use theirs; 2 other hosts can use theirs",
+                    "GPUs found there: 8; the other 7 ranks there can use theirs; 2 other hosts can use theirs",
                 )
             ],
             id="one dead GPU",
@@ -314,7 +317,7 @@ BUSY = GpuProblem(cause="cuda", text="torch sees 7 of the 8 GPUs counted, but th
                     "n0",
                     f"ranks 5, 6 on n0 cannot use their GPUs: {HIDDEN.text}",
                     MASKS,
-                    "GPUs counted there: 8; the other 6 ranks there can use theirs; 2 other hosts can use theirs",
+                    "GPUs found there: 8; the other 6 ranks there can use theirs; 2 other hosts can use theirs",
                 )
             ],
             id="two ranks that are shown none",
@@ -329,7 +332,7 @@ BUSY = GpuProblem(cause="cuda", text="torch sees 7 of the 8 GPUs counted, but th
                     "n0",
                     f"no rank on n0 can use a GPU: {DEAD.text}",
                     LOOK,
-                    "GPUs counted there: 8; 1 other host can use theirs",
+                    "GPUs found there: 8; 1 other host can use theirs",
                 ),
                 error(
                     "torch-without-gpu",
@@ -337,7 +340,7 @@ BUSY = GpuProblem(cause="cuda", text="torch sees 7 of the 8 GPUs counted, but th
                     "n2",
                     f"no rank on n2 can use a GPU: {CPU_TORCH.text}",
                     TORCH,
-                    "GPUs counted there: 8; 1 other host can use theirs",
+                    "GPUs found there: 8; 1 other host can use theirs",
                 ),
             ],
             id="two hosts with two troubles",
@@ -352,7 +355,7 @@ BUSY = GpuProblem(cause="cuda", text="torch sees 7 of the 8 GPUs counted, but th
                     "n[0-5]",
                     f"no rank on n[0-5] can use a GPU: {CPU_TORCH.text}",
                     TORCH,
-                    "GPUs counted there: 8",
+                    "GPUs found there: 8",
                 )
             ],
             id="many hosts with the same trouble are one finding",

@@ -95,8 +95,8 @@ WHO = (
     "rank 2 on beta (node 1, pid 1002)",
     "rank 3 on beta (node 1, pid 1003)",
 )
-OOM_REMEDY = "on {}: dmesg | grep -i -E 'out of memory|killed process' (the OOM killer sends SIGKILL)"
-DUMP_REMEDY = "on {}: py-spy dump --pid {}, dmesg, nvidia-smi"
+OOM_REMEDY = "run on {}: dmesg | grep -i -E 'out of memory|killed process' (the OOM killer sends SIGKILL)"
+DUMP_REMEDY = "run on {}: py-spy dump --pid {}, dmesg, nvidia-smi"
 STOPPED = "its process is stopped (state T): something sent it SIGSTOP"
 NOBODY = Subject(kind="run", name="all ranks")
 NO_DEATH_REMEDY = "no rank died: check the network between the hosts, the chosen interface and firewalls"
@@ -104,7 +104,9 @@ NO_MEMORY = "OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."
 MEMORY_REMEDY = (
     "use smaller sizes (probe: -e; train: --size, --batch); nvidia-smi on {} shows what else uses the GPU"
 )
-NETWORK_REMEDY = "check the network: firewalls between the hosts, path MTU, interface; NCCL_DEBUG=INFO shows more"
+NETWORK_REMEDY = (
+    "check the firewalls between the hosts, the path MTU and the chosen interface; NCCL_DEBUG=INFO shows more"
+)
 
 
 def found(code: str, subject: int | Subject, message: str, evidence: Sequence[str], remedy: str) -> Finding:
@@ -195,7 +197,7 @@ AFTER_FAULTS: list[tuple[str, RunState, Finding | None]] = [
             2,
             f"{WHO[2]} was killed by SIGSEGV in all_reduce at 1 MiB (timing)",
             [*waiting(0, 1, 3), "log of rank 2: Fatal Python error: Segmentation fault"],
-            "read the rank's log; on beta: dmesg",
+            "read the rank's log, and run dmesg on beta",
         ),
     ),
     (
@@ -206,18 +208,18 @@ AFTER_FAULTS: list[tuple[str, RunState, Finding | None]] = [
             2,
             f"{WHO[2]} was killed by signal 250 in all_reduce at 1 MiB (timing)",
             waiting(0, 1, 3),
-            "read the rank's log; on beta: dmesg",
+            "read the rank's log, and run dmesg on beta",
         ),
     ),
     (
-        "exited and wrote no error",
+        "exited without an error message",
         after(TIMING, died(3, 3), echo(2)),
         found(
             "rank-died",
             3,
-            f"{WHO[3]} exited with code 3 and wrote no error in all_reduce at 1 MiB (timing)",
+            f"{WHO[3]} exited with code 3 without an error message in all_reduce at 1 MiB (timing)",
             waiting(0, 1, 2),
-            "read the rank's log; on beta: dmesg",
+            "read the rank's log, and run dmesg on beta",
         ),
     ),
     (
@@ -228,7 +230,7 @@ AFTER_FAULTS: list[tuple[str, RunState, Finding | None]] = [
             2,
             f"{WHO[2]} was killed by SIGTERM in all_reduce at 1 MiB (timing)",
             waiting(0, 1),
-            "read the rank's log; on beta: dmesg",
+            "read the rank's log, and run dmesg on beta",
         ),
     ),
     (
@@ -238,7 +240,7 @@ AFTER_FAULTS: list[tuple[str, RunState, Finding | None]] = [
             "terminated",
             NOBODY,
             "ranks 2, 0 on beta, alpha were ended by SIGTERM in all_reduce at 1 MiB (timing); none had failed"
-            " before",
+            " before that",
             ["hosts: beta, alpha", WHO[2], WHO[0]],
             "find out who ended the job: the scheduler (preemption, time limit) or an administrator",
         ),
@@ -388,13 +390,13 @@ def test_after_a_fault(run: RunState, culprit: Finding | None) -> None:
     assert blame.after_fault(run) == culprit
 
 
-OUTSIDE = "it is not in a communication call; the others wait in one"
+OUTSIDE = "it is not in a communication call, but the others are waiting in one"
 STACK = "\n".join(f"frame {number}" for number in range(30))
 
 LOOKING = "checking its GPU"
 DRIVER_REMEDY = (
-    "on {}: check whether nvidia-smi hangs too; dmesg | grep -i -E 'NVRM|Xid|amdgpu'; "
-    "raise --join-timeout to wait longer, --backend gloo needs no GPU"
+    "on {}, check whether nvidia-smi hangs too, and run dmesg | grep -i -E 'NVRM|Xid|amdgpu'; "
+    "to wait longer, raise --join-timeout; to run without GPUs, use --backend gloo"
 )
 ASLEEP = "state D: its process is blocked in the kernel, waiting for the driver"
 
@@ -439,7 +441,7 @@ AFTER_TIMEOUTS: list[tuple[str, RunState, Finding]] = [
             1,
             "rank 1 of 4 did not join within 30 s",
             ["joined: alpha, beta"],
-            "check the host that should have started it; raise --join-timeout to wait longer",
+            "check the host that should have started it; to wait longer, raise --join-timeout",
         ),
     ),
     (
@@ -448,9 +450,9 @@ AFTER_TIMEOUTS: list[tuple[str, RunState, Finding]] = [
         found(
             "rank-missing",
             2,
-            "rank 2, 3 of 4 did not join within 30 s",
+            "ranks 2, 3 of 4 did not join within 30 s",
             ["joined: alpha"],
-            "check the host that should have started it; raise --join-timeout to wait longer",
+            "check the host that should have started it; to wait longer, raise --join-timeout",
         ),
     ),
     (
@@ -459,9 +461,9 @@ AFTER_TIMEOUTS: list[tuple[str, RunState, Finding]] = [
         found(
             "rank-missing",
             1,
-            "rank 1, 2, 3, 4, 5, 6, 7, 8, ... of 64 did not join within 30 s",
+            "ranks 1, 2, 3, 4, 5, 6, 7, 8, ... of 64 did not join within 30 s",
             ["joined: alpha"],
-            "check the host that should have started it; raise --join-timeout to wait longer",
+            "check the host that should have started it; to wait longer, raise --join-timeout",
         ),
     ),
     (
@@ -492,14 +494,14 @@ AFTER_TIMEOUTS: list[tuple[str, RunState, Finding]] = [
         found(
             "gpu-error",
             3,
-            f"{WHO[3]} made no progress for 30 s in all_reduce at 1 MiB (timing) after: "
+            f"{WHO[3]} made no progress for 30 s in all_reduce at 1 MiB (timing); its log says: "
             "n1:3:4 [1] x.cc:9 NCCL WARN Cuda failure 'uncorrectable ECC error encountered'",
             [
                 *waiting(0, 1, 2),
                 "log of rank 3: n1:3:4 [1] x.cc:9 NCCL WARN Cuda failure 'uncorrectable ECC error encountered'",
             ],
-            "drain beta, so that no other job gets this GPU: dmesg | grep -i -E 'xid|nvrm|amdgpu', "
-            "nvidia-smi -q -d ECC,ROW_REMAPPER; reset or replace it",
+            "drain beta so that no other job gets this GPU; run there: dmesg | grep -i -E 'xid|nvrm|amdgpu', "
+            "nvidia-smi -q -d ECC,ROW_REMAPPER; reset or replace the GPU",
         ),
     ),
     (
@@ -595,7 +597,10 @@ def test_where_all_ranks_are_on_one_host_no_network_is_suspected() -> None:
     broken = blame.after_fault(
         after(spawned((0, 1)), hello((0, 1)), enter((0, 1)), beats((0, 1)), echo(1), echo(0), ranks=2)
     )
-    look = "on alpha, where all ranks run: dmesg, nvidia-smi (amd-smi), df /dev/shm; NCCL_DEBUG=INFO shows more"
+    look = (
+        "run on alpha, the host of all ranks: dmesg, nvidia-smi (or amd-smi), df /dev/shm; "
+        "NCCL_DEBUG=INFO shows more"
+    )
     assert (hung.code, hung.remedy) == ("hang", look)
     assert broken is not None
     assert (broken.code, broken.remedy) == ("collective-failed", f"no rank died: {look}")

@@ -105,8 +105,8 @@ def test_nothing_is_required_where_they_suffice_or_none_is_counted(
 def test_nccl_on_too_few_gpus_is_refused_with_what_to_do(gpus: int, have: str) -> None:
     with pytest.raises(BadInput) as refused:
         gpu_shares.require(gpus, 16, {})
-    assert refused.value.message == (f"--backend nccl needs one GPU per rank: a host has {have} for 16 ranks")
+    assert refused.value.message == (f"--backend nccl needs one GPU per rank, but a host has {have} for 16 ranks")
     assert refused.value.remedy == (
         f"start at most {gpus} (--nodes, --nproc-per-node), or measure on CPUs: --backend gloo; "
-        "NCCL_MULTI_RANK_GPU_ENABLE=1 lets NCCL 2.30.3 and later share them"
+        "to share GPUs, set NCCL_MULTI_RANK_GPU_ENABLE=1 (NCCL 2.30.3 or later)"
     )

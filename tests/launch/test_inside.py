@@ -308,11 +308,11 @@ def test_no_launcher(env: Mapping[str, str]) -> None:
             "the launcher set SLURM_STEP_TASKS_PER_NODE='4' on node 1",
         ),
         ({**SRUN, "SLURM_STEP_NODELIST": ",n2"}, "',n2' is not a node list"),
-        (HYDRA, "mpiexec does not give the address of rank 0"),
-        ({**OPEN_MPI, "OMPI_COMM_WORLD_SIZE": "4"}, "mpirun does not give the address of rank 0"),
+        (HYDRA, "mpiexec does not report the address of rank 0"),
+        ({**OPEN_MPI, "OMPI_COMM_WORLD_SIZE": "4"}, "mpirun does not report the address of rank 0"),
         (
             {**OPEN_MPI_ON_TWO, **OTHER_DAEMON, "OMPI_COMM_WORLD_RANK": "0"},  # mpirun is on a login node
-            "mpirun does not give the address of rank 0",
+            "mpirun does not report the address of rank 0",
         ),
     ],
 )

@@ -99,7 +99,7 @@ def test_variables_that_go_to_other_hosts() -> None:
         (("--launcher", "ssh"), {}, "--launcher ssh needs hosts"),
         (("--launcher", "mpi"), {}, "--launcher mpi cannot start a run from here"),
         (("--launcher", "kubernetes"), {}, "--launcher kubernetes cannot start a run from here"),
-        (("--launcher", "local", "--hosts", "n1"), {}, "--hosts is for ssh, and --launcher is local"),
+        (("--launcher", "local", "--hosts", "n1"), {}, "--hosts cannot be combined with --launcher local"),
         (("--hosts", "n1", "--hostfile", "f"), {}, "--hosts and --hostfile cannot be combined"),
         (("--keep-going",), {}, "--keep-going needs --hosts or --hostfile"),
         (("--hosts", "n1", "--nodes", "2"), {}, "--nodes 2 exceeds the number of hosts named: 1"),

@@ -53,11 +53,11 @@ def warning(code: str, kind: Any, name: str, message: str, remedy: str, *evidenc
     return found("warning", code, kind, name, message, remedy, *evidence)
 
 
-NODES_REMEDY = "check the missing nodes: not started, wrong endpoint, or a clock that is behind"
+NODES_REMEDY = "check whether the missing nodes were started, use the same endpoint, and have correct clocks"
 RANKS_REMEDY = "start the same command with the same options on every node"
 NPROC_REMEDY = (
-    "start the same number on each: --nproc-per-node N; srun --ntasks-per-node=N; "
-    "mpirun --map-by ppr:N:node; mpiexec -ppn N"
+    "start the same number of ranks on each node: --nproc-per-node N, srun --ntasks-per-node=N, "
+    "mpirun --map-by ppr:N:node, or mpiexec -ppn N"
 )
 ALONE = "world size 1: no data crosses a link, so bus bandwidth is 0"
 ALONE_REMEDY = "use --nodes 2 or --nproc-per-node 2; in a launched job, find out why each rank is alone"
@@ -106,11 +106,15 @@ LOOPBACK = "Gloo and MASTER_ADDR would give other hosts this address, where noth
                     "ranks-per-node",
                     "host",
                     "alpha",
-                    "node 0 (alpha) has 2 ranks, the others have 4",
+                    "node 0 (alpha) has 2 ranks, but the others have 4",
                     NPROC_REMEDY,
                 ),
                 error(
-                    "ranks-per-node", "host", "beta", "node 1 (beta) has 2 ranks, the others have 4", NPROC_REMEDY
+                    "ranks-per-node",
+                    "host",
+                    "beta",
+                    "node 1 (beta) has 2 ranks, but the others have 4",
+                    NPROC_REMEDY,
                 ),
             ],
             id="fewer ranks than asked for",
@@ -123,7 +127,7 @@ LOOPBACK = "Gloo and MASTER_ADDR would give other hosts this address, where noth
                     "ranks-per-node",
                     "host",
                     "gamma",
-                    "node 2 (gamma) has 1 ranks, the others have 2",
+                    "node 2 (gamma) has 1 rank, but the others have 2",
                     NPROC_REMEDY,
                 )
             ],

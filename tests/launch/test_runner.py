@@ -165,7 +165,7 @@ def test_a_node_process_that_is_killed(play: Play) -> None:
         "the node process ended (exit code -9) before its ranks were done",
     )
     assert found.remedy == (
-        "on this host: dmesg | grep -i -E 'out of memory|killed process' (the OOM killer sends SIGKILL)"
+        "run on this host: dmesg | grep -i -E 'out of memory|killed process' (the OOM killer sends SIGKILL)"
     )
 
 
@@ -306,7 +306,7 @@ def test_a_run_directory_that_takes_no_more(play: Play, folder: RunDir) -> None:
             severity="error",
             subject=Subject(kind="file", name="run directory"),
             message=f"the run directory {folder.path} cannot be written: No space left on device",
-            evidence=("the run was stopped: a result must be saved before the next step starts",),
+            evidence=("the run was stopped, because each result must be saved before the next step starts",),
             remedy="use a writable folder with free space: --run-dir DIR or NCCLTOOL_RUN_DIR",
         ),
     )

@@ -118,7 +118,7 @@ srun: error: Unable to confirm allocation for job 4: Unable to contact slurm con
             "was cancelled at 2026-11-21T07:53:21, according to slurmstepd on n1",
         ),
         (TIME_LIMIT, "slurm-time-limit", "job 8", "was ended at its time limit at 2026-11-21T07:55:28, "),
-        (PREEMPTED, "slurm-preempted", "step 1.0", "was preempted by a job of higher priority at "),
+        (PREEMPTED, "slurm-preempted", "step 1.0", "was preempted by a higher-priority job at "),
         (REQUEUED, "slurm-requeued", "step 5.0", "was requeued at 2026-11-21T07:55:05, "),
         (NODE_FAILED, "slurm-node-failed", "n2", "Slurm reports that n2 failed, and ended the step"),
         (NODE_FAILURE_OF_STEP, "slurm-node-failed", "step 7.0", "was ended because a node failed at "),

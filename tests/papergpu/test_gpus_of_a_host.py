@@ -75,7 +75,7 @@ def test_too_few_gpus_are_left_alone_and_it_is_said(words: tuple[str, ...], on_p
 def test_nccl_on_too_few_gpus_is_bad_input(on_paper: OnPaper) -> None:
     ended = on_paper(ONE, *PROBE, *TWO_NODES, "--backend", "nccl")
     assert (ended.code, ended.stdout) == (2, "")
-    assert "--backend nccl needs one GPU per rank: a host has 1 GPU for 2 ranks" in ended.stderr
+    assert "--backend nccl needs one GPU per rank, but a host has 1 GPU for 2 ranks" in ended.stderr
 
 
 @pytest.mark.parametrize(

@@ -129,7 +129,7 @@ def test_with_gpus_there_is_a_rank_for_each(
 NAMES = ", ".join(collectives.NAMES)
 CHOOSE = f"choose from {NAMES}"
 TYPES = ", ".join(ELEMENT_SIZE)
-TOGETHER = "on every host: --node-rank R --rdzv-endpoint HOST:PORT"
+TOGETHER = "use on every host: --node-rank R --rdzv-endpoint HOST:PORT"
 SIZE = "write bytes with an optional unit: 8, 64K, 1MiB, 2G"
 
 
@@ -190,7 +190,7 @@ SIZE = "write bytes with an optional unit: 8, 64K, 1MiB, 2G"
         (
             "--nproc-per-node 0",
             "--nproc-per-node '0' is not a number of ranks",
-            "--nproc-per-node 8, or --nproc-per-node auto",
+            "use --nproc-per-node 8 or --nproc-per-node auto",
         ),
         ("--nproc-per-node two", "--nproc-per-node 'two' is not a number of ranks", None),
         ("--nproc-per-node -1", "--nproc-per-node '-1' is not a number of ranks", None),

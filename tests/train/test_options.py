@@ -130,7 +130,7 @@ def test_an_option_crosses_to_the_workers_as_it_was_given() -> None:
         (("",), "", "unknown strategy ''", "choose from "),
         (("ddp", "--width", "65"), "", "--width 65 cannot be divided by --heads 4", "make it a multiple"),
         (("ddp", "-d", "int8"), "", "--dtype: 'int8' is not a training type", "choose from float32, "),
-        (("ddp",), "kill:rank=9", "NCCLTOOL_FAULT: there is no rank 9 in this run", "ranks start at 0"),
+        (("ddp",), "kill:rank=9", "NCCLTOOL_FAULT: this run has no rank 9", "ranks start at 0"),
     ],
 )
 def test_a_word_that_cannot_be_used(words: tuple[str, ...], fault: str, message: str, remedy: str) -> None:

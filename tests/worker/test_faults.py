@@ -75,7 +75,7 @@ OTHER = {
 MEASURED = [("all_reduce", 1024), ("all_reduce", 65536), ("broadcast", 1024)]
 SAID = {
     "kill": ("rank-died", "was killed by SIGKILL"),
-    "exit": ("rank-died", "exited with code 3 and wrote no error"),
+    "exit": ("rank-died", "exited with code 3 without an error message"),
     "raise": ("rank-error", "raised InjectedFault: injected fault: NCCLTOOL_FAULT told rank 1 to raise"),
     "stop": ("rank-hung", r"made no progress for \d+ s"),
     "hang": ("rank-hung", r"made no progress for \d+ s"),

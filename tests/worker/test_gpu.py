@@ -96,7 +96,7 @@ def test_two_nodes_on_one_gpu_use_gloo_and_say_so(start: Start) -> None:
 def test_nccl_for_two_nodes_on_one_gpu_is_refused(start: Start) -> None:
     result = ended(start, *TWO_NODES, **ONE_OF_THEM)
     assert (result.code, result.stdout) == (2, "")
-    assert "--backend nccl needs one GPU per rank: a host has 1 GPU for 2 ranks" in result.stderr
+    assert "--backend nccl needs one GPU per rank, but a host has 1 GPU for 2 ranks" in result.stderr
 
 
 @SHARES

@@ -194,6 +194,6 @@ def asked_nproc(options: StartOptions) -> int | None:
     if not text.isdecimal() or len(text) > _MOST_DIGITS or int(text) < 1:
         raise BadInput(
             f"--nproc-per-node {text[:20]!r} is not a number of ranks",
-            "--nproc-per-node 8, or --nproc-per-node auto",
+            "use --nproc-per-node 8 or --nproc-per-node auto",
         )
     return int(text)

@@ -45,7 +45,9 @@ def _ours(options: StartOptions, nodes: int) -> tuple[tuple[int, ...], str]:
         return tuple(range(nodes)), asked or "no --hosts, no scheduler detected"
     if node_rank is None or not endpoint:
         given, lacking = ("--node-rank", "--rdzv-endpoint") if not endpoint else ("--rdzv-endpoint", "--node-rank")
-        raise BadInput(f"{given} also needs {lacking}", "on every host: --node-rank R --rdzv-endpoint HOST:PORT")
+        raise BadInput(
+            f"{given} also needs {lacking}", "use on every host: --node-rank R --rdzv-endpoint HOST:PORT"
+        )
     inside.parse_endpoint(endpoint)
     if node_rank >= nodes:
         raise BadInput(

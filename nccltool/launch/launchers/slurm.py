@@ -206,7 +206,8 @@ def start(options: StartOptions, env: Mapping[str, str]) -> LaunchPlan | NotChos
     if allocated is None:
         if is_asked:
             raise BadInput(
-                "--launcher slurm needs an allocation", "salloc -N 2, or a script: nccltool sbatch probe ..."
+                "--launcher slurm needs an allocation",
+                "run salloc -N 2, or print a batch script: nccltool sbatch probe ...",
             )
         return NotChosen()
     if is_asked or _can_srun(allocated, options):

@@ -78,7 +78,7 @@ def start(options: StartOptions, env: Mapping[str, str]) -> LaunchPlan | NotChos
         inside.parse_endpoint(options.rdzv_endpoint)
     words = _words(options.ssh)
     if shutil.which(words[0]) is None:
-        raise BadInput(f"--ssh {words[0]!r}: command not found", "install an ssh client, or name another")
+        raise BadInput(f"--ssh {words[0]!r}: command not found", "install an ssh client, or name one that exists")
     named = "1 host" if len(hosts) == 1 else f"{len(hosts)} hosts"
     why = f"{'--hosts' if options.hosts is not None else '--hostfile'} names {named}"
     if nodes < len(hosts):
@@ -126,7 +126,7 @@ _CAUSES = (
         r"^(?:\S+: )?Permission denied \(|Too many authentication failures",
         finding_kinds.HOST_REFUSED,
         "it refuses passwordless login for this user",
-        "set up a key: ssh-copy-id, or an agent; to log in as a different user: user@host",
+        "set up a key with ssh-copy-id or an agent; to log in as a different user, write user@host",
     ),
     EndCause(
         _OF_CONNECT + "Connection refused",
@@ -138,20 +138,20 @@ _CAUSES = (
         _OF_CONNECT + "|^Connection timed out during banner exchange|^Connection to .* timed out",
         finding_kinds.HOST_UNREACHABLE,
         "it does not answer",
-        "check that it is up: ping it; check its network and firewalls",
+        "ping it to check that it is up; check its network and firewalls",
     ),
     EndCause(
         "^(?:kex|ssh)_exchange_identification: |^Connection (?:closed|reset) by .* port ",
         finding_kinds.HOST_REFUSED,
         "its sshd closes the connection before login",
-        "check its log and load; MaxStartups in sshd_config limits concurrent logins",
+        "check the log of sshd and the load of the host; MaxStartups in sshd_config limits concurrent logins",
     ),
     EndCause(
         "^Timeout, server .* not responding|^Connection to .* closed by remote host|^client_loop: send disconnect"
         "|^Read from remote host |^(?:packet_write_wait|ssh_dispatch_run_fatal): |^Received disconnect from ",
         finding_kinds.HOST_LOST,
         "the connection to it broke",
-        "check whether it went down: see its console and uptime",
+        "check its console and uptime to see whether it went down",
     ),
     EndCause(
         "No module named '?(?:nccltool|torch|msgspec|numpy)",
@@ -164,20 +164,20 @@ _UNHEARD = EndCause(
     "^no contact with the runner for ",
     finding_kinds.HOST_LOST,
     "it lost contact with this command and ended its part",
-    "check whether this command was suspended (Ctrl-Z) or its host overloaded; if not, check the network",
+    "check whether this command was suspended (Ctrl-Z) or its host was overloaded; if not, check the network",
 )
 """What a node process says: see worker/node/remote.py."""
 _KILLED = EndCause(
     "",
     finding_kinds.HOST_LOST,
-    "ssh to it ended and gave no reason: the node process there or ssh itself was killed",
-    "on that host: dmesg | grep -i -E 'out of memory|killed process'",
+    "its ssh session ended without a reason: the node process there or ssh itself was killed",
+    "run on that host: dmesg | grep -i -E 'out of memory|killed process'",
 )
 _ENDED_HERE = EndCause(
     "",
     finding_kinds.HOST_LOST,
     "its ssh process was killed on this host",
-    "on this host: dmesg | grep -i -E 'out of memory|killed process'; "
+    "run on this host: dmesg | grep -i -E 'out of memory|killed process'; "
     "check whether something else kills processes here",
 )
 _NO_PYTHON = EndCause(

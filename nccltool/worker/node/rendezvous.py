@@ -120,9 +120,10 @@ class FixedRendezvous(RendezvousHandler):
         names = named(map(str, absent), _SHOWN)
         return NODE_MISSING.finding(
             subject=Subject(kind="host", name=node_name(absent[0]) if absent else "node ?"),
-            message=f"node {names} of {self._nodes} did not join within {self._timeout_s:.0f} s",
+            message=f"node{'s' if len(absent) > 1 else ''} {names} of {self._nodes} did not join within "
+            f"{self._timeout_s:.0f} s",
             evidence=(f"joined: {named(hosts, _SHOWN)}",),
-            remedy="start the same command there with its own --node-rank; raise --join-timeout to wait longer",
+            remedy="start the same command there with its own --node-rank; to wait longer, raise --join-timeout",
         )
 
     def _twice(self, store: PrefixStore) -> Finding:

@@ -73,7 +73,7 @@ STORE = "[W socket.cpp:768] [c10d] The client socket has failed to connect to n1
         (255, [STORE, "Timeout, server n1 not responding."], "host-lost", "the connection to it broke"),
         (255, ["client_loop: send disconnect: Broken pipe"], "host-lost", "the connection to it broke"),
         (255, ["Connection to n1 closed by remote host."], "host-lost", "the connection to it broke"),
-        (255, [], "host-lost", "ssh to it ended and gave no reason"),
+        (255, [], "host-lost", "its ssh session ended without a reason"),
         (
             1,
             ["no contact with the runner for 20 s: ending everything here"],
@@ -81,7 +81,12 @@ STORE = "[W socket.cpp:768] [c10d] The client socket has failed to connect to n1
             "it lost contact",
         ),
         (-9, [], "host-lost", "its ssh process was killed on this host"),
-        (255, [STORE, "bash: no: No such file or directory"], "host-lost", "ssh to it ended and gave no reason"),
+        (
+            255,
+            [STORE, "bash: no: No such file or directory"],
+            "host-lost",
+            "its ssh session ended without a reason",
+        ),
         (
             127,
             ["bash: line 1: /no/python: No such file or directory"],
