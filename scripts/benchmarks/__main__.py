@@ -1,34 +1,39 @@
 """`scripts/bench [--smallest] [NAME...]`: all of them when none is named.
 
 --smallest shows in seconds that a benchmark still works; whether its targets are met is not asked.
+`scripts/bench NAME --OPTION...` passes options to a benchmark that takes some: `scripts/bench chaos --help`.
 """
 
 import os
 import sys
 from importlib import import_module
+from itertools import takewhile
 
 from benchmarks import extent
 
 ALL = (
     *("startup", "overhead", "adaptive", "lateness", "sweep", "drills"),
-    *("hosts", "judging", "ranks", "scale", "links", "train", "triage", "serve"),
+    *("hosts", "judging", "ranks", "scale", "links", "train", "triage", "serve", "chaos"),
 )
 
 
 def main() -> None:
     """Run what was asked for; exit 1 when a target is missed."""
-    names = [word for word in sys.argv[1:] if word != "--smallest"] or ALL
+    words = [word for word in sys.argv[1:] if word != "--smallest"]
     if "--smallest" in sys.argv and not extent.IS_SMALLEST:  # settings are read when the benchmarks are imported
         os.execve(
-            sys.executable, [sys.executable, "-m", "benchmarks", *names], {**os.environ, extent.VARIABLE: "1"}
+            sys.executable, [sys.executable, "-m", "benchmarks", *words], {**os.environ, extent.VARIABLE: "1"}
         )
+    names = list(takewhile(lambda word: not word.startswith("-"), words)) or ALL
+    options = words[len(names) :]
     unknown = [name for name in names if name not in ALL]
     if unknown:
         sys.exit(f"{unknown[0]!r} is not a benchmark: choose from {', '.join(ALL)}")
     met = []
     for name in names:
         print(f"== {name}", flush=True)
-        met.append(import_module(f"benchmarks.{name}").main())
+        benchmark = import_module(f"benchmarks.{name}")
+        met.append(benchmark.main(options) if options else benchmark.main())
     sys.exit(0 if all(met) or extent.IS_SMALLEST else 1)
 
 

@@ -1,0 +1,151 @@
+"""JUDGE what came of a trial of the chaos bench against what was done: the right name, or nobody if so it is."""
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from benchmarks.chaos_trials import Act, Target, Trial
+
+Name = tuple[str, str]
+"""Kind and name of a finding's subject."""
+INTERRUPTED = 130
+_INTERRUPTS = (Act.INT, Act.TERM, Act.HUP)
+_MILD = (Act.PAUSE, Act.FLAP, Act.LOSS, Act.SHAPE, Act.MTU)
+"""The run may get over these; what it measured may then be judged as too slow."""
+_GONE_WITHOUT_A_WORD = (Act.KILL, Act.SEGV, Act.ABRT)
+
+
+class Naming(enum.StrEnum):
+    """Whom the run named."""
+
+    RIGHT = "right"
+    NOBODY = "nobody"
+    """And that is the truth: it passed, or nobody but the command itself was hit."""
+    UNNAMED = "unnamed"
+    INNOCENT = "innocent"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a run."""
+
+    was_hit: bool
+    """False: the target was gone when the moment came."""
+    code: int | None
+    """None: it did not end, and was killed."""
+    document: Mapping[str, Any] | None
+    """What it printed; None = nothing that can be read."""
+    torn: tuple[str, ...]
+    """Documents of its run directory that cannot be read."""
+    left: tuple[str, ...]
+    """Processes and files that are still there after half a minute."""
+    seconds: float
+    """From the act to its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """One trial, judged."""
+
+    naming: Naming
+    is_exit_right: bool
+    is_document_whole: bool
+    left: tuple[str, ...]
+    seconds: float
+    named: tuple[Name, ...] = ()
+
+    @property
+    def is_right(self) -> bool:
+        told = self.naming in (Naming.RIGHT, Naming.NOBODY)
+        return told and self.is_exit_right and self.is_document_whole and not self.left
+
+
+def judge(trial: Trial, hosts: tuple[str, ...], outcome: Outcome) -> Score:
+    """`hosts`: the name of each node's host."""
+    named = names(outcome.document or {})
+    return Score(
+        naming=_naming(trial, hosts, outcome, named),
+        is_exit_right=outcome.code in _exit_codes(trial, outcome),
+        is_document_whole=_is_whole(trial, outcome),
+        left=outcome.left,
+        seconds=outcome.seconds,
+        named=tuple(sorted(named)),
+    )
+
+
+def names(document: Mapping[str, Any]) -> frozenset[Name]:
+    """Whom errors of a document blame: ranks, hosts, pairs; not the run itself."""
+    findings = [*document.get("findings", ())]
+    outcomes = document.get("outcomes", ())
+    blamed = {(one["subject"]["kind"], one["subject"]["name"]) for one in findings if one["severity"] == "error"}
+    blamed |= {("host", one["host"]) for one in outcomes if one["status"] == "fail" and one.get("host")}
+    return frozenset(one for one in blamed if one[0] != "run")
+
+
+def passed(document: Mapping[str, Any] | None) -> bool:
+    """Whether all that was asked for was measured, and is well."""
+    if document is None or document["exit_code"] != 0:
+        return False
+    planned = document["run"].get("rows_planned") if document["kind"] == "probe" else None
+    return planned is None or len(document["measurements"]) == planned
+
+
+def _naming(trial: Trial, hosts: tuple[str, ...], outcome: Outcome, named: frozenset[Name]) -> Naming:
+    right = right_names(trial, hosts) if outcome.was_hit else frozenset()
+    if named - right - _vague(trial, hosts):
+        return Naming.INNOCENT
+    if named & right:
+        return Naming.RIGHT
+    nobody_to_name = trial.target in (Target.RUNNER, Target.CHILD)
+    return Naming.NOBODY if passed(outcome.document) or nobody_to_name else Naming.UNNAMED
+
+
+def right_names(trial: Trial, hosts: tuple[str, ...]) -> frozenset[Name]:
+    """What may be named for what was done. Who fails in consequence is not in it."""
+    host = hosts[trial.node]
+    match trial.target:
+        case Target.RUNNER | Target.CHILD:
+            return frozenset()
+        case Target.RANK | Target.SUPERVISOR:
+            return frozenset({("rank", str(trial.rank))})
+        case Target.NETWORK:
+            ends = (trial.node, trial.peer) if trial.act is Act.ONE_WAY else (trial.node,)
+            return frozenset(name for node in ends for name in _of_host(trial, hosts, node))
+    return frozenset({("host", host), ("host", f"node {trial.node}")})
+
+
+def _of_host(trial: Trial, hosts: tuple[str, ...], node: int) -> frozenset[Name]:
+    """A host, its ranks, and its connections."""
+    ranks = range(node * trial.scene.ranks, (node + 1) * trial.scene.ranks)
+    here = hosts[node]
+    pairs = [f"{a}-{b}" for other in hosts if other != here for a, b in ((here, other), (other, here))]
+    of_ranks = (("rank", str(rank)) for rank in ranks)
+    return frozenset({("host", here), *of_ranks, *(("link", pair) for pair in pairs)})
+
+
+def _vague(trial: Trial, hosts: tuple[str, ...]) -> frozenset[Name]:
+    """True, but not what was asked: the host of a rank."""
+    has_place = trial.target not in (Target.RUNNER, Target.CHILD)
+    return frozenset({("host", hosts[trial.node])}) if has_place else frozenset()
+
+
+def _exit_codes(trial: Trial, outcome: Outcome) -> frozenset[int | None]:
+    if passed(outcome.document):
+        return frozenset({0})
+    if not outcome.was_hit:
+        return frozenset({0})
+    if trial.target is Target.RUNNER:
+        if trial.act in _GONE_WITHOUT_A_WORD:
+            return frozenset({-trial.act.signal})
+        return frozenset({INTERRUPTED} if trial.act in _INTERRUPTS else {3})
+    is_late = any(one["severity"] == "error" for one in (outcome.document or {}).get("findings", ()))
+    return frozenset({1, 3} if trial.act in _MILD and is_late else {3})
+
+
+def _is_whole(trial: Trial, outcome: Outcome) -> bool:
+    if outcome.torn:
+        return False
+    if trial.target is Target.RUNNER and trial.act in _GONE_WITHOUT_A_WORD:
+        return True  # it may have been in the middle of a word
+    return outcome.document is not None and outcome.document["exit_code"] == outcome.code
