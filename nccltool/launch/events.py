@@ -53,6 +53,10 @@ class Node(Event, frozen=True, tag="node"):
     """Packages that ranks need, and this Python does not have."""
 
 
+LargeLost = Literal["", "from-goal", "to-goal"]
+"""In which direction of a call large packets are lost, though small ones arrive; "" = none was seen lost."""
+
+
 class Reached(Event, frozen=True, tag="reached"):
     """How a node can reach a port of another one."""
 
@@ -64,7 +68,17 @@ class Reached(Event, frozen=True, tag="reached"):
     failures: tuple[str, ...]
     """`address: reason` of the others."""
     large_packets_lost: str = ""
-    """The first of them where a connection was made, but what was sent did not arrive."""
+    """The first of them where small packets arrived, and large ones did not."""
+    large_lost: LargeLost = ""
+    """In which direction."""
+
+
+class HalfOpen(Event, frozen=True, tag="half-open"):
+    """Calls that came to a node while all called each other again, and whose callers do not hear its answers."""
+
+    node: int
+    callers: tuple[str, ...]
+    """Their addresses."""
 
 
 class FactsPiece(Event, frozen=True, tag="facts"):
@@ -268,7 +282,22 @@ class Bye(Event, frozen=True, tag="bye"):
 
 
 EVERYWHERE: tuple[type[Event], ...] = (
-    *(Node, Reached, FactsPiece, Spawned, Hello, Met, World, Enter, Anew, Reported, Failed, Beat, Exited),
+    *(
+        Node,
+        Reached,
+        HalfOpen,
+        FactsPiece,
+        Spawned,
+        Hello,
+        Met,
+        World,
+        Enter,
+        Anew,
+        Reported,
+        Failed,
+        Beat,
+        Exited,
+    ),
     *(AgentKilled, Log, Stack, Bye),
 )
 """What is said in runs of all kinds; what the ranks of a product say besides, that product knows."""

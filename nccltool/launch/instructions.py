@@ -24,6 +24,10 @@ class Try(Instruction, frozen=True, tag="try"):
     """Of each node: whom it must reach."""
 
 
+class TryAgain(Try, frozen=True, tag="try-again"):
+    """The same while ranks run, or after they have failed; besides, each node tells whose calls it cannot answer."""
+
+
 class Go(Instruction, frozen=True, tag="go"):
     """Start the ranks."""
 
@@ -41,7 +45,7 @@ class Alive(Instruction, frozen=True, tag="alive"):
     """The runner is there."""
 
 
-AnyInstruction = Try | Go | Saved | Alive
+AnyInstruction = Try | TryAgain | Go | Saved | Alive
 
 _decoder = msgspec.json.Decoder(AnyInstruction)
 

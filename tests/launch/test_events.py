@@ -40,6 +40,7 @@ EVENTS: list[events.Event] = [
         port=29500,
         data_port=40001,
     ),
+    events.HalfOpen(node=1, callers=("10.0.0.2", "fd00::2")),
     events.Reached(
         node=3, goal=0, port=29500, addresses=("10.0.0.1",), failures=("172.17.0.1: Connection refused",)
     ),

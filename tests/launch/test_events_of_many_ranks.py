@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from nccltool.core.findings import Finding, Subject
+from nccltool.hosts.sources import tcp_table
 from nccltool.hosts.usable_network import UsableNetwork
 from nccltool.launch import (
     backend_choice,
@@ -157,6 +158,7 @@ EXAMPLES: dict[type[Event], Callable[[], Event | Iterator[Event]]] = {
             f"{one}: no answer in 5 s: a firewall drops it, or there is no route" for one in ADDRESSES[8:]
         ),
     ),
+    events.HalfOpen: lambda: events.HalfOpen(node=NODES - 1, callers=(ADDRESSES[0],) * tcp_table.MOST),
     events.FactsPiece: lambda: fact_pieces.pieces(NODES - 1, healthy("ib")),
     events.Spawned: lambda: events.Spawned(rank=LAST, node_rank=NODES - 1, host=WORLD[LAST].host, pid=2**22),
     events.Hello: lambda: events.Hello(facts=WORLD[LAST]),

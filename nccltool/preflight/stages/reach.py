@@ -1,12 +1,12 @@
 """Whether every host reaches the others: where they meet, where ranks talk, with large packets, by name."""
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
 from nccltool.core.host_lists import fold
 from nccltool.launch import events
+from nccltool.launch.failed_pairs import blamed
 from nccltool.launch.host_survey import ALL_TO_ALL, Survey
 from nccltool.preflight import suite_toml as toml
 from nccltool.preflight.result import PAGE, Check, CheckOutcome
@@ -20,8 +20,6 @@ RENDEZVOUS, PORTS, PATH_MTU, NAMES = (
 )
 _SECONDS = 1.0
 """Hosts that reach each other answer in milliseconds; 6 s where one does not."""
-_ENOUGH = 2
-"""Partners with which a host must fail before it is named."""
 _HERE = "the nodes are processes of this host: no network to test"
 
 
@@ -116,25 +114,3 @@ def _of_pairs(
             shown="confirmed" if host in culprits else "suspected",
             hosts=tuple(sorted({name for pair in mine for name in pair})),
         )
-
-
-def blamed(pairs: Iterable[tuple[str, str]]) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
-    """(hosts that fail with two partners or more, the worst first; the pairs that this does not explain)."""
-    left = list(dict.fromkeys(pairs))
-    culprits: list[str] = []
-    while left:
-        partners = defaultdict[str, set[str]](set)
-        for a, b in left:
-            partners[a].add(b)
-            partners[b].add(a)
-        worst = [name for name, others in partners.items() if _stands_out(len(others), others, partners)]
-        if not worst:
-            break
-        culprits += sorted(worst, key=lambda name: (-len(partners[name]), name))
-        left = [pair for pair in left if not set(worst) & set(pair)]
-    return tuple(culprits), tuple(left)
-
-
-def _stands_out(count: int, others: Iterable[str], partners: Mapping[str, set[str]]) -> bool:
-    """A host that fails with several others, each of which fails with fewer: of two alike, nobody knows which."""
-    return count >= _ENOUGH and all(len(partners[other]) < count for other in others)

@@ -23,25 +23,22 @@ from nccltool.core import processes, signals
 from nccltool.core.text import LineCutter
 from nccltool.hosts import gpu, reader
 from nccltool.hosts.facts import or_none
-from nccltool.hosts.sources import net
+from nccltool.hosts.sources import net, tcp_table
 from nccltool.launch import events, fact_pieces, inside, instructions, torch_needed
-from nccltool.launch.instructions import Goal
 from nccltool.launch.job import Job
 from nccltool.worker.channel import Channel
+from nccltool.worker.node import calls
+from nccltool.worker.node.calls import Answers
 
 RUNNER_SILENT_S = 20.0
 """How long the runner may be silent; it speaks every five seconds."""
 FACTS_S = 3.0
 """A host whose file systems hang still takes part in the run that it is looked at for."""
-_TRY_S = 5.0
 _TICK_S = 0.1
 _BACKLOG = 1024
-_LARGE = 20_000
-"""Bytes: more than two jumbo frames."""
-_MTU = (
-    f"it accepts the connection, but its data does not arrive within {_TRY_S:.0f} s: large packets are lost on "
-    "the way (path MTU below that of the interfaces: jumbo frames?), or it hangs"
-)
+HEARD_OUT_S = 10.0
+"""After ranks have failed, how long the runner may take to ask for the calls that tell a broken path from them; it
+waits for what they say for 5 s (nccltool.launch.runner)."""
 _GONE_S = 5.0
 """How long to wait for killed processes to disappear; one in a driver call may take longer."""
 _GO_S = 600.0
@@ -76,10 +73,10 @@ def main(job: Job, in_fd: int, out_fd: int, load: Callable[[], NodeMain]) -> int
         for end in signals.ENDING:  # what a scheduler or a login may send
             signal.signal(end, _leave)
         channel.emit(_node(number, _port(listener), _port(data), problem, missing))
-        listeners = [one for one in (listener, data) if one is not None]
-        for one in listeners:
-            one.settimeout(0.0)
-        return _Watchdog(job.run_id, number, child, in_fd, write_fd, channel, listeners).until_end()
+        for one in (listener, data):
+            if one is not None:
+                one.settimeout(0.0)
+        return _Watchdog(job.run_id, number, child, in_fd, write_fd, channel, listener, data).until_end()
     finally:
         _ignore_signals()
         _end()
@@ -200,10 +197,19 @@ class _Watchdog:
     in_fd: int
     child_fd: int
     channel: Channel
-    listeners: list[socket.socket]
+    store: socket.socket | None
+    """Where the store would listen; the child's from Go on."""
+    data: socket.socket | None
+    """Any other port; others may call again at any time."""
     rank: int | None = None
     cutter: LineCutter = field(default_factory=LineCutter)
     heard_at: float = field(default_factory=time.monotonic)
+    asked_at: float = 0.0
+    """When the runner last had us call the others again."""
+    answers: Answers = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.answers = Answers(self.run_id, self.number)
 
     def until_end(self) -> int:
         """Until the child has ended, or the runner is gone; the exit code."""
@@ -218,15 +224,23 @@ class _Watchdog:
         code = os.waitstatus_to_exitcode(os.waitpid(self.child, 0)[1])
         if code < 0 and self.rank is not None:
             self.channel.emit(events.AgentKilled(node_rank=self.rank, host=socket.gethostname(), code=code))
+        elif code and self.rank is not None:
+            self._hear_out()
         return abs(code)
+
+    def _hear_out(self) -> None:
+        """Ranks have failed, perhaps for the network: the runner may want to know who still reaches whom."""
+        ended_at = time.monotonic()
+        while time.monotonic() < max(ended_at, self.asked_at) + HEARD_OUT_S and self._turn():
+            pass
 
     def _turn(self) -> bool:
         """One look at everything; False when the runner is gone."""
-        sources = [self.in_fd, *(listener.fileno() for listener in self.listeners)]
-        ready, _, _ = select.select(sources, [], [], _TICK_S)
-        for listener in self.listeners:
-            if listener.fileno() in ready:
-                self._answer_caller(listener)
+        listeners = [listener for listener in (self.store, self.data) if listener is not None]
+        ready, _, _ = select.select([self.in_fd, *listeners], [], [], _TICK_S)
+        for listener in listeners:
+            if listener in ready:
+                self.answers.accept(listener)
         return self.in_fd not in ready or self._read()
 
     def _read(self) -> bool:
@@ -241,12 +255,15 @@ class _Watchdog:
             case instructions.Try() as attempt:
                 for goal in attempt.goals.get(self.number, ()):
                     threading.Thread(target=self._try, args=(goal,), daemon=True).start()
+                if isinstance(attempt, instructions.TryAgain):
+                    self.asked_at = time.monotonic()
+                    threading.Thread(target=self._tell_half_open, daemon=True).start()
             case instructions.Go() as go:
                 self.rank = go.places.get(self.number, (None,))[0]
-                for listener in self.listeners:
-                    listener.setblocking(True)  # the store's is the child's now, and has its flags in common
-                    listener.close()
-                self.listeners.clear()
+                if self.store is not None:
+                    self.store.setblocking(True)  # it is the child's now, and has its flags in common
+                    self.store.close()
+                    self.store = None
                 self._pass_on(instructions.encode(instructions.for_nodes(go, (self.number,))))
             case instructions.Saved() if self.rank == 0:  # nobody else reads it, and the pipe would become full
                 self._pass_on(line + b"\n")
@@ -255,56 +272,10 @@ class _Watchdog:
         with contextlib.suppress(BrokenPipeError):  # it has ended; that is seen in the next turn
             os.write(self.child_fd, line)
 
-    def _answer_caller(self, listener: socket.socket) -> None:
-        with contextlib.suppress(OSError):  # a caller that is gone again
-            caller, _ = listener.accept()
-            with caller:
-                caller.settimeout(1.0)
-                caller.sendall(_word(self.run_id, self.number))
+    def _try(self, goal: instructions.Goal) -> None:
+        self.channel.emit(calls.tried(self.run_id, self.number, goal))
 
-    def _try(self, goal: Goal) -> None:
-        """Call a node at all of its addresses at once; only the right answer counts: an address such as
-        172.17.0.1 is on many hosts, and a call may reach another one, or this one."""
-        outcomes: dict[str, str] = {}
-        callers = [
-            threading.Thread(target=lambda a=address: outcomes.update({a: self._call(a, goal)}), daemon=True)
-            for address in goal.addresses
-        ]
-        for caller in callers:
-            caller.start()
-        end = time.monotonic() + _TRY_S + 1.0
-        for caller in callers:
-            caller.join(max(end - time.monotonic(), 0.0))
-        said = {address: outcomes.get(address, "its name did not resolve in time") for address in goal.addresses}
-        failures = {f"{address}: {failure}": failure for address, failure in said.items() if failure}
-        self.channel.emit(
-            events.Reached(
-                node=self.number,
-                goal=goal.node,
-                port=goal.port,
-                addresses=tuple(address for address, failure in said.items() if not failure),
-                failures=tuple(failures) if said else ("it has no address that other hosts can reach",),
-                large_packets_lost=next((text for text, failure in failures.items() if failure == _MTU), ""),
-            )
-        )
-
-    def _call(self, address: str, goal: Goal) -> str:
-        """Why there was no right answer; empty = there was."""
-        wanted, said, connected = _word(self.run_id, goal.node), b"", False
-        try:
-            with socket.create_connection((address, goal.port), timeout=_TRY_S) as connection:
-                connected = True
-                connection.settimeout(_TRY_S)
-                while len(said) < len(wanted) and (chunk := connection.recv(len(wanted))):
-                    said += chunk
-        except TimeoutError:
-            return _MTU if connected else f"no answer in {_TRY_S:.0f} s: a firewall drops it, or there is no route"
-        except OSError as error:
-            return os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
-        return "" if said == wanted else "another host or program answered"
-
-
-def _word(run_id: str, node: int) -> bytes:
-    """What a node says to a caller, so that no other host or program is taken for it; long enough for packets that
-    are as large as the interface allows, which is how a smaller MTU on the way shows itself."""
-    return f"nccltool {run_id} {node:06}\n".encode().ljust(_LARGE)
+    def _tell_half_open(self) -> None:
+        time.sleep(calls.HALF_OPEN_S)
+        callers = tcp_table.half_open(_port(self.data))
+        self.channel.emit(events.HalfOpen(node=self.number, callers=callers))

@@ -345,6 +345,23 @@ def test_only_the_right_answer_counts(begin: Begin) -> None:
     assert reached[closed].failures[0] == "127.0.0.1: Connection refused"
 
 
+def test_they_call_each_other_again_while_ranks_run_and_after_these_failed(begin: Begin) -> None:
+    """A path that breaks in the middle of a run is tried by the same ends; one whose ranks failed waits for that."""
+    far = begin(main="time.sleep(600)")
+    other = begin(job(nodes=2, remote=True, node_ranks=(0,)), main="return 1")
+    its = (far.hear(), other.hear())[1]
+    for one in (far, other):
+        one.tell(instructions.Go(nodes=2, places={1: (1, "x:1"), 0: (0, "x:1")}, nproc_per_node=1))
+    assert until(lambda: "joins" in far.said and "serves" in other.said, 20)
+    far.tell(instructions.TryAgain(goals={1: (Goal(node=0, port=its.data_port, addresses=("127.0.0.1",)),)}))
+    reached = far.hear(events.Reached)
+    assert (reached.goal, reached.addresses, reached.failures) == (0, ("127.0.0.1",), ())
+    assert far.hear(events.HalfOpen) == events.HalfOpen(node=1, callers=())
+    assert other.process.poll() is None
+    other.process.stdin.close()  # type: ignore[union-attr]
+    assert other.process.wait(4.0) == 1
+
+
 def test_a_node_without_addresses_is_reached_nowhere(begin: Begin) -> None:
     far = begin(load="time.sleep(600)")
     far.hear()

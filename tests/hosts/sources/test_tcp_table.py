@@ -1,0 +1,35 @@
+"""The kernel's table of connections: whose calls came, and do not confirm our answer."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from nccltool.hosts.sources.base import Tree
+from nccltool.hosts.sources.tcp_table import half_open
+
+HEAD = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
+V4 = """\
+   0: 00000000:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 1
+   1: 01004D0A:1F90 02004D0A:C350 03 00000000:00000000 01:00000064 00000001     0        0 0
+   2: 01004D0A:1F91 04004D0A:C350 03 00000000:00000000 01:00000064 00000001     0        0 0
+   3: 01004D0A:1F90 03004D0A:C351 01 00000000:00000000 00:00000000 00000000     0        0 2
+"""
+V6 = """\
+   0: 0000000000000000FFFF000001004D0A:1F90 0000000000000000FFFF000005004D0A:C350 03 0:0 01:64 00000001 0 0 0
+   1: 000000FD000000000000000001000000:1F90 000000FD000000000000000002000000:C350 03 0:0 01:64 00000001 0 0 0
+"""
+
+
+@pytest.mark.skipif(sys.byteorder != "little", reason="the table of a little-endian machine")
+def test_callers(tmp_path: Path) -> None:
+    folder = tmp_path / "proc/self/net"
+    folder.mkdir(parents=True)
+    (folder / "tcp").write_text(HEAD + V4)
+    (folder / "tcp6").write_text(HEAD + V6)
+    assert half_open(8080, Tree.at(tmp_path)) == ("10.77.0.2", "10.77.0.5", "fd00::2")
+    assert half_open(9, Tree.at(tmp_path)) == ()
+
+
+def test_without_a_table(tmp_path: Path) -> None:
+    assert half_open(8080, Tree.at(tmp_path)) == ()
