@@ -25,7 +25,7 @@ class Try(Instruction, frozen=True, tag="try"):
 
 
 class TryAgain(Try, frozen=True, tag="try-again"):
-    """The same while ranks run, or after they have failed; besides, each node tells whose calls it cannot answer."""
+    """The same while ranks run, or after they failed; each node also tells whose calls it cannot answer."""
 
 
 class Go(Instruction, frozen=True, tag="go"):

@@ -1,7 +1,7 @@
 """Calls from one node process to another: who answers, and whether large packets get through both ways.
 
-The one that is called says in a small packet who it is, then sends as much as fills large ones; the caller sends as
-much back, and hears that it came. So a path that loses large packets is told from a host that does not answer.
+The one that is called says in a small packet who it is, then sends as much as fills large ones; the caller sends
+as much back, and hears that it came. So a path that loses large packets is told from a host that does not answer.
 """
 
 import contextlib

@@ -237,9 +237,10 @@ class _Watchdog:
     def _turn(self) -> bool:
         """One look at everything; False when the runner is gone."""
         listeners = [listener for listener in (self.store, self.data) if listener is not None]
-        ready, _, _ = select.select([self.in_fd, *listeners], [], [], _TICK_S)
+        sources = [self.in_fd, *(listener.fileno() for listener in listeners)]
+        ready, _, _ = select.select(sources, [], [], _TICK_S)
         for listener in listeners:
-            if listener in ready:
+            if listener.fileno() in ready:
                 self.answers.accept(listener)
         return self.in_fd not in ready or self._read()
 

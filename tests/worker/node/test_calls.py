@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from nccltool.launch import events
 from nccltool.launch.instructions import Goal
 from nccltool.worker.node import calls
 from nccltool.worker.node.calls import Answers, Failure
@@ -60,7 +61,7 @@ def test_one_that_answers() -> None:
         answers.accept(listener)
         caller.join(10.0)
     (reached,) = found
-    assert reached == calls.events.Reached(node=3, goal=7, port=goal.port, addresses=("127.0.0.1",), failures=())
+    assert reached == events.Reached(node=3, goal=7, port=goal.port, addresses=("127.0.0.1",), failures=())
 
 
 def test_callers_beyond_the_most_are_sent_away() -> None:

@@ -346,7 +346,7 @@ def test_only_the_right_answer_counts(begin: Begin) -> None:
 
 
 def test_they_call_each_other_again_while_ranks_run_and_after_these_failed(begin: Begin) -> None:
-    """A path that breaks in the middle of a run is tried by the same ends; one whose ranks failed waits for that."""
+    """A path that breaks in mid-run is tried by the same ends; one whose ranks failed waits for that."""
     far = begin(main="time.sleep(600)")
     other = begin(job(nodes=2, remote=True, node_ranks=(0,)), main="return 1")
     its = (far.hear(), other.hear())[1]
