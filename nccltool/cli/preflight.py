@@ -123,9 +123,11 @@ def command(**options: Any) -> None:
         found = run.preflight(ask, base, this_command(), shown.update)
     if hand_over:
         found = hand_over(found)
-    deliver(renderer(options["form"], look_of(options["output"]))(found), options["output"])
-    if not options["quiet"]:
-        say(f"saved to {escaped(found.folder)}")
+    try:
+        deliver(renderer(options["form"], look_of(options["output"]))(found), options["output"])
+    finally:  # most of all where the result could not be written: it is not lost
+        if not options["quiet"]:
+            say(f"saved to {escaped(found.folder)}")
     observed = found.would_exit is not None
     raise shared.CommandEnded("pass" if observed else found.verdict.status, found.verdict.exit_code)
 

@@ -1,11 +1,12 @@
 """What the user sees: the result on standard output, everything else on standard error."""
 
+import errno
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from signal import SIGHUP, SIGTERM
-from typing import TYPE_CHECKING, Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -13,9 +14,9 @@ from nccltool.cli import progress, run_progress
 from nccltool.cli.looks import look_of
 from nccltool.cli.options import CommandEnded
 from nccltool.cli.streams import nobody_reads, say
-from nccltool.core import signals
+from nccltool.core import signals, written_files
 from nccltool.core.documents import this_command
-from nccltool.core.errors import BadInput
+from nccltool.core.errors import BadInput, NccltoolError, ResultNotWritten
 from nccltool.core.look import Look
 from nccltool.core.run_directory import base_folder
 from nccltool.core.text import escaped
@@ -89,13 +90,13 @@ def ready_to_draw(plot: str | None) -> None:
     """Find out before the run that curves can be drawn there. Raises BadInput."""
     if plot:
         plots.checked(plot)
-        _write(plot, "ab", b"", "--plot")
+        writable(plot, "--plot")
 
 
 def draw(run: Run | Preflight, plot: str | None) -> None:
     """Bandwidth curves, into the file of --plot. Raises BadInput."""
     if plot:
-        _write(plot, "wb", plots.drawn(run.info, run.measurements, plot), "--plot")
+        _write(plot, plots.drawn(run.info, run.measurements, plot), "--plot")
 
 
 def text_of(run: Run | Preflight, form: str, look: Look) -> str:
@@ -116,9 +117,9 @@ def _fits(form: str, known: Sequence[str], what: str) -> None:
 
 
 def put(text: str) -> None:
-    """Write the result to standard output, all of it. Raises BadInput."""
+    """Write the result to standard output, all of it. Raises ResultNotWritten."""
     if sys.stdout is None:
-        raise BadInput("standard output is closed", "use --output FILE")
+        raise ResultNotWritten("standard output is closed", "redirect it to a file or a pipe")
     try:
         descriptor = sys.stdout.fileno()
     except (AttributeError, ValueError, OSError):  # replaced by something that is no file
@@ -131,7 +132,8 @@ def put(text: str) -> None:
     except BrokenPipeError:
         nobody_reads(sys.stdout)
     except OSError as error:
-        raise BadInput(f"standard output cannot be written: {error.strerror}", "use --output FILE") from error
+        message = f"standard output cannot be written: {error.strerror}"
+        raise ResultNotWritten(message, "free space, or redirect it elsewhere") from error
 
 
 def _name_errors(run: Run) -> None:
@@ -140,22 +142,36 @@ def _name_errors(run: Run) -> None:
             say(escaped(finding.headline))
 
 
-def writable(path: str) -> None:
+def writable(path: str, option: str = "--output") -> None:
     """Find out before the run that its result can be written. Raises BadInput."""
-    _write(path, "ab", b"")
+    try:
+        written_files.check(Path(path))
+    except OSError as error:
+        raise _cannot_write(path, error, option) from error
 
 
 def deliver(text: str, output: str | None) -> None:
-    """The result: into the file of --output, else to standard output. Raises BadInput."""
+    """The result: into the file of --output, else to standard output. Raises BadInput, ResultNotWritten."""
     if output:
-        _write(output, "wb", text.encode(errors="replace"))  # whatever the locale's encoding is
+        _write(output, text.encode(errors="replace"))  # whatever the locale's encoding is
     else:
         put(text)
 
 
-def _write(path: str, mode: Literal["ab", "wb"], data: bytes, option: str = "--output") -> None:
+def _write(path: str, data: bytes, option: str = "--output") -> None:
     try:
-        with Path(path).open(mode) as file:
-            file.write(data)
+        written_files.put(Path(path), data)
     except OSError as error:
-        raise BadInput(f"{option} {path} cannot be written: {error.strerror}", "name another file") from error
+        raise _cannot_write(path, error, option) from error
+
+
+_WHILE_WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EPIPE, errno.ENXIO)
+"""The disk is full or broken, or nobody reads from the pipe: another name would not have helped before."""
+
+
+def _cannot_write(path: str, error: OSError, option: str) -> NccltoolError:
+    if error.errno in _WHILE_WRITING:
+        return ResultNotWritten(
+            f"{option} {path} cannot be written: {error.strerror}", "free space, or name another file"
+        )
+    return BadInput(f"{option} {path} cannot be written: {error.strerror}", "name another file")

@@ -3,6 +3,7 @@
 NccltoolError               one sentence and a remedy; the command line prints both
 ├── BadInput                an option, a file or a value is wrong            exit 2
 ├── RunDirError             the run directory cannot be written              exit 2
+├── ResultNotWritten        what was found could not be written              exit 5
 └── DidNotComplete          a rank died, hung or never came                  exit 3
 
 Anything else that is raised is a defect of nccltool.
@@ -36,3 +37,9 @@ class DidNotComplete(NccltoolError):
     """The run ended before its plan did."""
 
     exit_code = 3
+
+
+class ResultNotWritten(NccltoolError):
+    """The command did its work, but its result could not be written where it was to go."""
+
+    exit_code = 5

@@ -20,8 +20,10 @@ from pathlib import Path
 from typing import BinaryIO
 
 from nccltool.core.errors import BadInput, RunDirError
+from nccltool.core.written_files import PRIVATE, replace
 
 VARIABLE = "NCCLTOOL_RUN_DIR"
+_APPENDED = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
 LATEST = "latest"
 """The word for the newest run that has a document."""
 
@@ -53,16 +55,22 @@ def hold(folder: Path) -> int:
     return held
 
 
+def make(folder: Path) -> None:
+    """The folder of a new run, for its owner alone: logs may hold what others must not see. Raises OSError."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700)
+
+
 class RunDir:
     """One run's folder, open for writing."""
 
     def __init__(self, base: Path, run_id: str, job: bytes) -> None:
         self.path = base / run_id
         with _said(self.path):
-            self.path.mkdir(parents=True)
-            self._events = os.open(self.path / "events.jsonl", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-            self._log = os.open(self.path / "log.txt", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-            _write_beside(self.path / "job.json", job)
+            make(self.path)
+            self._events = os.open(self.path / "events.jsonl", _APPENDED, PRIVATE)
+            self._log = os.open(self.path / "log.txt", _APPENDED, PRIVATE)
+            replace(self.path / "job.json", job, PRIVATE)
         self._held = hold(self.path)
 
     def event(self, line: bytes) -> None:
@@ -80,7 +88,7 @@ class RunDir:
 
     def finish(self, document: str) -> None:
         with _said(self.path):
-            _write_beside(self.path / "run.json", document.encode() + b"\n")
+            replace(self.path / "run.json", document.encode() + b"\n", PRIVATE)
 
     def close(self) -> None:
         os.close(self._events)
@@ -123,10 +131,9 @@ class Draft:
         path = self._base / run_id
         with _said(self._base):
             self._close()
-            self._path.chmod(0o755)
-            _write_beside(self._path / "job.json", job)
-            _write_beside(self._path / "run.json", document.encode() + b"\n")
-            _write_beside(self._path / _COLLECTED, sources.encode(errors="replace") + b"\n")
+            replace(self._path / "job.json", job, PRIVATE)
+            replace(self._path / "run.json", document.encode() + b"\n", PRIVATE)
+            replace(self._path / _COLLECTED, sources.encode(errors="replace") + b"\n", PRIVATE)
             if (path / _COLLECTED).exists():
                 path.rename(self._path / "earlier")
             if not path.exists():
@@ -163,13 +170,6 @@ def _cannot_write(path: Path, error: OSError) -> RunDirError:
 def _write_all(fd: int, data: bytes) -> None:
     while data:
         data = data[os.write(fd, data) :]
-
-
-def _write_beside(path: Path, data: bytes) -> None:
-    """Write and rename, so that no reader ever sees half of it."""
-    beside = path.with_name(path.name + ".tmp")
-    beside.write_bytes(data)
-    beside.replace(path)
 
 
 def document(path: Path) -> tuple[bytes, str]:

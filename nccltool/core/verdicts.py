@@ -58,8 +58,8 @@ def of_own_ranks(findings: "Collection[Finding]", *, interrupted: bool) -> Verdi
 EXIT_STYLES = ("default", "nagios")
 PLUGIN_WORDS = ("OK", "WARNING", "CRITICAL", "UNKNOWN")
 """Of the exit codes 0 to 3 of monitoring plugins."""
-_NOT_JUDGED = (2, 4, 130)
-"""Of ours: bad usage, nothing could be judged, interrupted."""
+_NOT_JUDGED = (2, 4, 5, 130)
+"""Of ours: bad usage, nothing could be judged, a verdict that could not be written, interrupted."""
 
 
 def of_plugin(status: str, code: int) -> int:

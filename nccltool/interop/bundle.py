@@ -3,7 +3,6 @@
 What could not be read is in the manifest with the reason, not left out in silence.
 """
 
-import contextlib
 import hashlib
 import io
 import json
@@ -17,7 +16,7 @@ from importlib import metadata
 from pathlib import Path
 
 from nccltool import __version__
-from nccltool.core import external_commands, redact
+from nccltool.core import external_commands, redact, written_files
 from nccltool.core.errors import BadInput, NccltoolError
 from nccltool.core.unknown import Unknown
 from nccltool.doctor import run as doctor_run
@@ -72,12 +71,12 @@ def bundle(
     """Write the archive: (secrets that were taken out, parts that are missing). Raises BadInput."""
     entries: list[dict[str, object]] = []
     secrets, missing = 0, []
-    beside = file.with_name(f".{file.name}.part")
     root = file.name.removesuffix(".gz").removesuffix(".tar")
     try:
-        # for its owner alone, whatever the umask
-        private = os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb")
-        with private as handle, tarfile.open(fileobj=handle, mode="w:gz", compresslevel=6) as archive:
+        with (
+            written_files.replacing(file, written_files.PRIVATE) as handle,
+            tarfile.open(fileobj=handle, mode="w:gz", compresslevel=6) as archive,
+        ):
             for part in _parts(runs, logs, command):
                 if part.missing:
                     missing.append(part)
@@ -92,14 +91,10 @@ def bundle(
                 entries.append({"name": part.name, "sha256": digest, **counts})
             manifest = {"schema": 1, "kind": "bundle", "nccltool": __version__, "parts": entries}
             _add(archive, f"{root}/manifest.json", json.dumps(manifest, indent=2).encode() + b"\n")
-        beside.replace(file)
     except OSError as error:
         raise BadInput(
             f"--output {file} cannot be written: {error.strerror}", "use a file system with free space"
         ) from error
-    finally:  # half an archive helps nobody
-        with contextlib.suppress(OSError):
-            beside.unlink(missing_ok=True)
     return secrets, tuple(missing)
 
 

@@ -1,5 +1,6 @@
 """Where to run something, as it crosses to the workers. A product adds to it what is its own."""
 
+import json
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Protocol
 import msgspec
 
 from nccltool.core.findings import Finding
+from nccltool.core.redact import redacted
 from nccltool.core.run_directory import RunDir
 from nccltool.launch.events import Event, EventReader
 from nccltool.launch.remote_variables import is_of_the_libraries
@@ -80,7 +82,8 @@ class Job:
 def kept(job: Job) -> bytes:
     """A job as it is kept: of variables that were named to go to other hosts, nobody knows what is in them."""
     shown = {name: value for name, value in job.env.items() if is_of_the_libraries(name)}
-    return msgspec.json.format(msgspec.json.encode(replace(job, env=shown)), indent=2)
+    harmless = json.loads(redacted(json.dumps(shown))[0])
+    return msgspec.json.format(msgspec.json.encode(replace(job, env=harmless)), indent=2)
 
 
 def run_dir(base: Path, job: Job) -> RunDir:

@@ -1,6 +1,5 @@
 """The folder of a preflight: what is kept of it, where `nccltool runs` finds it."""
 
-import os
 import shutil
 import tempfile
 from collections.abc import Sequence
@@ -8,8 +7,9 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+from nccltool.core import run_directory, written_files
 from nccltool.core.errors import NccltoolError, RunDirError
-from nccltool.core.run_directory import hold, new_id
+from nccltool.core.written_files import PRIVATE
 from nccltool.hosts import facts
 from nccltool.launch.job import Job, kept
 from nccltool.preflight import document, host_verdicts
@@ -25,14 +25,15 @@ _MOST_EVIDENCE = 32
 
 def make(ask: PreflightOrder, base: Path) -> Path:
     """A folder as runs have one. Raises RunDirError before anything is started."""
-    job = Job(run_id=new_id(), kind="preflight", nodes=ask.where.nodes, fault=ask.fault)
+    job = Job(run_id=run_directory.new_id(), kind="preflight", nodes=ask.where.nodes, fault=ask.fault)
     folder = base / job.run_id
     if ask.hosts_dir is not None:
         _takes_files(ask.hosts_dir)
     try:
-        (folder / "runs").mkdir(parents=True)
-        (folder / "job.json").write_bytes(kept(job))
-        hold(folder)
+        run_directory.make(folder)
+        (folder / "runs").mkdir()
+        written_files.replace(folder / "job.json", kept(job), PRIVATE)
+        run_directory.hold(folder)
     except OSError as error:
         message = f"{folder} cannot be created: {error.strerror}"
         raise RunDirError(message, "name another folder: --run-dir") from error
@@ -68,7 +69,7 @@ def with_evidence(context: StageContext, folder: Path) -> tuple[CheckOutcome, ..
 
 
 def _gather(outcomes: Sequence[CheckOutcome], context: StageContext, place: Path) -> None:
-    (place / "outcomes.json").write_text(document.outcomes_to_json(outcomes))
+    written_files.replace(place / "outcomes.json", document.outcomes_to_json(outcomes).encode(), PRIVATE)
     if outcomes[0].evidence:
         run = Path(outcomes[0].evidence)
         for name in ("run.json", "log.txt", "events.jsonl"):
@@ -76,27 +77,25 @@ def _gather(outcomes: Sequence[CheckOutcome], context: StageContext, place: Path
                 shutil.copyfile(run / name, place / name)
         with suppress(NccltoolError, OSError):
             incident = triage_run.triage([str(run / "log.txt")], ("nccltool", "triage"))
-            (place / "triage.json").write_text(incident_to_json(incident))
+            written_files.replace(place / "triage.json", incident_to_json(incident).encode(), PRIVATE)
     if context.surveyed:
         wanted = {host for one in outcomes for host in (one.host, *one.hosts) if host}
         snapshots = context.survey().snapshots
         first = {host: node for node, host in sorted(context.hosts.items(), reverse=True)}
         kept = sorted(node for host, node in first.items() if host in wanted and node in snapshots)
         for node in kept[:_MOST_EVIDENCE]:
-            (place / f"facts-{node}.json").write_text(facts.to_json(snapshots[node]))
+            written_files.replace(place / f"facts-{node}.json", facts.to_json(snapshots[node]).encode(), PRIVATE)
 
 
 def keep(found: Preflight, folder: Path, hosts_dir: Path | None) -> None:
     """Its document and the lists of hosts. Raises RunDirError."""
     texts = host_verdicts.lists(found.hosts)
     try:
-        (folder / "run.json").write_text(document.to_json(found) + "\n")
+        written_files.replace(folder / "run.json", document.to_json(found).encode() + b"\n", PRIVATE)
         for place in filter(None, (folder, hosts_dir)):
             place.mkdir(parents=True, exist_ok=True)
             for name, text in texts.items():
-                beside = place / f".{name}.{os.getpid()}.tmp"  # a scheduler may read it at any moment
-                beside.write_text(text)
-                os.replace(beside, place / name)  # noqa: PTH105 - says that it replaces
+                written_files.replace(place / name, text.encode())  # a scheduler may read it at any time
     except OSError as error:
         message = f"{error.filename} cannot be written: {error.strerror}"
         raise RunDirError(message, "name folders with free space: --run-dir, --hosts-dir") from error

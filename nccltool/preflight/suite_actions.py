@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from nccltool.core import written_files
 from nccltool.core.documents import headed
 from nccltool.core.errors import BadInput
 from nccltool.core.text import counted, escaped
@@ -135,7 +136,7 @@ def _copy(words: Sequence[str], force: bool) -> ChecksAnswer:
     if goal.exists() and not force:
         raise BadInput(f"{goal} already exists", "name another file, or use --force")
     try:
-        goal.write_bytes(contents(source, "checks"))
+        written_files.put(goal, contents(source, "checks"))
     except OSError as error:
         raise BadInput(f"{goal} cannot be written: {error.strerror}", "name another file") from error
     return ChecksAnswer(lines=[str(goal)], document=headed("copied-checks", file=str(goal)))

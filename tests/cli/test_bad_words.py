@@ -115,6 +115,12 @@ def test_an_output_that_cannot_be_written(command: str, file: Path, nccltool: Nc
     assert last_sentence(said.err) == f"--output {file / 'x'} cannot be written: Not a directory"
 
 
+def test_a_result_that_the_disk_does_not_take(nccltool: Nccltool) -> None:
+    said = nccltool("runs", "--output", "/dev/full")
+    assert (said.code, said.out) == (5, "")
+    assert last_sentence(said.err) == "--output /dev/full cannot be written: No space left on device"
+
+
 def test_an_output_that_is_a_folder(nccltool: Nccltool) -> None:
     said = nccltool("probe", "--output", "/usr")
     assert (said.code, said.out) == (2, "")

@@ -148,7 +148,7 @@ def test_it_needs_little_and_loads_no_torch() -> None:
 def test_a_closed_standard_output() -> None:
     script = f"{sys.executable} -m nccltool explain SYN009 >&-"
     done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr.splitlines()[0]) == (2, "Error: standard output is closed")
+    assert (done.returncode, done.stderr.splitlines()[0]) == (5, "Error: standard output is closed")
 
 
 @pytest.mark.parametrize("word", ["LIM", "lim", "CON", "NET"])

@@ -1,7 +1,9 @@
 """The run directory."""
 
 import json
+import os
 import re
+import stat
 from pathlib import Path
 
 import msgspec
@@ -125,3 +127,15 @@ def test_loading_a_run_that_did_not_end_in_order(tmp_path: Path) -> None:
         train_document.load(folder)
     assert error.value.message == f"{folder / 'run.json'} cannot be read: No such file or directory"
     assert error.value.remedy == "the run did not end normally; see its events.jsonl and log.txt"
+
+
+def test_only_its_owner_may_look_into_it(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        folder = run_dir_of(tmp_path / "runs", job())
+        folder.finish("{}")
+        folder.close()
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(folder.path.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(file.stat().st_mode) for file in folder.path.iterdir()} == {0o600}

@@ -90,6 +90,17 @@ def test_a_log_that_cannot_be_read_is_in_the_manifest(tmp_path: Path) -> None:
     assert "gone.log" in said["triage.json"]
 
 
+def test_links_in_its_place_lead_to_nothing(tmp_path: Path) -> None:
+    victim, file = tmp_path / "victim", tmp_path / "bundle.tar.gz"
+    victim.write_text("precious")
+    file.symlink_to(victim)
+    (tmp_path / ".bundle.tar.gz.part").symlink_to(victim)
+    bundle.bundle((), (), (), file)
+    assert victim.read_text() == "precious"
+    assert not file.is_symlink()
+    assert "manifest.json" in members(file)
+
+
 def test_where_it_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="cannot be written: No such file or directory"):
         bundle.bundle((), (), (), tmp_path / "no/bundle.tar.gz")

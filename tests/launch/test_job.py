@@ -22,3 +22,12 @@ def test_of_variables_for_other_hosts_only_those_of_the_libraries_are_kept(tmp_p
     run_dir.close()
     kept = json.loads((run_dir.path / "job.json").read_text())["env"]
     assert kept == {name: value for name, value in env.items() if name != "TOKEN"}
+
+
+def test_a_secret_in_a_variable_of_the_libraries_is_not_kept(tmp_path: Path) -> None:
+    env = {"NCCL_SITE_TOKEN": "s3cretS3CRET", "FI_URL": "https://me:s3cret@proxy", "NCCL_SOCKET_IFNAME": "eth0"}
+    run_dir = run_dir_of(tmp_path, job(env=env))
+    run_dir.close()
+    text = (run_dir.path / "job.json").read_text()
+    assert "s3cret" not in text
+    assert json.loads(text)["env"]["NCCL_SOCKET_IFNAME"] == "eth0"

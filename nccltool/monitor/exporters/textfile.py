@@ -1,12 +1,12 @@
 """A file for node_exporter's textfile collector."""
 
 import os
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from nccltool.core import written_files
 from nccltool.core.errors import BadInput
 from nccltool.core.findings import Subject
 from nccltool.monitor import exposition
@@ -47,24 +47,11 @@ class Destination:
         text = exposition.text(samples(found))
         self.check()
         try:
-            _replace(Path(self.file), text)
+            with written_files.replacing(Path(self.file)) as file:
+                os.fchmod(file.fileno(), 0o644)  # whatever the umask: the collector runs as another user
+                file.write(text)
         except OSError as error:
             folder = "the folder of node_exporter's --collector.textfile.directory that you may write to"
             message = f"--textfile {self.file} cannot be written: {error.strerror}"
             raise BadInput(message, f"name a file in {folder}") from error
         return f"written to {self.file}"
-
-
-def _replace(path: Path, text: bytes) -> None:
-    """Two exporters at a time do not write into one temporary file, and the collector does not read that."""
-    handle, beside = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(text)
-            file.flush()
-            os.fchmod(file.fileno(), 0o644)
-            os.fsync(file.fileno())
-        Path(beside).replace(path)
-    except BaseException:
-        Path(beside).unlink(missing_ok=True)
-        raise
