@@ -91,7 +91,7 @@ def _elsewhere(words: DoctorOptions, start: StartOptions) -> LaunchPlan | None:
         return None
     if any((words.facts, words.root, words.pid, words.env_file, words.ask_nccl)):
         raise BadInput(
-            "--facts, --root, --pid, --env-file and --ask-nccl check one host and exclude other hosts",
+            "--facts, --root, --pid, --env-file and --ask-nccl cannot be combined with other hosts",
             "remove them, or --hosts",
         )
     return where

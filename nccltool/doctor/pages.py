@@ -56,9 +56,9 @@ def rule(page: RulePage) -> str:
     """The page of one rule, in Markdown."""
     parts = (
         ("What it finds", page.what),
-        ("Why this is bad", page.why),
+        ("Why it matters", page.why),
         ("Example", page.example),
-        ("Use instead", page.instead),
+        ("Remedy", page.instead),
         ("Source", page.source),
     )
     sections = (f"## {title}\n\n{plain(text)}\n" for title, text in parts if text)
@@ -74,8 +74,8 @@ def family(name: str, summary: str, pages: Sequence[RulePage]) -> str:
 def _section(page: RulePage) -> Iterator[str]:
     yield from (f"## {page.code}", "", f"`{page.name}`, {page.severity}", "")
     yield from (*_wrapped(page.what), "")
-    yield from (*_wrapped(f"**Why this is bad.** {plain(page.why)}", raw=True), "")
-    yield from (f"- Example: {_code(page.example)}", f"- Use instead: {_code(page.instead)}")
+    yield from (*_wrapped(f"**Why it matters.** {plain(page.why)}", raw=True), "")
+    yield from (f"- Example: {_code(page.example)}", f"- Remedy: {_code(page.instead)}")
     yield from (f"- Source: {plain(page.source)}", "")
 
 

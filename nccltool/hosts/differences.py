@@ -10,6 +10,7 @@ from itertools import chain
 
 from nccltool.core.findings import SEVERITIES, Finding, Severity, Subject, SubjectKind
 from nccltool.core.host_lists import briefly, fold
+from nccltool.core.text import counted
 from nccltool.core.unknown import Unknown
 from nccltool.hosts.aspects import Aspect, aspects
 from nccltool.hosts.facts import HostFacts, Text
@@ -96,7 +97,7 @@ def _difference(aspect: Aspect, seen: _Seen, names: list[str]) -> Iterator[Findi
     elif len(ranked) == 2:
         message = f"{what} is {_short(other)} on {briefly(odd)}, and {_short(norm)} on the other {len(most)}"
     else:
-        message = f"{what} is not {_short(norm)} on {briefly(odd)}, unlike on the other {len(most)}"
+        message = f"{what} is {_short(norm)} on {counted(len(most), 'host')}, but not on {briefly(odd)}"
     subject = fold(odd) if KINDS[aspect.code][1] == "host" else what
     yield _finding(aspect.code, subject, message, _evidence(ranked, seen, names))
 

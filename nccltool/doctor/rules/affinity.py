@@ -1,7 +1,8 @@
-"""CPU affinity of NCCL's threads: close to the GPU, and inside the allowed set."""
+"""CPU affinity of NCCL's threads: whether CPUs are close to the GPU and allowed."""
 
 import re
 
+from nccltool.core.text import counted
 from nccltool.doctor import report
 from nccltool.doctor.rules.base import JudgedHost, Results, Variable, escaped, for_number, for_text, known, rule
 from nccltool.hosts.facts import Gpu, numbers
@@ -35,9 +36,10 @@ def _own(host: JudgedHost, gpus: tuple[Gpu, ...]) -> tuple[Gpu, ...]:
 def far_from_the_gpu(host: JudgedHost) -> Results:
     """None of the CPUs this process may use is close to its GPU.
 
-    Why: NCCL finds no CPU that is both close and allowed, so its proxy threads stay on the other socket.
-    Example: taskset -c 0-31 for the ranks of all sockets
-    Instead: srun --cpu-bind=..., numactl --cpunodebind=...; or NCCL_IGNORE_CPU_AFFINITY=1
+    Why: NCCL finds no CPU that is both close and allowed, so its proxy threads run on the other socket.
+    Example: taskset -c 0-31 for the ranks on all sockets
+    Instead: bind each rank to its GPU's socket with srun --cpu-bind or numactl --cpunodebind, or set
+    NCCL_IGNORE_CPU_AFFINITY=1
     Source: NCCL src/graph/topo.cc (ncclTopoGetCpuAffinity); user guide, troubleshooting, affinity
     """
     if host.integer("NCCL_IGNORE_CPU_AFFINITY") or not host.gpus:
@@ -45,14 +47,14 @@ def far_from_the_gpu(host: JudgedHost) -> Results:
     allowed = known(host.facts.cpu.allowed)
     if far := _far(host, numbers(allowed)):
         gpu, near = far[0]
-        message = f"this process may not use any CPU close to {len(far)} GPUs"
-        remedy = "bind each rank to the socket of its GPU: numactl --cpunodebind=N, srun --cpu-bind"
-        lines = (f"allowed {escaped(allowed[:80])}; near {gpu}: {_shown(near)}",)
+        message = f"this process may not use any CPU close to {counted(len(far), 'GPU')}"
+        remedy = "bind each rank to its GPU's socket: numactl --cpunodebind=N, or srun --cpu-bind"
+        lines = (f"allowed: {escaped(allowed[:80])}; near {gpu}: {_shown(near)}",)
         yield report.device(f"GPU {gpu}", message, remedy, evidence=lines)
 
 
 def _shown(cpus: frozenset[int]) -> str:
-    return f"{len(cpus)} CPUs from {min(cpus)} to {max(cpus)}"
+    return f"{counted(len(cpus), 'CPU')} from {min(cpus)} to {max(cpus)}"
 
 
 @for_number(
@@ -61,8 +63,8 @@ def _shown(cpus: frozenset[int]) -> str:
 def affinity_ignored_in_vain(host: JudgedHost, variable: Variable, ignored: int) -> Results:
     """NCCL_IGNORE_CPU_AFFINITY is on, but the job's cpuset has no CPU close to the GPU.
 
-    Why: The kernel rejects CPUs outside the cpuset, so the threads stay where they are.
-    Example: NCCL_IGNORE_CPU_AFFINITY=1 in a job that got the cores of one socket
+    Why: The kernel rejects CPUs outside the cpuset, so the threads do not move.
+    Example: NCCL_IGNORE_CPU_AFFINITY=1 in a job with cores on only one socket
     Instead: request cores close to the GPUs
     Source: NCCL user guide, NCCL_IGNORE_CPU_AFFINITY; sched_setaffinity(2)
     """

@@ -137,7 +137,7 @@ def forced_ll128(host: JudgedHost, variable: Variable, _: str) -> Results:
 def only_ll(host: JudgedHost, variable: Variable, _: str) -> Results:
     """NCCL_PROTO allows only LL.
 
-    Why: Half of what LL sends is flags, so it cannot reach link bandwidth.
+    Why: Half of the data that LL sends is flags, so it cannot reach link bandwidth.
     Example: NCCL_PROTO=LL
     Instead: unset NCCL_PROTO
     Source: NCCL user guide, NCCL_PROTO
@@ -166,7 +166,7 @@ def function_list_on_old_nccl(host: JudgedHost, variable: Variable, text: str) -
 
     Why: Releases before 2.24 read the whole value as one list and drop every name with a `:` or `;` in it.
     Example: NCCL_ALGO=allreduce:Tree with NCCL 2.21
-    Instead: a plain list, or a newer NCCL
+    Instead: use a plain list, or upgrade NCCL
     Source: NCCL user guide, NCCL_ALGO
     """
     if (":" in text or ";" in text) and host.nccl_is(before=FUNCTION_LISTS):
@@ -193,7 +193,7 @@ def tuner_overruled(host: JudgedHost, variable: Variable, _: str) -> Results:
 
 @for_text("ALG010", "info", *_WORDS)
 def policy_overruled(host: JudgedHost, variable: Variable, _: str) -> Results:
-    """NCCL_CTA_POLICY asks for efficiency, but has no effect while NCCL_ALGO or NCCL_PROTO is set.
+    """NCCL_CTA_POLICY requests efficiency, but has no effect while NCCL_ALGO or NCCL_PROTO is set.
 
     Why: NCCL ignores the policy when either variable is set.
     Example: NCCL_CTA_POLICY=EFFICIENCY and NCCL_PROTO=Simple

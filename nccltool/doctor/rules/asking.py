@@ -1,11 +1,11 @@
-"""What the doctor expects, compared with what NCCL itself reports: a difference is a bug in the doctor."""
+"""Differences between what the doctor expects and what NCCL reports, which are bugs in the doctor."""
 
 from nccltool.doctor import report
 from nccltool.doctor.rules.base import JudgedHost, Results, escaped, known, rule, shortened
 from nccltool.hosts.nccl import interfaces
 from nccltool.hosts.nccl.settings import of
 
-_REPORT = "report it with this output and the output of `nccltool facts`; until it is fixed, trust NCCL"
+_REPORT = "report the bug with this output and that of `nccltool facts`; until it is fixed, trust NCCL"
 
 
 @rule("ASK001", "warning", covers=(), needs=("env", "env_source", "conf_files"))
@@ -13,8 +13,8 @@ def different_variable(host: JudgedHost) -> Results:
     """After reading its configuration files, NCCL has a different value for a variable than the doctor expects.
 
     Why: The doctor's findings about this variable may be wrong.
-    Example: an NCCL release that reads its files differently
-    Instead: report the bug
+    Example: an NCCL release that reads configuration files differently
+    Instead: report the bug in the doctor
     Source: ncclGetUniqueId of the library that was queried
     """
     answer = known(host.answer)
@@ -39,8 +39,8 @@ def different_interface(host: JudgedHost) -> Results:
     """NCCL chooses a different bootstrap interface than the doctor expects.
 
     Why: The doctor's findings about interfaces may be wrong on this host.
-    Example: an NCCL release that chooses differently
-    Instead: report the bug
+    Example: an NCCL release that chooses interfaces differently
+    Instead: report the bug in the doctor
     Source: ncclGetUniqueId of the library that was queried
     """
     answer = known(host.answer)

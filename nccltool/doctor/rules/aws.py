@@ -2,6 +2,7 @@
 
 import re
 
+from nccltool.core.text import counted
 from nccltool.core.versions import Version, parse
 from nccltool.doctor import report
 from nccltool.doctor.rules.base import JudgedHost, Results, Variable, escaped, for_text, for_value, known, rule
@@ -38,7 +39,8 @@ def efa_without_plugin(host: JudgedHost) -> Results:
 
     Why: NCCL's built-in transports cannot use EFA, so it falls back to TCP over the ordinary interface.
     Example: a container without aws-ofi-nccl
-    Instead: aws-ofi-nccl on LD_LIBRARY_PATH; NCCL_NET="AWS Libfabric" makes NCCL fail without it
+    Instead: add aws-ofi-nccl to LD_LIBRARY_PATH; with NCCL_NET="AWS Libfabric", NCCL fails if the plugin is
+    missing
     Source: https://github.com/aws/aws-ofi-nccl, README and doc/efa-env-var.md
     """
     devices = _efa(host)
@@ -46,7 +48,7 @@ def efa_without_plugin(host: JudgedHost) -> Results:
         return
     elsewhere = [one.library.path for one in known(host.facts.plugins) if one.name.startswith("libnccl-net")]
     folder = escaped(elsewhere[0].rpartition("/")[0][:160]) if elsewhere else ""
-    message = f"{len(devices)} EFA devices but no plugin for them: NCCL will use TCP"
+    message = f"{counted(len(devices), 'EFA device')}, but no network plugin: NCCL will use TCP"
     remedy = f"export LD_LIBRARY_PATH={folder}:$LD_LIBRARY_PATH" if folder else "install aws-ofi-nccl"
     lines = (
         f"outside the loader's search path: {escaped(elsewhere[0][:160])}" if elsewhere else "no libnccl-net*.so",
@@ -78,7 +80,7 @@ def obsolete_efa_switch(host: JudgedHost, variable: Variable, _: str) -> Results
 
     Why: aws-ofi-nccl 1.7 and newer do not need them, and RDMAV_FORK_SAFE slows memory registration.
     Example: FI_EFA_USE_DEVICE_RDMA=1
-    Instead: unset both
+    Instead: unset both variables
     Source: aws-ofi-nccl doc/efa-env-var.md
     """
     version = _plugin_version(host)
@@ -98,11 +100,11 @@ def _plugin_version(host: JudgedHost) -> Version | None:
 
 @for_text("AWS004", "warning", *_DEFAULTS, needs=("rdma",))
 def plugin_overruled(host: JudgedHost, variable: Variable, value: str) -> Results:
-    """A variable that the AWS plugin tunes is set to a different value.
+    """A variable has a value other than the one the AWS plugin would set.
 
     Why: The plugin applies the values measured for this instance type only if the variable is unset.
     Example: NCCL_BUFFSIZE=4194304 on p5
-    Instead: unset it
+    Instead: unset the variable
     Source: aws-ofi-nccl src/platform-aws.cpp
     """
     own = _DEFAULTS[variable.name]
@@ -159,7 +161,7 @@ def other_provider(host: JudgedHost, variable: Variable, text: str) -> Results:
 
     Why: The plugin finds no EFA device.
     Example: FI_PROVIDER=tcp
-    Instead: unset FI_PROVIDER, or FI_PROVIDER=efa
+    Instead: unset FI_PROVIDER, or set FI_PROVIDER=efa
     Source: aws-ofi-nccl doc/efa-env-var.md; libfabric, fabric(7)
     """
     words = {word for part in values.split(text.removeprefix("^").lower()) for word in part.split(";")}
@@ -174,7 +176,7 @@ def fork_with_huge_pages(host: JudgedHost) -> Results:
 
     Why: libfabric uses huge pages for its buffers, and a data loader's fork may then fail with ENOMEM.
     Example: vm.nr_hugepages=5128
-    Instead: FI_EFA_USE_HUGE_PAGE=0, if forks fail
+    Instead: set FI_EFA_USE_HUGE_PAGE=0 if forks fail
     Source: aws-ofi-nccl doc/efa-env-var.md
     """
     if host.get("FI_EFA_USE_HUGE_PAGE") is not None or not _efa(host):
@@ -182,7 +184,7 @@ def fork_with_huge_pages(host: JudgedHost) -> Results:
     pages = known(host.facts.limits.hugepages_total)
     if pages > 0:
         message = "data loaders may fail to fork with ENOMEM"
-        remedy = "export FI_EFA_USE_HUGE_PAGE=0, if forks fail"
+        remedy = "if forks fail: export FI_EFA_USE_HUGE_PAGE=0"
         lines = (f"HugePages_Total: {pages}",)
         fix = report.export("FI_EFA_USE_HUGE_PAGE", "0")
         yield report.variable("FI_EFA_USE_HUGE_PAGE", message, remedy, evidence=lines, fix=fix)
@@ -192,10 +194,10 @@ def fork_with_huge_pages(host: JudgedHost) -> Results:
 def dead_tip(host: JudgedHost, variable: Variable, _: str) -> Results:
     """NCCL_SHM_USE_CUDA_MEMCPY is set, and this NCCL does not read it.
 
-    Why: The advice for g5 and g6 instances concerns older releases; 2.30.7 removed the variable.
+    Why: The advice for g5 and g6 instances is for older releases; NCCL 2.30.7 removed the variable.
     Example: NCCL_SHM_USE_CUDA_MEMCPY=1 with NCCL 2.30.7
-    Instead: unset it, and measure again
-    Source: the sources of NCCL 2.13.4 to 2.30.7; awsome-distributed-training, EFA cheat sheet
+    Instead: unset the variable, and measure again
+    Source: source code of NCCL 2.13.4 to 2.30.7; awsome-distributed-training, EFA cheat sheet
     """
     if host.nccl_is(since=(2, 30, 7)):
         remedy = "unset NCCL_SHM_USE_CUDA_MEMCPY, and measure again"

@@ -66,9 +66,9 @@ def tilde_in_path(_: JudgedHost, variable: Variable, path: str) -> Results:
 def hidden_home_file(host: JudgedHost, _: Variable, path: str) -> Results:
     """NCCL_CONF_FILE hides an existing ~/.nccl.conf.
 
-    Why: NCCL then reads only that file and /etc/nccl.conf, and nothing from the file in the home directory.
-    Example: NCCL_CONF_FILE=/opt/site/nccl.conf, and a ~/.nccl.conf
-    Instead: merge them into one file
+    Why: NCCL then reads that file and /etc/nccl.conf, but not the file in the home directory.
+    Example: NCCL_CONF_FILE=/opt/site/nccl.conf while ~/.nccl.conf exists
+    Instead: merge the two files
     Source: NCCL src/misc/param.cc (initEnvFunc)
     """
     for file in host.facts.conf_files:
@@ -82,21 +82,21 @@ def hidden_home_file(host: JudgedHost, _: Variable, path: str) -> Results:
 def overridden_line(host: JudgedHost) -> Results:
     """A line in a configuration file has no effect: the variable is set to a different value elsewhere.
 
-    Why: The environment wins over the user's file, which wins over /etc/nccl.conf; within a file the first line
+    Why: The environment overrides the user's file, which overrides /etc/nccl.conf; within a file, the first line
     wins.
     Example: NCCL_DEBUG=INFO in the environment, and NCCL_DEBUG=WARN in /etc/nccl.conf
-    Instead: set it in one place
+    Instead: set the variable in one place
     Source: NCCL src/misc/param.cc (setenv without overwriting)
     """
     for file, line in host.settings.lines():
         if line.fate == "overridden" and line.winner is not None and line.winner.value != line.value:
             where = escaped(f"{line.winner.name}={shortened(line.winner.value, 80)} in {line.winner.origin}")
-            why = f"{escaped(line.name[:60])} already has a different value before this line"
+            why = f"another setting of {escaped(line.name[:60])} overrides this line"
             yield _at(file, line, why, f"delete the line; the effective setting is {where}")
 
 
 _SLIPS = (
-    (re.compile(r"\s+\S"), "it begins with a space, which becomes part of the name"),
+    (re.compile(r"\s+\S"), "the line begins with a space, which becomes part of the name"),
     (re.compile(r"export\s"), "the word export becomes part of the name"),
     (re.compile(r"set\s+\S+="), "the word set becomes part of the name"),
     (re.compile(r"[^=]*\s="), "the space before = becomes part of the name"),
@@ -110,8 +110,9 @@ _SLIPS = (
 def malformed_line(host: JudgedHost) -> Results:
     """A line in a configuration file is malformed.
 
-    Why: NCCL neither trims nor unquotes: spaces and `export` become part of the name, everything after = becomes
-    the value, a line without = is dropped, and names and values are cut after 1023 bytes. It prints no message.
+    Why: NCCL does not strip spaces or quotes: spaces and `export` become part of the name, and everything after =
+    becomes the value. NCCL drops lines without = and truncates names and values to 1023 bytes. It prints no
+    message.
     Example: export NCCL_DEBUG = INFO   # for a while
     Instead: NCCL_DEBUG=INFO
     Source: NCCL src/misc/param.cc (setEnvFile)
@@ -126,9 +127,9 @@ def _slip(line: ConfLine) -> str:
     if line.fate in ("comment", "blank") or line.text.lstrip().startswith("#"):
         return ""
     if line.fate == "ignored":
-        return "NCCL drops a line that has no name, or no ="
+        return "NCCL drops a line without a name or without ="
     if len(line.text) > 1023 and (len(line.name) >= 1023 or len(line.value) >= 1023):
-        return "NCCL cuts names and values after 1023 bytes"
+        return "NCCL truncates names and values to 1023 bytes"
     return next((why for pattern, why in _SLIPS if pattern.match(line.text)), "")
 
 
@@ -136,11 +137,11 @@ def _slip(line: ConfLine) -> str:
 def debugging_made_permanent(host: JudgedHost) -> Results:
     """A configuration file sets a debugging variable.
 
-    Why: NVIDIA advises against keeping these in scripts or files: they override NCCL's own choices, also in later
-    releases. A forgotten ~/.nccl.conf in a shared home affects every job that its user runs.
+    Why: NVIDIA advises against keeping these in scripts or files: they override NCCL's own choices, even in later
+    releases. A forgotten ~/.nccl.conf in a shared home directory affects every job that its user runs.
     Example: NCCL_P2P_DISABLE=1 in ~/.nccl.conf
-    Instead: export it in the experiment's script, and remove it afterwards
-    Source: NCCL user guide, introduction of the variables; https://github.com/NVIDIA/nccl/issues/790
+    Instead: set the variable only in the experiment's script
+    Source: NCCL user guide, environment variables; https://github.com/NVIDIA/nccl/issues/790
     """
     for file, line in host.settings.lines():
         entry = variables.every().get(line.name)
@@ -157,8 +158,8 @@ def different_conf_files(hosts: Sequence[JudgedHost]) -> Results:
 
     Why: Per-host files are the usual source of settings that differ between ranks, which cause hangs or mismatched
     algorithms.
-    Example: /etc/nccl.conf with NCCL_IB_HCA on some hosts only
-    Instead: the same file on all hosts
+    Example: NCCL_IB_HCA in /etc/nccl.conf on only some hosts
+    Instead: use the same file on all hosts
     Source: https://github.com/NVIDIA/nccl/issues/626
     """
     for role in ("NCCL_CONF_FILE", "HOME", "home", "system"):
@@ -189,7 +190,7 @@ def conf_file_not_read(host: JudgedHost, variable: Variable, _: str) -> Results:
 
     Why: Releases before 2.23 read ~/.nccl.conf and /etc/nccl.conf only.
     Example: NCCL_CONF_FILE=/opt/site/nccl.conf with NCCL 2.21
-    Instead: export the variables, or use a newer NCCL
+    Instead: export the variables, or upgrade NCCL
     Source: NCCL user guide, NCCL_CONF_FILE
     """
     if known(host.nccl) < CONF_FILE:
@@ -201,9 +202,9 @@ def conf_file_not_read(host: JudgedHost, variable: Variable, _: str) -> Results:
 def environment_plugin(host: JudgedHost) -> Results:
     """An environment plugin may change the values that NCCL reads.
 
-    Why: The plugin may return values of its own, which the doctor does not see.
+    Why: The plugin may return different values, which the doctor cannot see.
     Example: NCCL_ENV_PLUGIN=gcp
-    Instead: compare with the lines "set by environment" in a log with NCCL_DEBUG=INFO
+    Instead: compare with the "set by environment" lines that NCCL logs with NCCL_DEBUG=INFO
     Source: NCCL user guide, NCCL_ENV_PLUGIN
     """
     other = "values other than those shown here"
@@ -224,10 +225,9 @@ def environment_plugin(host: JudgedHost) -> Results:
 def not_for_nccl_conf(host: JudgedHost) -> Results:
     """An NCCL configuration file sets a variable of the loader, CUDA or torch.
 
-    Why: NCCL exports these lines when it initializes; the loader, CUDA and torch have already read the environment
-    by then.
+    Why: NCCL sets these variables when it initializes, after the loader, CUDA and torch have read the environment.
     Example: LD_LIBRARY_PATH=/opt/plugin in /etc/nccl.conf
-    Instead: set it in the job's environment
+    Instead: set the variable in the job's environment
     Source: NCCL src/misc/param.cc (initEnvFunc)
     """
     for file, line in host.settings.lines():

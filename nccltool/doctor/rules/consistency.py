@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Generator, Iterator, Sequence
 
 from nccltool.core.host_lists import fold
-from nccltool.core.text import shortened
+from nccltool.core.text import counted, shortened
 from nccltool.doctor import report
 from nccltool.doctor.rules.base import JudgedHost, Results, Unknown, Variable, across, escaped, for_value, rule
 from nccltool.hosts.facts import NotKnown, RdmaDevice, known, or_none
@@ -34,10 +34,10 @@ def _values(hosts: Sequence[JudgedHost]) -> Generator[Unknown, None, dict[str, d
 def different_settings(hosts: Sequence[JudgedHost]) -> Results:
     """A variable that must be the same on all ranks has different values.
 
-    Why: Ranks build different channels or choose different algorithms, which ends in a hang, "message truncated",
-    or wrong data.
+    Why: Ranks build different channels or choose different algorithms, which causes a hang, a "message truncated"
+    error, or wrong data.
     Example: NCCL_ALGO=Ring on some nodes, NCCL_ALGO=Tree on others
-    Instead: the same environment on all ranks: srun --export=ALL, mpirun -x, one script for torchrun
+    Instead: use the same environment on all ranks: srun --export=ALL, mpirun -x, or one script for torchrun
     Source: https://github.com/NVIDIA/nccl/issues/626; https://github.com/NVIDIA/nccl/issues/1328
     """
     for name, values in (yield from _values(hosts)).items():
@@ -63,9 +63,9 @@ def _shown(value: str) -> str:
 def set_on_some_ranks(hosts: Sequence[JudgedHost]) -> Results:
     """A variable is set on some ranks but not on others.
 
-    Why: Usually the launcher did not forward what was exported on the first node.
+    Why: Usually the launcher did not forward the variables that were exported on the first node.
     Example: export NCCL_IB_HCA=mlx5_0 before mpirun, without -x NCCL_IB_HCA
-    Instead: mpirun -x NCCL_IB_HCA, srun --export=ALL
+    Instead: mpirun -x NCCL_IB_HCA, or srun --export=ALL
     Source: https://github.com/NVIDIA/nccl/pull/605; https://github.com/NVIDIA/nccl/issues/260
     """
     everywhere = Counter(host.name for host in hosts if not host.settings.unread)
@@ -78,7 +78,7 @@ def set_on_some_ranks(hosts: Sequence[JudgedHost]) -> Results:
         without = everywhere - there
         if without:
             few, word = (without, "not set") if without.total() <= there.total() else (there, "set")
-            message = f"{name} is set on {there.total()} ranks but not on {without.total()}"
+            message = f"{name} is set on {counted(there.total(), 'rank')} but not on {without.total()}"
             remedy = f"mpirun -x {name}, or srun --export=ALL; or unset it on all ranks"
             lines = (f"{word} on {escaped(fold(few)[:200])}",)
             yield report.variable(
@@ -92,7 +92,8 @@ def different_number_of_adapters(hosts: Sequence[JudgedHost]) -> Results:
 
     Why: The host with the fewest ports limits the number of channels on all hosts.
     Example: seven of eight ports are active on one host
-    Instead: repair it; with NCCL_IGNORE_NET_MISMATCH=0, NCCL 2.30 refuses to start if the numbers differ
+    Instead: repair the inactive port; with NCCL_IGNORE_NET_MISMATCH=0, NCCL 2.30 refuses to start if the numbers
+    differ
     Source: NCCL user guide, NCCL_IGNORE_NET_MISMATCH
     """
     counts: dict[str, int] = {}
@@ -108,8 +109,8 @@ def different_number_of_adapters(hosts: Sequence[JudgedHost]) -> Results:
         usual = Counter(counts.values()).most_common(1)[0][0]
         odd = {count: [name for name in counts if counts[name] == count] for count in sorted(set(counts.values()))}
         del odd[usual]
-        message = f"most hosts have {usual} active ports, others have {min(odd)}"
-        remedy = "check `rdma link show` on these hosts; exclude them from the job until repaired"
+        message = f"most hosts have {counted(usual, 'active port')}, but others have {min(odd)}"
+        remedy = "run `rdma link show` on these hosts; exclude them from the job until they are repaired"
         lines = tuple(f"{escaped(fold(names)[:160])}: {count}" for count, names in [*odd.items()][:4])
         yield report.device("RDMA ports", message, remedy, evidence=lines)
 
@@ -129,7 +130,7 @@ def changed_by_the_program(host: JudgedHost) -> Results:
     Why: NCCL caches the first value it reads: setting the variable after the first communicator has no effect,
     unless NCCL_NO_CACHE names it.
     Example: os.environ["NCCL_ALGO"] = "Ring" after init_process_group
-    Instead: set it before torch is imported, or in the launcher
+    Instead: set the variable in the launcher, or before importing torch
     Source: NCCL src/misc/param.cc
     """
     if not any(host.settings.beginning("NCCL_")):
@@ -148,7 +149,7 @@ def include_and_exclude(host: JudgedHost, exclude: Variable, _: str) -> Results:
 
     Why: Open MPI accepts only one of them, and refuses to start with both.
     Example: OMPI_MCA_btl_tcp_if_include=eth0 and OMPI_MCA_btl_tcp_if_exclude=lo
-    Instead: set only the first
+    Instead: set only OMPI_MCA_btl_tcp_if_include
     Source: NCCL user guide, troubleshooting, MPI
     """
     if include := host.variable("OMPI_MCA_btl_tcp_if_include"):
@@ -170,13 +171,13 @@ _OF_PROFILES = frozenset({
 
 @rule("CON006", "info")
 def undocumented_variable(host: JudgedHost) -> Results:
-    """Neither NVIDIA's guide nor any cloud's profile documents this variable.
+    """Neither the NCCL user guide nor any cloud provider's profile documents this variable.
 
-    Why: The variable may change its meaning or disappear in the next release: four names added in 2.28 and 2.29
-    were gone in 2.30.
+    Why: The next release may change or remove the variable: four variables added in 2.28 and 2.29 were removed in
+    2.30.
     Example: NCCL_CHUNK_SIZE=16384
-    Instead: unset it, unless the vendor requires it
-    Source: the sources of NCCL 2.3.5 to 2.30.7, compared with the user guide
+    Instead: unset the variable, unless the vendor requires it
+    Source: source code of NCCL 2.3.5 to 2.30.7, compared with the user guide
     """
     for variable, entry in host.listed("NCCL_"):
         name, ours = variable.name, entry.component == "nccl" and entry.status == "live"

@@ -24,14 +24,14 @@ def _newest(gpus: Sequence[Gpu]) -> float:
 def one_hardware_queue(host: JudgedHost, variable: Variable, queues: str) -> Results:
     """CUDA_DEVICE_MAX_CONNECTIONS is 1 on Blackwell or newer GPUs.
 
-    Why: Independent streams wait in one queue. Megatron's overlap needs this on Hopper and older GPUs; FSDP,
-    torchtitan and newer GPUs do not.
+    Why: Independent streams wait for each other in one hardware queue. Megatron's communication overlap needs this
+    setting on Hopper and older GPUs; FSDP, torchtitan and newer GPUs do not.
     Example: CUDA_DEVICE_MAX_CONNECTIONS=1 on B200
     Instead: unset CUDA_DEVICE_MAX_CONNECTIONS
     Source: https://github.com/pytorch/torchtitan/issues/1147; https://github.com/NVIDIA/Megatron-LM/issues/533
     """
     if queues.strip() == "1" and _newest(host.gpus) >= _BLACKWELL:
-        message = "independent streams wait for each other in one queue"
+        message = "independent streams wait for each other in one hardware queue"
         remedy = "unset CUDA_DEVICE_MAX_CONNECTIONS, unless the framework requires 1"
         lines = (f"compute capability {_newest(host.gpus)}",)
         yield report.better_unset(variable, message, remedy, evidence=lines)
@@ -41,9 +41,9 @@ def one_hardware_queue(host: JudgedHost, variable: Variable, queues: str) -> Res
 def several_queues_for_megatron(host: JudgedHost) -> Results:
     """Megatron is installed on a host with GPUs older than Blackwell, and CUDA_DEVICE_MAX_CONNECTIONS is not 1.
 
-    Why: With tensor- or sequence-parallel overlap, Megatron refuses to start or loses the order it needs. The
-    doctor cannot see whether a job uses overlap.
-    Example: megatron-core on H100 without the variable
+    Why: With tensor- or sequence-parallel overlap, Megatron refuses to start or loses the kernel order that it
+    needs. The doctor cannot see whether a job uses this overlap.
+    Example: megatron-core on H100 without CUDA_DEVICE_MAX_CONNECTIONS
     Instead: CUDA_DEVICE_MAX_CONNECTIONS=1
     Source: https://github.com/NVIDIA/Megatron-LM/issues/533
     """
@@ -73,11 +73,11 @@ def synchronous_launches(_: JudgedHost, variable: Variable, text: str) -> Result
 
 @across("CUD004", "error", needs=("boot_id", "names", "rank"))
 def gpu_shared_by_ranks(hosts: Sequence[JudgedHost]) -> Results:
-    """The first visible GPU is the same for two ranks on a node.
+    """Two ranks on a node have the same first visible GPU.
 
-    Why: Both use it: NCCL fails, or runs out of memory.
+    Why: Both ranks use this GPU, so NCCL fails or runs out of memory.
     Example: CUDA_VISIBLE_DEVICES=0 for all ranks
-    Instead: the whole list for all ranks, with each choosing by LOCAL_RANK; or one GPU each
+    Instead: give every rank the whole list and choose by LOCAL_RANK, or give each rank its own GPU
     Source: NCCL src/init.cc (duplicate GPU)
     """
     nodes = yield from by_value(hosts, _node)
@@ -116,8 +116,8 @@ def other_gpu_order(hosts: Sequence[JudgedHost]) -> Results:
     """The order of CUDA_VISIBLE_DEVICES differs between nodes.
 
     Why: Ranks with the same local number use different GPUs and adapters, so rings cross rails.
-    Example: 0,1,2,3 on one node and 3,2,1,0 on another
-    Instead: the same order on all nodes
+    Example: CUDA_VISIBLE_DEVICES=0,1,2,3 on one node and 3,2,1,0 on another
+    Instead: use the same order on all nodes
     Source: NCCL user guide, NCCL_CROSS_NIC
     """
     orders = defaultdict[tuple[str, ...], dict[tuple[str, ...], list[str]]](dict)
@@ -194,7 +194,7 @@ def _is_gone(host: JudgedHost, word: str) -> bool:
 def container_without_nvml(host: JudgedHost, variable: Variable, text: str) -> Results:
     """NVIDIA_DRIVER_CAPABILITIES does not include `utility`.
 
-    Why: The container gets no libnvidia-ml, which NCCL needs.
+    Why: Without it, the container lacks libnvidia-ml, which NCCL needs.
     Example: NVIDIA_DRIVER_CAPABILITIES=compute
     Instead: NVIDIA_DRIVER_CAPABILITIES=compute,utility
     Source: NCCL src/misc/nvmlwrap.cc; NVIDIA Container Toolkit, driver capabilities

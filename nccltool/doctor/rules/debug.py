@@ -1,4 +1,4 @@
-"""NCCL's logs: levels, subsystems, files; and its RAS port."""
+"""NCCL's logs (levels, subsystems, files) and its RAS port."""
 
 import re
 
@@ -25,7 +25,7 @@ def _level(host: JudgedHost) -> str | None:
 def trace_left_on(_: JudgedHost, variable: Variable, level: str) -> Results:
     """NCCL_DEBUG is TRACE.
 
-    Why: It slows the job, and its extra lines appear only in a library built with tracing.
+    Why: TRACE slows the job, and its extra lines appear only in a library built with tracing.
     Example: NCCL_DEBUG=TRACE
     Instead: NCCL_DEBUG=WARN
     Source: NCCL user guide, NCCL_DEBUG
@@ -40,7 +40,7 @@ def info_on_many_ranks(host: JudgedHost, variable: Variable, level: str) -> Resu
 
     Why: Each rank prints hundreds of lines per communicator.
     Example: NCCL_DEBUG=INFO with 64 ranks or more
-    Instead: NCCL_DEBUG=WARN, or NCCL_DEBUG_FILE=/tmp/nccl.%h.%p.log
+    Instead: set NCCL_DEBUG=WARN, or NCCL_DEBUG_FILE=/tmp/nccl.%h.%p.log
     Source: NCCL user guide, troubleshooting, logging
     """
     if level.upper() != "INFO" or host.get("NCCL_DEBUG_FILE"):
@@ -85,7 +85,7 @@ def shared_log_file(host: JudgedHost, variable: Variable, path: str) -> Results:
     """All processes write to one log file.
 
     Why: Each process truncates NCCL_DEBUG_FILE when it opens it, so processes overwrite each other's lines. NCCL
-    replaces %p with the process id, and %h with the host name, which a shared file system needs.
+    replaces %p with the process id and %h with the host name; use both on a shared file system.
     Example: NCCL_DEBUG_FILE=/shared/nccl.log
     Instead: NCCL_DEBUG_FILE=/shared/nccl.%h.%p.log
     Source: NCCL user guide, NCCL_DEBUG_FILE
@@ -109,7 +109,7 @@ def log_folder_not_writable(host: JudgedHost, variable: Variable, path: str) -> 
     """The directory of NCCL_DEBUG_FILE does not exist or is not writable.
 
     Why: NCCL does not report that it cannot open the file; the log goes to standard output or is lost.
-    Example: NCCL_DEBUG_FILE=/logs/nccl.%h.%p.log without a directory /logs
+    Example: NCCL_DEBUG_FILE=/logs/nccl.%h.%p.log when /logs does not exist
     Instead: create the directory on every node
     Source: NCCL src/debug.cc
     """
@@ -139,7 +139,7 @@ def log_file_without_level(host: JudgedHost, variable: Variable, _: str) -> Resu
 def subsystems_without_info(host: JudgedHost, variable: Variable, _: str) -> Results:
     """NCCL_DEBUG_SUBSYS is set, but the level is not INFO or TRACE.
 
-    Why: It filters only the lines of these levels.
+    Why: NCCL_DEBUG_SUBSYS filters only INFO and TRACE lines.
     Example: NCCL_DEBUG=WARN and NCCL_DEBUG_SUBSYS=NET
     Instead: NCCL_DEBUG=INFO
     Source: NCCL user guide, NCCL_DEBUG_SUBSYS
@@ -156,8 +156,8 @@ def subsystems_without_info(host: JudgedHost, variable: Variable, _: str) -> Res
 def unknown_subsystem(host: JudgedHost, variable: Variable, text: str) -> Results:
     """NCCL_DEBUG_SUBSYS contains a name that is not a subsystem.
 
-    Why: Since 2.30 one wrong name discards the whole list in favor of INIT,BOOTSTRAP,ENV; earlier releases dropped
-    only that name. ^ is valid only at the beginning, and applies to all names.
+    Why: Since 2.30, one wrong name makes NCCL replace the whole list with INIT,BOOTSTRAP,ENV; earlier releases
+    dropped only that name. ^ is valid only at the beginning, and applies to all names.
     Example: NCCL_DEBUG_SUBSYS=INIT,NETWORK
     Instead: NCCL_DEBUG_SUBSYS=INIT,NET
     Source: NCCL src/debug.cc, src/include/param/parser_bitset.h
@@ -183,9 +183,9 @@ def _subsystems(text: str) -> list[str]:
 def log_of_each_operation(host: JudgedHost, variable: Variable, text: str) -> Results:
     """The log contains lines for every single operation.
 
-    Why: NCCL prints them while the job runs, which slows it down.
+    Why: NCCL prints a line for each operation, which slows the job.
     Example: NCCL_DEBUG=INFO and NCCL_DEBUG_SUBSYS=ALL
-    Instead: NCCL_DEBUG_SUBSYS=INIT,ENV,NET except for short runs
+    Instead: set NCCL_DEBUG_SUBSYS=INIT,ENV,NET, except for short runs
     Source: NCCL user guide, troubleshooting, logging
     """
     if _level(host) not in ("INFO", "TRACE"):
@@ -203,9 +203,9 @@ def log_of_each_operation(host: JudgedHost, variable: Variable, text: str) -> Re
 def own_time_stamps(_: JudgedHost, variable: Variable, __: str) -> Results:
     """NCCL_DEBUG_TIMESTAMP_FORMAT is set.
 
-    Why: Log readers must know the format; underscores are printed as spaces.
+    Why: Tools that read the log must know the format; NCCL prints underscores as spaces.
     Example: NCCL_DEBUG_TIMESTAMP_FORMAT=%s_
-    Instead: the default, or store the format with the log
+    Instead: unset the variable, or store the format with the log
     Source: NCCL user guide, NCCL_DEBUG_TIMESTAMP_FORMAT
     """
     remedy = f"unset {variable.name}, or store the format with the log"
@@ -216,9 +216,9 @@ def own_time_stamps(_: JudgedHost, variable: Variable, __: str) -> Results:
 def ras_port_taken(host: JudgedHost) -> Results:
     """Another user's process listens on the port of NCCL's RAS service.
 
-    Why: Only one process can own the port: ncclras then shows the other job, or nothing.
+    Why: Only one process can listen on the port, so ncclras shows the other job, or nothing.
     Example: two jobs on one host
-    Instead: NCCL_RAS_ADDR=localhost:PORT, with a different port for each job
+    Instead: set NCCL_RAS_ADDR=localhost:PORT, with a different port for each job
     Source: NCCL user guide, NCCL_RAS_ADDR
     """
     if host.integer("NCCL_RAS_ENABLE") == 0 or host.get("NCCL_RAS_ADDR"):
@@ -251,7 +251,7 @@ def ras_open_to_all(host: JudgedHost, variable: Variable, address: str) -> Resul
 def ras_switched_off(_: JudgedHost, variable: Variable, enabled: int) -> Results:
     """NCCL_RAS_ENABLE=0 disables the RAS service.
 
-    Why: ncclras cannot inspect a job that hangs.
+    Why: Without the service, ncclras cannot inspect a job that hangs.
     Example: NCCL_RAS_ENABLE=0
     Instead: unset NCCL_RAS_ENABLE
     Source: NCCL user guide, NCCL_RAS_ENABLE

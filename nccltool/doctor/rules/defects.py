@@ -7,10 +7,10 @@ from nccltool.hosts.nccl.settings import CONF_FILE
 
 @for_text("BUG001", "warning", "NCCL_COMM_ID", covers=())
 def comm_id_chooses_wrongly(host: JudgedHost, variable: Variable, _: str) -> Results:
-    """NCCL_COMM_ID is set, and this NCCL release chooses an interface outside its subnet.
+    """NCCL_COMM_ID is set, and this NCCL release chooses an interface outside the subnet of that address.
 
-    Why: Releases 2.29.2 to 2.29.7 invert the comparison of IPv4 subnets: they take the first interface outside
-    the address's subnet, usually lo, and ranks on other hosts cannot connect.
+    Why: Releases 2.29.2 to 2.29.7 invert the comparison of IPv4 subnets: they take the first interface outside the
+    address's subnet, usually lo, and ranks on other hosts cannot connect.
     Example: NCCL_COMM_ID=10.0.0.1:29500 with NCCL 2.29.7
     Instead: unset NCCL_COMM_ID, or use a different NCCL release
     Source: NCCL src/os/linux.cc (matchSubnet); confirmed by running the library
@@ -22,11 +22,11 @@ def comm_id_chooses_wrongly(host: JudgedHost, variable: Variable, _: str) -> Res
 
 @rule("BUG002", "error", covers=())
 def long_name_overwrites_memory(host: JudgedHost) -> Results:
-    """A line in a configuration file has a name longer than 1023 characters.
+    """A configuration file contains a variable name longer than 1023 characters.
 
-    Why: Releases before 2.23.4 then write past the end of a buffer: NCCL variables change, or NCCL crashes.
-    Example: some other file saved as /etc/nccl.conf
-    Instead: lines of the form NAME=value
+    Why: Releases before 2.23.4 write past the end of a buffer, which changes NCCL variables or crashes NCCL.
+    Example: an unrelated file saved as /etc/nccl.conf
+    Instead: write lines of the form NAME=value
     Source: NCCL src/misc/param.cc (setEnvFile); confirmed by running the library
     """
     for file, line in host.settings.lines():

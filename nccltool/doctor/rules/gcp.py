@@ -51,9 +51,9 @@ def fastrak_without_interfaces(host: JudgedHost) -> Results:
 def other_than_the_profile(host: JudgedHost, variable: Variable, value: str) -> Results:
     """The TCPXO plugin is in use, and a variable differs from Google's profile.
 
-    Why: The plugin compares them, and warns or refuses to start; NCCL_NVLSTREE_MAX_CHUNKSIZE is enforced.
+    Why: If a variable differs, the plugin warns or refuses to start; it enforces NCCL_NVLSTREE_MAX_CHUNKSIZE.
     Example: NCCL_BUFFSIZE=4194304 on A3 Mega
-    Instead: source ${NCCL_LIB_DIR}/nccl-env-profile.sh last
+    Instead: source ${NCCL_LIB_DIR}/nccl-env-profile.sh after all other settings
     Source: GoogleCloudPlatform/container-engine-accelerators, gpudirect-tcpxo/README.md
     """
     in_use = host.get("NCCL_FASTRAK_IFNAME") or host.get("NCCL_FASTRAK_CTRL_DEV")
@@ -66,10 +66,10 @@ def other_than_the_profile(host: JudgedHost, variable: Variable, value: str) -> 
 
 @rule("GCP003", "warning", needs=("files",))
 def gib_without_profile(host: JudgedHost) -> Results:
-    """gIB is installed, but its settings are not in use.
+    """gIB is installed, but the job does not use its settings.
 
-    Why: The network of A3 Ultra and A4 needs gIB's traffic class, GID index and tuner. The rule ignores an
-    environment without NCCL variables: it belongs to a shell, not to a job.
+    Why: The A3 Ultra and A4 network needs gIB's traffic class, GID index and tuner. The rule skips an environment
+    without NCCL variables, which belongs to a shell rather than a job.
     Example: NCCL_NET is not gIB, or no variable names /usr/local/gib
     Instead: source /usr/local/gib/scripts/set_nccl_env.sh
     Source: AI-Hypercomputer/gpu-recipes; GoogleCloudPlatform/cluster-toolkit

@@ -1,9 +1,10 @@
-"""The host itself: ACS, the IOMMU, names, MTU, governors."""
+"""The host itself: ACS, the IOMMU, host names, MTU, and CPU governors."""
 
 from collections import defaultdict
 from collections.abc import Sequence
 
 from nccltool.core.host_lists import fold
+from nccltool.core.text import counted
 from nccltool.doctor import report
 from nccltool.doctor.rules.base import JudgedHost, Results, Unknown, across, escaped, known, rule
 from nccltool.hosts.facts import PciDevice, or_none
@@ -28,7 +29,7 @@ def _matter(host: JudgedHost) -> list[PciDevice]:
 def acs_redirects(host: JudgedHost) -> Results:
     """PCI switches redirect peer-to-peer traffic through the CPU (ACS).
 
-    Why: GPUs and adapters lose most of the bandwidth between them, or hang. In a VM, ACS must stay on; enable
+    Why: Traffic between GPUs and adapters loses most of its bandwidth, or hangs. In a VM, leave ACS on; enable
     address translation services (ATS) in the adapters instead.
     Example: lspci -vvv shows ACSCtl: ReqRedir+ CmpltRedir+ for a bridge above a GPU
     Instead: setpci -s ADDRESS ECAP_ACS+0x6.w=0000 for each bridge, after each boot
@@ -42,7 +43,7 @@ def acs_redirects(host: JudgedHost) -> Results:
     on = [(bridge, word) for bridge, word in words.items() if isinstance(word, int) and word & _REDIRECT]
     if on:
         bridge = on[0][0]
-        message = f"{len(on)} bridges above GPUs and adapters redirect peer-to-peer traffic through the CPU"
+        message = f"peer-to-peer traffic goes through the CPU: ACS is on for {counted(len(on), 'bridge')} above GPUs and adapters"
         remedy = f"sudo setpci -s {bridge} ECAP_ACS+0x6.w=0000 for each bridge, or disable ACS in the BIOS"
         lines = (", ".join(f"{bridge}: ACSCtl {word:#06x}" for bridge, word in on[:4]),)
         yield report.device(f"bridge {bridge}", message, remedy, evidence=lines)
@@ -54,17 +55,17 @@ def acs_redirects(host: JudgedHost) -> Results:
 def iommu_translates(host: JudgedHost) -> Results:
     """The IOMMU translates the addresses of GPUs or adapters.
 
-    Why: Peer-to-peer traffic goes up to the root complex and back, which is slow or hangs. On bare metal the IOMMU
+    Why: Peer-to-peer traffic goes up to the root complex and back, and is slow or hangs. On bare metal the IOMMU
     should be off or in passthrough mode.
     Example: intel_iommu=on without iommu=pt
-    Instead: iommu=pt on the kernel's command line
+    Instead: add iommu=pt to the kernel command line
     Source: NCCL user guide, troubleshooting, PCI Access Control Services
     """
     if not _matter(host) or known(host.facts.cpu.hypervisor):
         return
     translating = [kind for kind in known(host.facts.pci.iommu_types) if kind.startswith("DMA")]
     if translating:
-        remedy = "boot with iommu=pt: grubby --update-kernel=ALL --args=iommu=pt, or GRUB_CMDLINE_LINUX"
+        remedy = "boot with iommu=pt: grubby --update-kernel=ALL --args=iommu=pt, or edit GRUB_CMDLINE_LINUX"
         lines = (f"IOMMU group type: {', '.join(escaped(kind[:20]) for kind in translating)}",)
         yield report.host("IOMMU", "the IOMMU translates addresses of GPUs or adapters", remedy, evidence=lines)
 
@@ -73,10 +74,10 @@ def iommu_translates(host: JudgedHost) -> Results:
 def published_as_localhost(host: JudgedHost) -> Results:
     """The full name of this host is localhost.
 
-    Why: torchrun publishes the full name (getfqdn) of the first node for the others to connect to: they connect to
-    themselves and time out.
+    Why: torchrun publishes the full name (getfqdn) of the first node. The other nodes use this name, connect to
+    themselves, and time out.
     Example: 127.0.0.1 localhost localhost.localdomain n001 in /etc/hosts
-    Instead: a separate line for the host, with the address that others reach
+    Instead: add a separate line with the host's name and an address that other nodes can reach
     Source: https://github.com/pytorch/pytorch/issues/150532; Python, socket.getfqdn
     """
     name = known(host.facts.names.hostname)
@@ -89,7 +90,7 @@ def published_as_localhost(host: JudgedHost) -> Results:
     if full in _LOCAL and host.several_nodes:
         shown = escaped(name[:80])
         message = f"other nodes are told to reach {shown} as {full}"
-        remedy = f"add a separate line for {shown} to /etc/hosts, with an address that others reach"
+        remedy = f"add a separate line for {shown} to /etc/hosts, with an address that other nodes can reach"
         yield report.file("/etc/hosts", message, remedy, evidence=(escaped(line[:160]),))
 
 
@@ -97,10 +98,10 @@ def published_as_localhost(host: JudgedHost) -> Results:
 def name_without_address(host: JudgedHost) -> Results:
     """The host name does not resolve on this host.
 
-    Why: Gloo resolves its own host name and falls back to loopback, which other nodes cannot reach. torchrun
+    Why: Gloo cannot resolve its own host name and falls back to loopback, which other nodes cannot reach. torchrun
     publishes a name that no node can resolve.
     Example: a container whose name is not in /etc/hosts
-    Instead: a line in /etc/hosts or a DNS record; or GLOO_SOCKET_IFNAME and torchrun --local-addr
+    Instead: add a line to /etc/hosts or a DNS record, or use GLOO_SOCKET_IFNAME and torchrun --local-addr
     Source: pytorch, torch/csrc/distributed/c10d/ProcessGroupGloo.cpp (createDefaultDevice)
     """
     if known(host.facts.names.addresses) == () and host.several_nodes:
@@ -113,11 +114,11 @@ def name_without_address(host: JudgedHost) -> Results:
 def cpu_saves_power(host: JudgedHost) -> Results:
     """The CPUs of a GPU node run in power-saving mode.
 
-    Why: The governor lowers their clocks between the short bursts of NCCL's proxy threads: small messages take
+    Why: The governor lowers clock rates between the short bursts of NCCL's proxy threads, so small messages take
     longer.
-    Example: scaling_governor says powersave
+    Example: scaling_governor is powersave
     Instead: cpupower frequency-set -g performance
-    Source: health checks of Meta (gcm) and Oracle ask for `performance`
+    Source: Meta's (gcm) and Oracle's health checks require `performance`
     """
     if not known(host.facts.nvidia.driver):
         return
@@ -132,10 +133,10 @@ def cpu_saves_power(host: JudgedHost) -> Results:
 
 @rule("HOST006", "info", covers=(), needs=("rdma", "network", "nvidia"))
 def small_roce_mtu(host: JudgedHost) -> Results:
-    """The MTU of a RoCE port of 100 Gb/s or more is too small for RDMA packets of 4096 bytes.
+    """The MTU of a RoCE port of 100 Gb/s or more is too small for 4096-byte RDMA packets.
 
-    Why: RDMA uses the largest power of two below the interface MTU: an MTU of 1500 means packets of 1024 bytes,
-    and four times as many.
+    Why: RDMA uses the largest power of two below the interface MTU. With an MTU of 1500, it sends 1024-byte
+    packets, four times as many.
     Example: a 400 Gb/s interface with MTU 1500
     Instead: ip link set dev NAME mtu 9000, if every switch on the path allows it
     Source: Linux, include/rdma/ib_addr.h (iboe_get_mtu)
@@ -149,7 +150,9 @@ def small_roce_mtu(host: JudgedHost) -> Results:
         for name in (or_none(device.netdevs) or ()) if fast and roce else ():
             interface = host.facts.network.interface(name)
             if interface is not None and known(interface.mtu) < _FULL_MTU:
-                message = f"MTU {interface.mtu} of {escaped(name)} at least halves the size of RDMA packets"
+                message = (
+                    f"{escaped(name)} has MTU {interface.mtu}, which cuts RDMA packets to half the size or less"
+                )
                 remedy = f"ip link set dev {escaped(name)} mtu 9000, if every switch on the path allows it"
                 lines = (f"{escaped(device.name)}: packets of 4096 bytes need an MTU of {_FULL_MTU}",)
                 yield report.interface(name, message, remedy, evidence=lines)
@@ -159,10 +162,10 @@ def small_roce_mtu(host: JudgedHost) -> Results:
 def mtu_differs(hosts: Sequence[JudgedHost]) -> Results:
     """The MTU of an interface differs between hosts.
 
-    Why: Packets too large for one host are dropped on the way: connections succeed, and the first large message
+    Why: Packets that are too large for one host are dropped: connections succeed, but the first large message
     hangs.
     Example: MTU 9000 on most hosts, and 1500 on a replacement host
-    Instead: the same MTU on all hosts and switches
+    Instead: set the same MTU on all hosts and switches
     Source: https://github.com/NVIDIA/nccl/issues/1524; https://github.com/NVIDIA/nccl/issues/1957
     """
     mtus = defaultdict[str, dict[int, list[str]]](dict)

@@ -1,4 +1,4 @@
-"""Launcher variables: addresses, ports, ranks, threads."""
+"""Launcher variables: addresses, ports, ranks, and threads."""
 
 import ipaddress
 from collections.abc import Sequence
@@ -43,7 +43,7 @@ def loopback_master(host: JudgedHost, variable: Variable, address: str) -> Resul
     Why: Every node connects to itself and times out. Only the first node may resolve its own name to loopback,
     because its store listens on all addresses.
     Example: MASTER_ADDR=localhost
-    Instead: the address of node 0 in the nodes' network
+    Instead: set MASTER_ADDR to node 0's address in the network that connects the nodes
     Source: pytorch documentation, torch.distributed, environment variable initialization
     """
     written = _is_loopback(address.strip("[]"))
@@ -65,7 +65,7 @@ def unresolvable_master(host: JudgedHost, variable: Variable, address: str) -> R
 
     Why: Ranks cannot reach the store.
     Example: MASTER_ADDR=n001, with no DNS record for n001
-    Instead: an address, or a name that every node can resolve
+    Instead: use an address, or a name that every node can resolve
     Source: pytorch documentation, torch.distributed, environment variable initialization
     """
     if not _is_loopback(address.strip("[]")) and known(host.facts.names.master_addr) == ():
@@ -132,11 +132,11 @@ def _handed_out(host: JudgedHost, variable: Variable, port: int) -> Results:
 
 @for_value("LCH004", "error", *_SIZES, needs=("rank",))
 def rank_out_of_range(host: JudgedHost, variable: Variable, _: str) -> Results:
-    """A rank number is not lower than the number of ranks.
+    """A rank number is equal to or higher than the number of ranks.
 
-    Why: The others wait for ranks that do not exist, or init_process_group fails.
+    Why: Other ranks wait for ranks that do not exist, or init_process_group fails.
     Example: RANK=8 and WORLD_SIZE=8
-    Instead: ranks from 0 to WORLD_SIZE - 1
+    Instead: number the ranks from 0 to WORLD_SIZE - 1
     Source: pytorch documentation, torch.distributed, environment variable initialization
     """
     name, size = variable.name, _SIZES[variable.name]
@@ -168,9 +168,10 @@ def rank_twice(hosts: Sequence[JudgedHost]) -> Results:
 def more_ranks_than_gpus(host: JudgedHost) -> Results:
     """This node has more ranks than visible GPUs.
 
-    Why: Two ranks use the same GPU: NCCL fails. NCCL 2.30 and newer allow this if NCCL_MULTI_RANK_GPU_ENABLE is 1.
+    Why: Two ranks use the same GPU, so NCCL fails. NCCL 2.30 and newer allow this if NCCL_MULTI_RANK_GPU_ENABLE is
+    1.
     Example: torchrun --nproc-per-node 8 with CUDA_VISIBLE_DEVICES=0,1,2,3
-    Instead: as many ranks as GPUs
+    Instead: start as many ranks as there are GPUs
     Source: NCCL src/init.cc (duplicate GPU); user guide, NCCL_MULTI_RANK_GPU_ENABLE
     """
     if host.integer("NCCL_MULTI_RANK_GPU_ENABLE") or not known(host.facts.nvidia.driver):
@@ -190,7 +191,7 @@ def two_launchers(host: JudgedHost, variable: Variable, _: str) -> Results:
 
     Why: The job mixes two launchers, and processes of one wait for ranks of the other.
     Example: srun -n 16 and WORLD_SIZE=8, without torchrun in between
-    Instead: one launcher
+    Instead: use only one launcher
     Source: Slurm, srun(1); Open MPI, mpirun(1)
     """
     size, tasks = _number(host, "WORLD_SIZE"), _number(host, variable.name)
@@ -206,7 +207,7 @@ def too_many_threads(host: JudgedHost, variable: Variable, _: str) -> Results:
 
     Why: NCCL's proxy threads wait for a CPU, which raises latency.
     Example: OMP_NUM_THREADS=32 with eight ranks on 64 CPUs
-    Instead: OMP_NUM_THREADS = CPUs / ranks per node
+    Instead: set OMP_NUM_THREADS to the number of CPUs divided by the ranks per node
     Source: pytorch documentation, torchrun; https://github.com/pytorch/pytorch/pull/22501
     """
     threads = _number(host, "OMP_NUM_THREADS")
@@ -223,9 +224,9 @@ def too_many_threads(host: JudgedHost, variable: Variable, _: str) -> Results:
 def one_thread_by_default(host: JudgedHost, variable: Variable, text: str) -> Results:
     """torchrun has set OMP_NUM_THREADS to 1.
 
-    Why: It does so by default, which slows the CPU work of each rank.
+    Why: torchrun does this by default, which slows each rank's CPU work.
     Example: torchrun without OMP_NUM_THREADS
-    Instead: OMP_NUM_THREADS = CPUs / ranks per node
+    Instead: set OMP_NUM_THREADS to the number of CPUs divided by the ranks per node
     Source: torch/distributed/run.py
     """
     if text.strip() == "1" and host.get("TORCHELASTIC_RUN_ID") is not None:

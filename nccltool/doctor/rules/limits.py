@@ -1,6 +1,7 @@
 """Limits of processes and cgroups, and parts of the host that a container hides."""
 
 from nccltool.core.findings import Severity
+from nccltool.core.text import counted
 from nccltool.core.units import format_bytes
 from nccltool.doctor import report
 from nccltool.doctor.rules.base import RACK, JudgedHost, Results, Unknown, escaped, known, rule
@@ -25,8 +26,9 @@ def few_open_files(host: JudgedHost) -> Results:
     """The hard limit on open files is low.
 
     Why: NCCL opens several files per connection, and can raise the soft limit only up to the hard limit.
-    Example: ulimit -Hn says 4096
-    Instead: `* - nofile 131072` in /etc/security/limits.d; LimitNOFILE= in the unit; docker --ulimit nofile=131072
+    Example: ulimit -Hn prints 4096
+    Instead: set `* - nofile 131072` in /etc/security/limits.d or LimitNOFILE= in the systemd unit, or use docker
+    run --ulimit nofile=131072
     Source: NCCL user guide, troubleshooting, file descriptors
     """
     hard, nodes, local = known(host.facts.limits.nofile_hard), or_none(host.nodes), or_none(host.local_ranks)
@@ -44,10 +46,10 @@ def few_open_files(host: JudgedHost) -> Results:
 def few_open_files_at_start(host: JudgedHost) -> Results:
     """The soft limit on open files is low in a job with many ranks.
 
-    Why: NCCL raises it to the hard limit only in the one process that serves the bootstrap. The others keep the
-    limit they started with.
-    Example: ulimit -n says 1024, in a job of 32 ranks
-    Instead: ulimit -n hard in the job script
+    Why: NCCL raises it to the hard limit only in the process that serves the bootstrap. Other processes keep their
+    initial limit.
+    Example: ulimit -n prints 1024 in a job with 32 ranks
+    Instead: run ulimit -n hard in the job script
     Source: NCCL src/bootstrap.cc (bootstrapRoot calls ncclOsSetFilesLimit)
     """
     soft = known(host.facts.limits.nofile_soft)
@@ -74,8 +76,8 @@ def _keeps_stack(host: JudgedHost) -> bool:
 def unlimited_stack(host: JudgedHost) -> Results:
     """The stack size is unlimited.
 
-    Why: glibc then gives threads 2 MiB, less than the usual limit, and NCCL's channel search overflows it. Since
-    2.28 NCCL sets the stack size of its own threads.
+    Why: glibc then gives threads a stack of only 2 MiB, and NCCL's channel search overflows it. Since 2.28 NCCL
+    sets the stack size of its own threads.
     Example: ulimit -s unlimited
     Instead: ulimit -s 8192
     Source: NCCL user guide, troubleshooting, stack size; https://github.com/NVIDIA/nccl/issues/2186
@@ -93,8 +95,8 @@ def unlimited_stack(host: JudgedHost) -> Results:
 def small_stack(host: JudgedHost) -> Results:
     """The stack size is below 8 MiB.
 
-    Why: Threads get the same size, and NCCL's channel search overflows it. Since 2.28 NCCL sets the stack size of
-    its own threads.
+    Why: Threads get stacks of the same size, and NCCL's channel search overflows them. Since 2.28 NCCL sets the
+    stack size of its own threads.
     Example: ulimit -s 2048
     Instead: ulimit -s 8192
     Source: NCCL user guide, troubleshooting, stack size; src/os/linux.cc (setCpuStackSize)
@@ -112,10 +114,10 @@ def small_stack(host: JudgedHost) -> Results:
 def segments_removed_at_logout(host: JudgedHost) -> Results:
     """systemd-logind removes the shared memory of users who are not logged in.
 
-    Why: Slurm and mpirun jobs have no login session: /dev/shm/nccl-* may vanish while they run.
+    Why: Slurm and mpirun jobs have no login session, so /dev/shm/nccl-* may vanish while they run.
     Example: /etc/systemd/logind.conf without RemoveIPC=no
-    Instead: RemoveIPC=no, and systemctl restart systemd-logind
-    Source: NCCL user guide, troubleshooting, shared memory; logind.conf(5): not for root and system users
+    Instead: set RemoveIPC=no in /etc/systemd/logind.conf, and run systemctl restart systemd-logind
+    Source: NCCL user guide, troubleshooting, shared memory; logind.conf(5) (root and system users are exempt)
     """
     batch = next((name for name in ("SLURM_JOB_ID", "OMPI_COMM_WORLD_SIZE") if host.get(name)), None)
     # users below 1000 are those of the system: login.defs(5), UID_MIN
@@ -128,19 +130,21 @@ def segments_removed_at_logout(host: JudgedHost) -> Results:
 
 @rule("LIM005", "warning", needs=("limits",))
 def small_cpu_quota(host: JudgedHost) -> Results:
-    """The cgroup allows less than two CPUs per rank.
+    """The cgroup allows fewer than two CPUs per rank.
 
     Why: The kernel throttles proxy and watchdog threads along with all others, which causes timeouts under load.
     Example: resources.limits.cpu: 4 with eight ranks
-    Instead: at least two CPUs per rank, or no limit
-    Source: a rule of thumb: NCCL's proxy thread spins, and the rank needs a CPU of its own
+    Instead: allow at least two CPUs per rank, or remove the limit
+    Source: rule of thumb: NCCL's proxy thread spins, and the rank needs its own CPU
     """
     cores = known(host.facts.limits.cpu_cores)
     if cores is not None and cores < 2 * known(host.local_ranks):
         shown = f"{cores:g} CPUs"
         remedy = "raise the container's limit: docker --cpus, resources.limits.cpu"
         evidence = (f"cgroup quota: {shown}",)
-        yield report.host("cpu.max", f"{shown} for {host.local_ranks} ranks", remedy, evidence=evidence)
+        yield report.host(
+            "cpu.max", f"{shown} for {counted(known(host.local_ranks), 'rank')}", remedy, evidence=evidence
+        )
 
 
 @rule("LIM006", "warning", needs=("limits",))
@@ -149,20 +153,20 @@ def small_memory_limit(host: JudgedHost) -> Results:
 
     Why: Pinned buffers and /dev/shm count too; the kernel kills a rank that exceeds the limit.
     Example: resources.limits.memory: 16Gi with eight ranks
-    Instead: at least 4 GiB per rank, or no limit
-    Source: a rule of thumb; Linux, Documentation/admin-guide/cgroup-v2.rst (memory.max, memory.events)
+    Instead: allow at least 4 GiB per rank, or remove the limit
+    Source: rule of thumb; Linux, Documentation/admin-guide/cgroup-v2.rst (memory.max, memory.events)
     """
     limits = host.facts.limits
     memory = known(limits.memory_max_bytes)
     if memory is not None and memory < (4 << 30) * known(host.local_ranks):
-        message = f"{format_bytes(memory)} of memory for {host.local_ranks} ranks"
+        message = f"{format_bytes(memory)} of memory for {counted(known(host.local_ranks), 'rank')}"
         remedy = "raise the container's limit: docker --memory, resources.limits.memory"
         evidence = (f"cgroup limit: {format_bytes(memory)}",)
         yield report.host("memory.max", message, remedy, evidence=evidence)
     if isinstance(limits.oom_events, Unknown):
         yield limits.oom_events
     elif limits.oom_events > 0:
-        message = f"this cgroup has run out of memory {limits.oom_events} times"
+        message = f"this cgroup has run out of memory {counted(limits.oom_events, 'time')}"
         remedy = "raise the limit; `dmesg` names the killed processes"
         evidence = (f"cgroup {escaped((or_none(limits.cgroup_path) or '')[:120])}",)
         yield report.host("memory.events", message, remedy, evidence=evidence)
@@ -175,14 +179,16 @@ def small_pids_limit(host: JudgedHost) -> Results:
     Why: NCCL starts several threads per communicator, and torch and data loaders start many more. At the limit,
     pthread_create fails.
     Example: docker run --pids-limit 1024 with eight ranks
-    Instead: docker run --pids-limit -1; the kubelet's podPidsLimit
-    Source: a rule of thumb; Linux, Documentation/admin-guide/cgroup-v2.rst (pids.max)
+    Instead: docker run --pids-limit -1; in Kubernetes, raise the kubelet's podPidsLimit
+    Source: rule of thumb; Linux, Documentation/admin-guide/cgroup-v2.rst (pids.max)
     """
     most = known(host.facts.limits.pids_max)
     if most is not None and most < 512 * known(host.local_ranks):
-        remedy = "docker run --pids-limit -1; in Kubernetes raise the kubelet's podPidsLimit"
+        remedy = "docker run --pids-limit -1; in Kubernetes, raise the kubelet's podPidsLimit"
         lines = (f"cgroup pids.max {most}, current {_shown(host.facts.limits.pids_current)}",)
-        yield report.host("pids.max", f"{most} threads for {host.local_ranks} ranks", remedy, evidence=lines)
+        yield report.host(
+            "pids.max", f"{most} threads for {counted(known(host.local_ranks), 'rank')}", remedy, evidence=lines
+        )
 
 
 def _under_windows(host: JudgedHost) -> bool:
@@ -245,11 +251,11 @@ def hidden_sys(host: JudgedHost) -> Results:
 def numa_balancing(host: JudgedHost) -> Results:
     """Automatic NUMA balancing is on.
 
-    Why: The kernel unmaps pages to see which node uses them, and the resulting page faults stall NCCL's polling
-    proxy threads.
-    Example: sysctl kernel.numa_balancing says 1
+    Why: The kernel unmaps pages to see which NUMA node uses them, and the resulting page faults stall NCCL's
+    polling proxy threads.
+    Example: kernel.numa_balancing is 1
     Instead: sysctl -w kernel.numa_balancing=0
-    Source: Linux, Documentation/admin-guide/sysctl/kernel.rst; common advice of vendors
+    Source: Linux, Documentation/admin-guide/sysctl/kernel.rst; common vendor advice
     """
     if not _has_gpus(host):
         return

@@ -38,10 +38,10 @@ def _renamed(variable: Variable, name: str, why: str = "") -> report.RuleFinding
 
 @rule("SYN001", "warning")
 def unknown_variable(host: JudgedHost) -> Results:
-    """A variable looks like one of NCCL, torch, Gloo or a plugin, but none of these reads it.
+    """A variable looks as if it belongs to NCCL, torch, Gloo or a plugin, but none of them reads it.
 
     Why: NCCL looks up exact names and never reports an unknown one: a misspelled variable has no effect. A name
-    unlike any known variable may belong to an unknown plugin, so it is only a hint.
+    unlike any known variable may belong to an unknown plugin, so the finding is only a hint.
     Example: NCCL_SOCKET_IFNMAE=eth0
     Instead: NCCL_SOCKET_IFNAME=eth0
     Source: NCCL src/misc/param.cc; https://github.com/NVIDIA/nccl/issues/516
@@ -68,10 +68,10 @@ def unknown_variable(host: JudgedHost) -> Results:
 def invented_variable(host: JudgedHost) -> Results:
     """The variable is common in scripts, but no NCCL release has ever read it.
 
-    Why: Its author relies on an effect that does not exist.
+    Why: The script relies on an effect that does not exist.
     Example: NCCL_TIMEOUT=3600
     Instead: torch.distributed.init_process_group(timeout=...)
-    Source: names in the sources of NCCL 2.3.5 to 2.30.7
+    Source: variable names in the source code of NCCL 2.3.5 to 2.30.7
     """
     for variable, entry in host.listed():
         if entry.status == "ghost":
@@ -83,10 +83,10 @@ def invented_variable(host: JudgedHost) -> Results:
 def removed_variable(host: JudgedHost) -> Results:
     """This NCCL version no longer reads the variable.
 
-    Why: It worked in older releases, and is now ignored without a message.
+    Why: The variable worked in older releases; newer ones ignore it without a message.
     Example: NCCL_TREE_THRESHOLD=0 with NCCL 2.5 or newer
-    Instead: unset it, or use its replacement
-    Source: names in the sources of NCCL 2.3.5 to 2.30.7
+    Instead: unset the variable, or use its replacement
+    Source: variable names in the source code of NCCL 2.3.5 to 2.30.7
     """
     for variable, entry in host.listed():
         removed = entry.removed_version if entry.status == "removed" and entry.component == "nccl" else None
@@ -99,10 +99,10 @@ def removed_variable(host: JudgedHost) -> Results:
 def variable_too_new(host: JudgedHost) -> Results:
     """This NCCL version does not read the variable yet.
 
-    Why: An older library ignores it; with mixed versions, nodes behave differently.
+    Why: Older releases ignore it; if versions are mixed, nodes behave differently.
     Example: NCCL_IB_FIFO_TC=84 with NCCL 2.21
-    Instead: a newer NCCL, or unset it
-    Source: names in the sources of NCCL 2.3.5 to 2.30.7
+    Instead: upgrade NCCL, or unset the variable
+    Source: variable names in the source code of NCCL 2.3.5 to 2.30.7
     """
     for variable, entry in host.listed():
         since = entry.since_version
@@ -131,7 +131,7 @@ def two_torch_names(host: JudgedHost) -> Results:
 
     Why: torch uses the name with TORCH_; the other setting has no effect.
     Example: NCCL_BLOCKING_WAIT=1 and TORCH_NCCL_BLOCKING_WAIT=0
-    Instead: TORCH_NCCL_BLOCKING_WAIT alone
+    Instead: set only TORCH_NCCL_BLOCKING_WAIT
     Source: pytorch ProcessGroupNCCL.hpp (lists of names)
     """
     for variable, entry in host.listed():
@@ -144,12 +144,12 @@ def two_torch_names(host: JudgedHost) -> Results:
 
 @rule("SYN007", "warning")
 def wrong_prefix(host: JudgedHost) -> Results:
-    """The prefix TORCH_ is missing, or present where it should not be.
+    """A variable name lacks the prefix TORCH_, or has it where it should not.
 
     Why: torch and NCCL read only their own names: TORCH_NCCL_DEBUG has no effect.
     Example: TORCH_NCCL_DEBUG=INFO
     Instead: NCCL_DEBUG=INFO
-    Source: the catalogue of variables (nccltool doctor --list-variables)
+    Source: the catalog of variables (nccltool doctor --list-variables)
     """
     for variable in host.settings.beginning("NCCL_", "TORCH_NCCL_"):
         other = _other_prefix(variable.name) if variable.name not in variables.every() else None
@@ -159,7 +159,7 @@ def wrong_prefix(host: JudgedHost) -> Results:
 
 @rule("SYN008", "warning")
 def wrong_case(host: JudgedHost) -> Results:
-    """The name of a variable is in lower case.
+    """A variable name is in lower case.
 
     Why: Variable names are case-sensitive; nothing reads this one.
     Example: nccl_debug=INFO

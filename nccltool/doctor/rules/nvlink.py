@@ -1,4 +1,4 @@
-"""NVLink: NVLS, multi-node NVLink, the fabric manager; CollNet."""
+"""NVLink (NVLS, multi-node NVLink, the fabric manager) and CollNet."""
 
 import re
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ def _capability(gpus: Sequence[Gpu]) -> float:
 def nvls_forced(host: JudgedHost, variable: Variable, enabled: int) -> Results:
     """NCCL_NVLS_ENABLE is 1 on GPUs without NVLink SHARP.
 
-    Why: It has no effect there: NVLink SHARP needs compute capability 9.0 and an NVSwitch.
+    Why: The variable has no effect there: NVLink SHARP needs compute capability 9.0 and an NVSwitch.
     Example: NCCL_NVLS_ENABLE=1 on A100
     Instead: unset NCCL_NVLS_ENABLE
     Source: NCCL user guide, NCCL_NVLS_ENABLE
@@ -54,7 +54,7 @@ def nvls_forced(host: JudgedHost, variable: Variable, enabled: int) -> Results:
 def nvls_disabled(host: JudgedHost, variable: Variable, enabled: int) -> Results:
     """NCCL_NVLS_ENABLE is 0 on GPUs with NVLink SHARP.
 
-    Why: All-reduce inside the node loses up to a third of its bandwidth. The setting is right only on hosts where
+    Why: All-reduce inside the node loses up to a third of its bandwidth. The setting is useful only on hosts where
     multicast fails. Google's second profile for A3 Mega, with NCCL_PROTO=Simple, sets it by design.
     Example: NCCL_NVLS_ENABLE=0 on HGX H100
     Instead: unset NCCL_NVLS_ENABLE if the fabric manager and NCCL work
@@ -76,7 +76,7 @@ def many_communicators(host: JudgedHost) -> Results:
 
     Why: Since 2.29 initialization fails when no slot is left; 2.27 and 2.28 continued without NVLS.
     Example: a hundred process groups with NCCL 2.29
-    Instead: NCCL_NVLS_ENABLE=0, or fewer groups
+    Instead: set NCCL_NVLS_ENABLE=0, or create fewer process groups
     Source: https://github.com/NVIDIA/nccl/issues/2077; NCCL user guide, NCCL_NVLS_ENABLE
     """
     if host.integer("NCCL_NVLS_ENABLE") == 0 or not host.gpus or not host.nccl_is(since=(2, 29)):
@@ -96,9 +96,9 @@ def many_communicators(host: JudgedHost) -> Results:
 def nvls_on_shared_gpus(host: JudgedHost, variable: Variable, enabled: int) -> Results:
     """NCCL_NVLS_ENABLE is 1 although several ranks may share a GPU.
 
-    Why: NCCL cannot create a communicator.
+    Why: With this combination, NCCL cannot create a communicator.
     Example: NCCL_MULTI_RANK_GPU_ENABLE=1 and NCCL_NVLS_ENABLE=1
-    Instead: NCCL_NVLS_ENABLE=2, the default
+    Instead: set NCCL_NVLS_ENABLE=2 (the default)
     Source: NCCL src/transport/nvls.cc (ncclNvlsInit)
     """
     version = or_none(host.nccl)
@@ -134,15 +134,15 @@ def tree_chunk_above_chunk(host: JudgedHost, variable: Variable, tree: int) -> R
     """NCCL_NVLSTREE_MAX_CHUNKSIZE is larger than NCCL_NVLS_CHUNKSIZE.
 
     Why: NCCL uses the smaller of the two.
-    Example: NCCL_NVLSTREE_MAX_CHUNKSIZE=524288 while the other is 131072
-    Instead: NCCL_NVLS_CHUNKSIZE=524288 as well
+    Example: NCCL_NVLSTREE_MAX_CHUNKSIZE=524288 and NCCL_NVLS_CHUNKSIZE=131072
+    Instead: set NCCL_NVLS_CHUNKSIZE=524288 as well
     Source: NCCL src/enqueue.cc, src/transport/nvls.cc (ncclNvlsTuning); aws-ofi-nccl src/platform-aws.cpp
     """
     chunk = host.integer("NCCL_NVLS_CHUNKSIZE")
     if chunk is None and tree > _CHUNK:
         chunk = _default_chunk(host)
     if chunk is not None and tree > chunk:
-        message = f"the chunk size stays {chunk}: NCCL_NVLS_CHUNKSIZE is smaller"
+        message = f"the chunk size remains {chunk}: NCCL_NVLS_CHUNKSIZE is smaller"
         yield report.about(variable, message, fix=report.export("NCCL_NVLS_CHUNKSIZE", str(tree)))
 
 
@@ -172,7 +172,7 @@ def no_imex_channel(host: JudgedHost) -> Results:
 
     Why: Ranks cannot export memory to other nodes: NCCL fails with an error about IMEX channels.
     Example: a container on GB200 without /dev/nvidia-caps-imex-channels/channel0
-    Instead: NVIDIA_IMEX_CHANNELS=0 for the container; on the host, nvidia-modprobe -s -i 0:1
+    Instead: set NVIDIA_IMEX_CHANNELS=0 for the container; on the host, run nvidia-modprobe -s -i 0:1
     Source: NCCL src/mnnvl.cc; user guide, troubleshooting; https://github.com/NVIDIA/nccl/issues/1925
     """
     wanted = _mnnvl(host)
@@ -201,11 +201,11 @@ def mnnvl_without_cumem(host: JudgedHost, variable: Variable, enabled: int) -> R
 
 @rule("NV009", "error", needs=("nvidia",))
 def mnnvl_off_by_p2p(host: JudgedHost) -> Results:
-    """NCCL_P2P_DISABLE=1 or NCCL_P2P_LEVEL=LOC is set on a system whose NVLink spans nodes.
+    """NCCL_P2P_DISABLE=1 or NCCL_P2P_LEVEL=LOC is set on a system where NVLink spans nodes.
 
     Why: NCCL then does not look for multi-node NVLink.
     Example: NCCL_P2P_DISABLE=1 on GB200
-    Instead: unset it
+    Instead: unset the variable
     Source: NCCL src/init.cc (before ncclMnnvlCheck)
     """
     disable, level = host.variable("NCCL_P2P_DISABLE"), host.variable("NCCL_P2P_LEVEL")
@@ -223,7 +223,7 @@ def _spans_nodes(gpus: Sequence[Gpu]) -> bool:
 
 @for_number("NV010", "warning", "NCCL_MNNVL_ENABLE", needs=("nvidia",))
 def mnnvl_disabled(host: JudgedHost, variable: Variable, enabled: int) -> Results:
-    """NCCL_MNNVL_ENABLE is 0 on a system whose NVLink spans nodes.
+    """NCCL_MNNVL_ENABLE is 0 on a system where NVLink spans nodes.
 
     Why: Traffic between trays uses the network adapters, at half the bandwidth or less.
     Example: NCCL_MNNVL_ENABLE=0 on GB200 NVL72
@@ -241,7 +241,7 @@ def own_clique(host: JudgedHost, variable: Variable, _: str) -> Results:
     Why: They override the fabric manager's grouping of GPUs. This can join GPUs that are not connected, or split a
     domain.
     Example: NCCL_MNNVL_CLIQUE_ID=1 left over from a test
-    Instead: unset it, unless it splits the domain on purpose; then use one value per part
+    Instead: unset the variable, unless it splits the domain on purpose; in that case, use one value per part
     Source: NCCL user guide, NCCL_MNNVL_UUID and NCCL_MNNVL_CLIQUE_ID
     """
     if host.integer(variable.name) != -1:
@@ -250,11 +250,11 @@ def own_clique(host: JudgedHost, variable: Variable, _: str) -> Results:
 
 @for_text("NV012", "error", "NCCL_TOPO_FILE", needs=("files", "nvidia"))
 def topology_of_the_rack(host: JudgedHost, variable: Variable, _: str) -> Results:
-    """NCCL_TOPO_FILE lists more GPUs than the node has, on a system whose NVLink spans nodes.
+    """NCCL_TOPO_FILE lists more GPUs than the node has, on a system where NVLink spans nodes.
 
     Why: A dump contains the whole domain, but the file must describe a single node.
     Example: NCCL_TOPO_FILE=/tmp/dump.xml, written by NCCL_TOPO_DUMP_FILE on GB200
-    Instead: unset NCCL_TOPO_FILE, or cut the file to this node
+    Instead: unset NCCL_TOPO_FILE, or reduce the file to this node
     Source: NCCL user guide, NCCL_TOPO_FILE
     """
     file = host.facts.file("NCCL_TOPO_FILE")
@@ -262,16 +262,19 @@ def topology_of_the_rack(host: JudgedHost, variable: Variable, _: str) -> Result
         return
     named = len(re.findall(r"<gpu\b", known(file.text)))
     if named > len(host.gpus):
-        yield report.better_unset(variable, f"the topology file has {named} GPUs, this node has {len(host.gpus)}")
+        yield report.better_unset(
+            variable, f"the topology file has {named} GPUs, but this node has {len(host.gpus)}"
+        )
 
 
 @rule("NV013", "error", needs=("nvidia", "services", "cpu"))
 def fabric_not_ready(host: JudgedHost) -> Results:
-    """The NVLink fabric is not ready, or a daemon it needs is not running.
+    """The NVLink fabric is not ready, or a daemon that it needs is not running.
 
     Why: CUDA fails with "system not yet initialized" (802), or multicast setup fails.
     Example: the versions of nvidia-fabricmanager and the driver differ
-    Instead: install nvidia-fabricmanager in the driver's version, then systemctl start nvidia-fabricmanager
+    Instead: install the nvidia-fabricmanager version that matches the driver, then run systemctl start
+    nvidia-fabricmanager
     Source: https://github.com/NVIDIA/nccl/issues/1672; NVML, nvmlDeviceGetGpuFabricInfoV
     """
     gpus = [gpu for gpu in host.gpus if _on_switch(gpu)]
@@ -307,9 +310,9 @@ def _without(host: JudgedHost, daemon: str, unit: str) -> Results:
 def collnet_without_plugin(host: JudgedHost, variable: Variable, enabled: int) -> Results:
     """NCCL_COLLNET_ENABLE is 1, but no plugin on the loader's path offers CollNet.
 
-    Why: The setting has no effect; NCCL only logs it at level INFO.
+    Why: The setting has no effect, and NCCL reports this only at level INFO.
     Example: NCCL_COLLNET_ENABLE=1 without HPC-X
-    Instead: HPC-X's SHARP plugin on LD_LIBRARY_PATH, or unset NCCL_COLLNET_ENABLE
+    Instead: add HPC-X's SHARP plugin to LD_LIBRARY_PATH, or unset NCCL_COLLNET_ENABLE
     Source: NCCL user guide, NCCL_COLLNET_ENABLE
     """
     # without any network plugin CollNet is off for another reason, which has a rule of its own
@@ -331,9 +334,9 @@ def collnet_without_plugin(host: JudgedHost, variable: Variable, enabled: int) -
 def collnet_for_few_nodes(host: JudgedHost, variable: Variable, enabled: int) -> Results:
     """NCCL_COLLNET_ENABLE is 1 in a job with fewer nodes than NCCL_COLLNET_NODE_THRESHOLD.
 
-    Why: CollNet stays off as intended, despite the variable.
+    Why: Below the threshold, NCCL does not use CollNet, despite the variable.
     Example: NCCL_COLLNET_ENABLE=1 on one node
-    Instead: two nodes or more
+    Instead: use at least two nodes, or unset NCCL_COLLNET_ENABLE
     Source: NCCL src/init.cc (NCCL_COLLNET_NODE_THRESHOLD, default 2)
     """
     if enabled != 1:
@@ -341,5 +344,5 @@ def collnet_for_few_nodes(host: JudgedHost, variable: Variable, enabled: int) ->
     threshold = host.integer("NCCL_COLLNET_NODE_THRESHOLD")
     least = 2 if threshold is None else threshold
     if known(host.nodes) < least:
-        message = f"CollNet stays off: {host.nodes} nodes, threshold {least}"
+        message = f"CollNet is off: the job has fewer than {least} nodes"
         yield report.about(variable, message, "unset NCCL_COLLNET_ENABLE, or ignore this")

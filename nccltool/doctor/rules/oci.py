@@ -14,10 +14,11 @@ _GID_INDEX = 3
 def oci_profile_incomplete(host: JudgedHost) -> Results:
     """An Oracle Cloud GPU host lacks settings that its cluster network needs.
 
-    Why: The network uses its own traffic class, and front-end adapters must be excluded. The rule ignores an
-    environment without NCCL variables: it belongs to a shell, not to a job.
+    Why: The network uses its own traffic class, and front-end adapters must be excluded. The rule skips an
+    environment without NCCL variables, which belongs to a shell rather than a job.
     Example: NCCL_IB_TC is not set on BM.GPU.H100.8
-    Instead: NCCL_IB_HCA==mlx5_0,..., NCCL_IB_TC=41, NCCL_IB_TIMEOUT=22; before NCCL 2.21, NCCL_IB_GID_INDEX=3
+    Instead: set NCCL_IB_HCA==mlx5_0,..., NCCL_IB_TC=41 and NCCL_IB_TIMEOUT=22; before NCCL 2.21, also set
+    NCCL_IB_GID_INDEX=3
     Source: https://github.com/oracle-quickstart/oci-hpc, samples/gpu
     """
     if known(host.facts.cloud.provider) != "oci" or not host.gpus:

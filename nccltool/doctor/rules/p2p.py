@@ -32,7 +32,7 @@ def p2p_disabled(host: JudgedHost, variable: Variable, disabled: int) -> Results
 
     Why: This also disables NVLink: all traffic inside the node goes through host memory.
     Example: NCCL_P2P_DISABLE=1
-    Instead: unset NCCL_P2P_DISABLE, and fix what made it necessary: ACS, the IOMMU, the driver
+    Instead: unset NCCL_P2P_DISABLE, and fix the cause: ACS, the IOMMU or the driver
     Source: NCCL user guide, NCCL_P2P_DISABLE; https://github.com/NVIDIA/nccl/issues/631
     """
     if disabled == 1:
@@ -48,7 +48,7 @@ def odd_disable_value(_: JudgedHost, variable: Variable, text: str) -> Results:
 
     Why: Only 1 has an effect; true, yes and 2 change nothing.
     Example: NCCL_P2P_DISABLE=true
-    Instead: NCCL_P2P_DISABLE=1, or unset it
+    Instead: set NCCL_P2P_DISABLE=1, or unset it
     Source: NCCL src/graph/paths.cc (ncclGetLevel), src/transport/shm.cc
     """
     name, number = variable.name, values.integer(text)
@@ -93,7 +93,7 @@ def level_forced_up(host: JudgedHost, variable: Variable, text: str) -> Results:
 
     Why: This can be slower than shared memory, and hangs if ACS or the IOMMU redirects the traffic.
     Example: NCCL_P2P_LEVEL=SYS
-    Instead: unset NCCL_P2P_LEVEL; compare both with p2pBandwidthLatencyTest
+    Instead: unset NCCL_P2P_LEVEL; compare both settings with p2pBandwidthLatencyTest
     Source: NCCL user guide, NCCL_P2P_LEVEL; https://github.com/NVIDIA/nccl-tests/issues/117
     """
     forced = not _disabled(host) and values.path_level(text) in ("PHB", "SYS")
@@ -113,10 +113,10 @@ def level_forced_up(host: JudgedHost, variable: Variable, text: str) -> Results:
 
 @for_text("P2P006", "warning", "NCCL_P2P_LEVEL", needs=("nvidia",))
 def level_forced_down(host: JudgedHost, variable: Variable, text: str) -> Results:
-    """NCCL_P2P_LEVEL allows less than NCCL's default.
+    """NCCL_P2P_LEVEL is stricter than NCCL's default.
 
-    Why: LOC disables all direct access, including NVLink. PIX and lower levels keep NVLink, but separate GPUs that
-    have several PCIe switches between them.
+    Why: LOC disables all direct access, including NVLink. PIX and lower levels keep NVLink, but block direct
+    access across several PCIe switches.
     Example: NCCL_P2P_LEVEL=LOC
     Instead: unset NCCL_P2P_LEVEL
     Source: NCCL user guide, NCCL_P2P_LEVEL; src/graph/topo.cc (topoPathTypeStr: LOC, NVL, ..., PIX, PXB)
@@ -140,7 +140,7 @@ def level_forced_down(host: JudgedHost, variable: Variable, text: str) -> Result
 def own_host_id(_: JudgedHost, variable: Variable, __: str) -> Results:
     """NCCL_HOSTID is set.
 
-    Why: It replaces the identity of the host. Equal values on two hosts make NCCL try shared memory and NVLink
+    Why: NCCL_HOSTID replaces the host's identity. Equal values on two hosts make NCCL try shared memory and NVLink
     between them; different values on one host disable both.
     Example: NCCL_HOSTID=node
     Instead: unset NCCL_HOSTID
@@ -176,10 +176,10 @@ def _id_and_boot(host: JudgedHost) -> tuple[str, str] | Unknown | None:
 def cloned_machine(hosts: Sequence[JudgedHost]) -> Results:
     """Different machines have the same host name and the same boot id.
 
-    Why: NCCL builds the host identity from the two, so ranks of both machines appear to share memory. The machines
-    are different if the same slot holds a different GPU or adapter.
+    Why: NCCL builds the host identity from the two, so ranks of both machines appear to share memory. The doctor
+    tells the machines apart by a slot that contains a different GPU or adapter.
     Example: two VMs resumed from one snapshot, both named node
-    Instead: a unique host name for each, and a reboot
+    Instead: give each machine a unique host name, and reboot it
     Source: NCCL src/misc/utils.cc (getHostHash)
     """
     seen: dict[tuple[str, str], dict[str, str]] = {}
@@ -210,10 +210,10 @@ def _serials(host: JudgedHost) -> Iterator[tuple[str, str]]:
 
 @for_number("P2P015", "warning", "NCCL_IGNORE_DISABLED_P2P")
 def hidden_p2p_fault(_: JudgedHost, variable: Variable, ignored: int) -> Results:
-    """NCCL_IGNORE_DISABLED_P2P hides that GPUs connected by NVLink cannot access each other.
+    """NCCL_IGNORE_DISABLED_P2P hides the fact that GPUs connected by NVLink cannot access each other.
 
-    Why: The cause is a fault in the hardware or the fabric manager. With the variable set, the job runs at a
-    fraction of the speed.
+    Why: The cause is a hardware or fabric manager fault. With the variable set, the job runs at a fraction of the
+    speed.
     Example: NCCL_IGNORE_DISABLED_P2P=1
     Instead: unset NCCL_IGNORE_DISABLED_P2P, and check the node with dcgmi diag
     Source: NCCL src/graph/paths.cc (ncclTopoCheckP2p)
@@ -259,7 +259,7 @@ def legacy_registration(_: JudgedHost, variable: Variable, enabled: int) -> Resu
 
     Why: Registration then synchronizes implicitly, and may hang.
     Example: NCCL_LEGACY_CUDA_REGISTER=1
-    Instead: a cuMem allocator (ncclMemAlloc, expandable segments), and unset NCCL_LEGACY_CUDA_REGISTER
+    Instead: use a cuMem allocator (ncclMemAlloc or expandable segments), and unset NCCL_LEGACY_CUDA_REGISTER
     Source: NCCL user guide, NCCL_LEGACY_CUDA_REGISTER
     """
     if enabled:
@@ -271,7 +271,7 @@ def cumem_disabled(host: JudgedHost, variable: Variable, enabled: int) -> Result
     """NCCL_CUMEM_ENABLE=0 disables the cuMem allocator.
 
     Why: Multi-node NVLink, symmetric memory, NVLS registered buffers and parts of dma-buf need it. Oracle's
-    profile for H100 sets it by design; before NCCL 2.19 it was off by default.
+    profile for H100 disables it by design; before NCCL 2.19 it was off by default.
     Example: NCCL_CUMEM_ENABLE=0
     Instead: unset NCCL_CUMEM_ENABLE
     Source: NCCL user guide, NCCL_CUMEM_ENABLE

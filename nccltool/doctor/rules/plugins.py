@@ -41,7 +41,7 @@ def net_plugin_missing(host: JudgedHost, variable: Variable, text: str) -> Resul
 
     Why: NCCL reports this only at level INFO, and uses its built-in network.
     Example: NCCL_NET_PLUGIN=ofi without libnccl-net-ofi.so
-    Instead: the plugin's directory in LD_LIBRARY_PATH; and NCCL_NET, so that a missing plugin is an error
+    Instead: add the plugin's directory to LD_LIBRARY_PATH, and set NCCL_NET so that a missing plugin is an error
     Source: NCCL user guide, NCCL_NET_PLUGIN; src/plugin/plugin_open.cc
     """
     for word in _named(text):
@@ -66,7 +66,7 @@ def net_plugin_by_accident(host: JudgedHost) -> Results:
     Why: It is on the loader's path, as in images with HPC-X or OFI, and replaces the built-in network. On AWS and
     Google machines, the provider's own plugin is expected.
     Example: /opt/hpcx/nccl_rdma_sharp_plugin/lib in LD_LIBRARY_PATH
-    Instead: NCCL_NET_PLUGIN=none for the built-in network, or the plugin's name
+    Instead: set NCCL_NET_PLUGIN to none for the built-in network, or to the plugin's name
     Source: NCCL user guide, NCCL_NET_PLUGIN
     """
     if host.variable("NCCL_NET_PLUGIN") is not None:
@@ -88,7 +88,7 @@ def unknown_network(host: JudgedHost, variable: Variable, name: str) -> Results:
     Why: The value must be the name of a network, in upper or lower case; otherwise initialization fails.
     Example: NCCL_NET=InfiniBand
     Instead: NCCL_NET=IB
-    Source: NCCL user guide, NCCL_NET; lines "Using network" of logs
+    Source: NCCL user guide, NCCL_NET; "Using network" lines in logs
     """
     if name.lower() in _BUILT_IN or name.lower().startswith(_KNOWN_NETWORKS):
         return
@@ -120,7 +120,7 @@ def tuner_or_profiler_missing(host: JudgedHost, variable: Variable, text: str) -
 
     Why: NCCL reports this only at level INFO, and runs without tuning or profiling.
     Example: NCCL_TUNER_PLUGIN=libnccl-tuner.so without that file
-    Instead: the plugin's directory in LD_LIBRARY_PATH
+    Instead: add the plugin's directory to LD_LIBRARY_PATH
     Source: NCCL user guide, NCCL_TUNER_PLUGIN and NCCL_PROFILER_PLUGIN
     """
     kind = _KINDS[variable.name]
@@ -137,7 +137,7 @@ def several_nccl_libraries(host: JudgedHost) -> Results:
 
     Why: Which one is loaded depends on the import order. Ranks with different versions cannot work together.
     Example: a system libnccl.so.2 and the one from torch's wheel
-    Instead: keep only one
+    Instead: keep only one version
     Source: NCCL src/init.cc (version mismatch)
     """
     libraries = known(host.facts.versions.libnccl)
@@ -159,7 +159,7 @@ def different_nccl_versions(hosts: Sequence[JudgedHost]) -> Results:
 
     Why: Initialization fails.
     Example: two images in one job
-    Instead: the same image on all hosts
+    Instead: use the same image on all hosts
     Source: NCCL src/init.cc
     """
     versions = yield from by_value(hosts, lambda host: host.nccl)
@@ -176,9 +176,9 @@ def different_nccl_versions(hosts: Sequence[JudgedHost]) -> Results:
 def ucx_is_not_nccl(host: JudgedHost, variable: Variable, _: str) -> Results:
     """UCX_TLS or UCX_NET_DEVICES is set.
 
-    Why: They configure MPI. NCCL uses UCX only through a plugin with NCCL_PLUGIN_P2P=ucx.
+    Why: These variables configure MPI. NCCL uses UCX only through a plugin with NCCL_PLUGIN_P2P=ucx.
     Example: UCX_NET_DEVICES=mlx5_0:1
-    Instead: NCCL_IB_HCA=mlx5_0:1 to configure NCCL
+    Instead: set NCCL_IB_HCA=mlx5_0:1 to configure NCCL
     Source: nccl-rdma-sharp-plugins
     """
     if not (host.get("NCCL_PLUGIN_P2P") or "").startswith("ucx"):

@@ -4,7 +4,7 @@
 from collections.abc import Generator, Iterator, Mapping, Sequence
 
 from nccltool.core.host_lists import fold
-from nccltool.core.text import escaped
+from nccltool.core.text import counted, escaped
 from nccltool.core.units import format_bytes
 from nccltool.core.unknown import Unknown
 from nccltool.core.versions import Version, parse
@@ -25,14 +25,14 @@ _FOLDER = "/dev/shm"
 def shared_memory_disabled(_: JudgedHost, variable: Variable, disabled: int) -> Results:
     """NCCL_SHM_DISABLE=1 disables shared memory.
 
-    Why: GPUs in a node without direct access to each other then use the network.
+    Why: Within a node, GPUs without direct access to each other then use the network.
     Example: NCCL_SHM_DISABLE=1
     Instead: unset NCCL_SHM_DISABLE, and enlarge /dev/shm
     Source: NCCL user guide, NCCL_SHM_DISABLE
     """
     if disabled == 1:
         remedy = "unset NCCL_SHM_DISABLE, and give the container more shared memory: docker run --shm-size=1g"
-        message = "GPUs in a node without direct access to each other use the network"
+        message = "within a node, GPUs without direct access to each other use the network"
         yield report.better_unset(variable, message, remedy)
 
 
@@ -40,10 +40,10 @@ def shared_memory_disabled(_: JudgedHost, variable: Variable, disabled: int) -> 
 def no_way_inside_the_node(host: JudgedHost, shm: Variable, disabled: int) -> Results:
     """NCCL_P2P_DISABLE and NCCL_SHM_DISABLE are both 1.
 
-    Why: All traffic inside the node goes through adapters or TCP loopback, which is only useful for testing the
+    Why: All traffic inside the node goes through adapters or TCP loopback, which is useful only for testing the
     network.
     Example: NCCL_P2P_DISABLE=1 and NCCL_SHM_DISABLE=1
-    Instead: unset both
+    Instead: unset both variables
     Source: https://github.com/NVIDIA/nccl/issues/2079
     """
     p2p = host.variable("NCCL_P2P_DISABLE")
@@ -61,7 +61,8 @@ def small_shared_memory(host: JudgedHost) -> Results:
     Why: NCCL cannot extend its segments: initialization fails, or the process dies with SIGBUS. Docker's default
     is 64 MiB.
     Example: docker run without --shm-size
-    Instead: docker run --shm-size=1g, --ipc=host; in Kubernetes an emptyDir of medium Memory at /dev/shm
+    Instead: docker run --shm-size=1g, or --ipc=host; in Kubernetes, mount an emptyDir with medium: Memory at
+    /dev/shm
     Source: NCCL user guide, troubleshooting, shared memory; https://github.com/NVIDIA/nccl/issues/290
     """
     if host.facts.shm.exists is False:
@@ -71,7 +72,7 @@ def small_shared_memory(host: JudgedHost) -> Results:
     ranks = or_none(host.local_ranks) or 1
     needed = _BASE + _PER_RANK * ranks
     if least < min(needed, _PLENTY):
-        message = f"/dev/shm has {format_bytes(least)}; {ranks} ranks may need {format_bytes(needed)}"
+        message = f"/dev/shm has {format_bytes(least)}; {counted(ranks, 'rank')} may need {format_bytes(needed)}"
         remedy = "docker run --shm-size=1g, or --ipc=host; on the host: mount -o remount,size=8g /dev/shm"
         lines = (f"size {format_bytes(size)}, free {'unknown' if free is None else format_bytes(free)}",)
         yield report.file(_FOLDER, message, remedy, evidence=lines, severity="error" if least < _BASE else None)
@@ -83,7 +84,8 @@ def small_shared_memory(host: JudgedHost) -> Results:
 def unusable_shared_memory(host: JudgedHost) -> Results:
     """/dev/shm is missing, not writable, or not a tmpfs.
 
-    Why: NCCL cannot create segments in it. On a disk, segments work, but every touched page may be written out.
+    Why: NCCL cannot create segments in it. On a disk file system, segments work, but the kernel may write every
+    modified page to disk.
     Example: a chroot without /dev/shm
     Instead: mount -t tmpfs tmpfs /dev/shm
     Source: NCCL user guide, troubleshooting, shared memory; src/os/linux.cc (ncclOsShmOpen)
@@ -105,18 +107,18 @@ def unusable_shared_memory(host: JudgedHost) -> Results:
 
 @rule("SHM005", "info", covers=("P2P-011",), needs=("shm",))
 def stale_segments(host: JudgedHost) -> Results:
-    """/dev/shm holds NCCL segments that no process uses.
+    """/dev/shm contains NCCL segments that no process uses.
 
     Why: Killed jobs left them behind, and they take memory from the next job.
-    Example: /dev/shm/nccl-Xk2aB1 without a process
-    Instead: remove them in the scheduler's epilog
+    Example: /dev/shm/nccl-Xk2aB1, which no process has open
+    Instead: remove the segments in the scheduler's epilog
     Source: NCCL src/os/linux.cc (ncclOsShmOpen)
     """
     files = known(host.facts.shm.nccl_files)
     stale = [file for file in files if file.mapped is False]
     if stale:
         names = " ".join(f"{_FOLDER}/{escaped(file.name[:40])}" for file in stale[:4])
-        message = f"{len(stale)} NCCL segments that no process uses"
+        message = f"{counted(len(stale), 'NCCL segment')} that no process uses"
         lines = (f"{names}: {format_bytes(sum(file.size_bytes for file in stale))} in all",)
         yield report.file(_FOLDER, message, f"rm {names}" + (" ..." if len(stale) > 4 else ""), evidence=lines)
     yield from {file.mapped for file in files if isinstance(file.mapped, Unknown)}
@@ -129,7 +131,8 @@ def separate_namespaces(hosts: Sequence[JudgedHost]) -> Results:
     Why: NCCL treats ranks with different host names or /dev/shm as remote, and does not use NVLink between them.
     Ranks exchange handles over abstract sockets, which do not cross network namespaces.
     Example: one pod per GPU
-    Instead: one container per node; or the same host name, a shared /dev/shm, and NCCL_IPC_USE_ABSTRACT_SOCKET=0
+    Instead: use one container per node, or give all containers the same host name, a shared /dev/shm, and
+    NCCL_IPC_USE_ABSTRACT_SOCKET=0
     Source: NCCL src/graph/paths.cc (ncclTopoCheckP2p), src/misc/utils.cc;
     https://github.com/NVIDIA/nccl/issues/1328
     """
@@ -169,12 +172,12 @@ _HOST_BY_DEFAULT, _FALLS_BACK = (2, 24), (2, 26, 5)
 
 @rule("SHM007", "error", covers=("P2P-027",), needs=("container", "nvidia"))
 def no_host_allocation(host: JudgedHost) -> Results:
-    """NCCL allocates host memory with cuMem, but the container blocks the system calls for it.
+    """NCCL allocates host memory with cuMem, but the container blocks the system calls that it needs.
 
-    Why: From 2.24 to 2.26.3, initialization then fails. Docker blocks get_mempolicy unless the container has
+    Why: In NCCL 2.24 to 2.26.3, initialization then fails. Docker blocks get_mempolicy unless the container has
     CAP_SYS_NICE.
     Example: NCCL 2.25 in a Docker container, with a driver for CUDA 12.6 or newer
-    Instead: docker run --cap-add SYS_NICE, or NCCL_CUMEM_HOST_ENABLE=0
+    Instead: docker run --cap-add SYS_NICE, or set NCCL_CUMEM_HOST_ENABLE=0
     Source: NCCL user guide, troubleshooting, cuMem host allocations; https://github.com/NVIDIA/nccl/issues/2106
     """
     if host.integer("NCCL_CUMEM_HOST_ENABLE") is not None or not known(host.facts.nvidia.driver):
@@ -201,12 +204,12 @@ def _cuda_is_new(host: JudgedHost) -> bool:
 
 @across("SHM008", "warning", covers=("P2P-028",), needs=("boot_id", "container"))
 def diverging_fall_back(hosts: Sequence[JudgedHost]) -> Results:
-    """Only some ranks on one machine may allocate host memory with cuMem.
+    """Only some ranks on a machine are allowed to allocate host memory with cuMem.
 
     Why: Since 2.26.5 each rank decides on its own whether to fall back to /dev/shm; ranks that decide differently
     cannot share memory.
     Example: only some of a node's containers have CAP_SYS_NICE
-    Instead: NCCL_CUMEM_HOST_ENABLE=0 on all ranks, or the same capabilities for all containers
+    Instead: set NCCL_CUMEM_HOST_ENABLE=0 on all ranks, or give all containers the same capabilities
     Source: https://github.com/NVIDIA/nccl/issues/2190; https://github.com/NVIDIA/nccl/pull/2388
     """
     for machine in (yield from _machines(hosts)):

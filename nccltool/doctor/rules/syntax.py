@@ -1,4 +1,4 @@
-"""Values that NCCL reads differently than intended: quotes, spaces, units, words instead of numbers."""
+"""Values that NCCL reads differently than intended: quotes, spaces, units, or words instead of numbers."""
 
 import re
 from collections import Counter
@@ -56,8 +56,8 @@ _ODD = re.compile("[\t\r\n\v\f\u00a0\u2010-\u2015\u2018-\u201f\u2212\ufeff]")
 def blank_in_value(host: JudgedHost) -> Results:
     """A value begins or ends with a space, or contains a tab, a carriage return, or a typographic dash or quote.
 
-    Why: NCCL splits lists at commas and does not trim: the interface " eth1" does not exist, and " Tree" in
-    NCCL_ALGO makes initialization fail. Files with Windows line endings leave a carriage return at the end.
+    Why: NCCL splits lists at commas and does not strip spaces: the interface " eth1" does not exist, and " Tree"
+    in NCCL_ALGO makes initialization fail. Files with Windows line endings leave a carriage return at the end.
     Example: NCCL_SOCKET_IFNAME="eth0, eth1" in a shell
     Instead: NCCL_SOCKET_IFNAME=eth0,eth1
     Source: NCCL src/misc/utils.cc (parseStringList), src/graph/tuning.cc
@@ -115,7 +115,7 @@ def _meant(variable: Variable) -> tuple[report.Fix, ...]:
 def number_with_unit(host: JudgedHost) -> Results:
     """Something follows the number in a value, such as a unit or a decimal point.
 
-    Why: NCCL drops the rest: NCCL_BUFFSIZE=4M is a buffer of 4 bytes.
+    Why: NCCL ignores the rest: NCCL_BUFFSIZE=4M means a buffer of 4 bytes.
     Example: NCCL_BUFFSIZE=4M
     Instead: NCCL_BUFFSIZE=4194304
     Source: NCCL src/misc/param.cc (strtoll)
@@ -167,8 +167,8 @@ def number_out_of_range(host: JudgedHost) -> Results:
     Why: NCCL clamps some of these, passes others to the driver unchanged, and uses its default for a number that
     does not fit. It reports none of this at level WARN.
     Example: NCCL_MNNVL_ENABLE=3
-    Instead: a value in the range that `nccltool explain NCCL_MNNVL_ENABLE` shows
-    Source: NCCL user guide, and the catalogue of variables
+    Instead: set a value in the range that `nccltool explain NCCL_MNNVL_ENABLE` shows
+    Source: NCCL user guide, and the catalog of variables
     """
     for variable, entry, number in _numbers(host):
         if entry.type == "switch" or _OWN_RULE.fullmatch(variable.name) or not number.digits:
@@ -273,10 +273,10 @@ def wildcard_in_names(_: JudgedHost, variable: Variable, text: str) -> Results:
 def name_twice(_: JudgedHost, variable: Variable, text: str) -> Results:
     """A list contains the same name twice.
 
-    Why: The repetition is usually a typo for another name, whose device is then missing.
+    Why: Usually the second entry is a typo, and the intended device is missing from the list.
     Example: NCCL_IB_HCA=mlx5_0,mlx5_1,mlx5_1
     Instead: NCCL_IB_HCA=mlx5_0,mlx5_1,mlx5_2
-    Source: a cloud's published health check, which lists mlx5_1 twice and omits mlx5_12
+    Source: a cloud provider's published health check, which lists mlx5_1 twice and omits mlx5_12
     """
     twice = [word for word, times in Counter(values.split(text.lstrip("^="))).items() if times > 1]
     if twice:

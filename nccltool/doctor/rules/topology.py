@@ -1,4 +1,4 @@
-"""Topology files that are missing, dumped, or from a different machine."""
+"""Topology files: missing files, dumps, and files from a different machine."""
 
 import re
 from collections.abc import Iterator
@@ -38,7 +38,7 @@ def foreign_topology_file(host: JudgedHost, variable: Variable, _: str) -> Resul
 
     Why: The file describes a different machine, so NCCL misplaces devices or does not find them.
     Example: the ND A100 v4 file on ND H100 v5
-    Instead: the file for this instance type
+    Instead: use the file for this instance type
     Source: NCCL user guide, NCCL_TOPO_FILE
     """
     file = host.facts.file("NCCL_TOPO_FILE")
@@ -66,9 +66,9 @@ def _addresses(text: str) -> Iterator[str]:
 def flat_virtual_machine(host: JudgedHost) -> Results:
     """A VM shows no PCI tree, and no setting tells NCCL which adapter is close to which GPU.
 
-    Why: All devices are on one bus: NCCL picks adapters at random, and does not use GPUDirect.
+    Why: All devices appear on one bus, so NCCL picks adapters at random and does not use GPUDirect.
     Example: NCCL_TOPO_FILE is not set, and /var/run/nvidia-topologyd/virtualTopology.xml does not exist
-    Instead: NCCL_TOPO_FILE with the vendor's file; Azure ships /opt/microsoft/nd*/topo.xml
+    Instead: set NCCL_TOPO_FILE to the vendor's file; Azure ships /opt/microsoft/nd*/topo.xml
     Source: NCCL user guide, troubleshooting, topology detection
     """
     if host.get("NCCL_TOPO_FILE") is not None or not known(host.facts.cpu.hypervisor):
@@ -93,8 +93,8 @@ def flat_virtual_machine(host: JudgedHost) -> Results:
 def graph_file(host: JudgedHost, variable: Variable, path: str) -> Results:
     """NCCL_GRAPH_FILE is set.
 
-    Why: It fixes the channels. If the number of GPUs differs from the file, NCCL fails with "dev not found".
-    Azure's image for NC A100 v4 sets it by design, for all GPUs of the VM.
+    Why: The file fixes the channels. If the number of GPUs differs from that in the file, NCCL fails with "dev not
+    found". Azure's image for NC A100 v4 sets it by design, for all GPUs of the VM.
     Example: NCCL_GRAPH_FILE=/tmp/graph.xml
     Instead: unset NCCL_GRAPH_FILE
     Source: https://github.com/NVIDIA/nccl/issues/1008
@@ -111,7 +111,7 @@ def topology_dumped(_: JudgedHost, variable: Variable, __: str) -> Results:
 
     Why: Each new communicator writes the file again.
     Example: NCCL_TOPO_DUMP_FILE=/tmp/topo.xml
-    Instead: unset it once the file exists
+    Instead: unset the variable once the file exists
     Source: NCCL user guide, NCCL_TOPO_DUMP_FILE
     """
     remedy = f"unset {variable.name} once the file exists"

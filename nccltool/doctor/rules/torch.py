@@ -1,4 +1,4 @@
-"""torch variables: waits, the watchdog, the flight recorder, costly diagnostics."""
+"""torch variables: blocking waits, the watchdog, the flight recorder, and costly diagnostics."""
 
 from nccltool.core.text import escaped
 from nccltool.core.unknown import Unknown
@@ -43,7 +43,7 @@ def no_error_handling(host: JudgedHost) -> Results:
 
     Why: When a collective fails or times out, all ranks hang.
     Example: TORCH_NCCL_ASYNC_ERROR_HANDLING=0
-    Instead: TORCH_NCCL_ASYNC_ERROR_HANDLING=3, the default
+    Instead: set TORCH_NCCL_ASYNC_ERROR_HANDLING=3 (the default)
     Source: pytorch documentation, torch_nccl_environment_variables
     """
     variable = _set(host, *_HANDLING)
@@ -55,9 +55,9 @@ def no_error_handling(host: JudgedHost) -> Results:
 def abort_without_end(host: JudgedHost) -> Results:
     """TORCH_NCCL_ASYNC_ERROR_HANDLING=2 aborts communicators but keeps the process running.
 
-    Why: Only a program written for this can continue correctly.
+    Why: Only programs that handle aborted communicators can continue correctly.
     Example: TORCH_NCCL_ASYNC_ERROR_HANDLING=2
-    Instead: TORCH_NCCL_ASYNC_ERROR_HANDLING=3, the default
+    Instead: set TORCH_NCCL_ASYNC_ERROR_HANDLING=3 (the default)
     Source: pytorch documentation, torch_nccl_environment_variables
     """
     variable = _set(host, *_HANDLING)
@@ -85,7 +85,7 @@ def short_heartbeat(_: JudgedHost, variable: Variable, seconds: str) -> Results:
 
     Why: The monitor kills processes while they write a checkpoint or compile.
     Example: TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC=10
-    Instead: TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC=480, the default, or more
+    Instead: set TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC to at least 480 (the default)
     Source: pytorch documentation, torch_nccl_environment_variables
     """
     if values.atoi(seconds) < 60:
@@ -110,10 +110,9 @@ def empty_recorder(host: JudgedHost) -> Results:
 
 @rule("TRC007", "warning", needs=("files",))
 def dump_folder_unusable(host: JudgedHost) -> Results:
-    """The flight recorder's dump goes to a directory that is not writable, or is shared and slow.
+    """The flight recorder writes its dump to a directory that is not writable, or to slow shared storage.
 
-    Why: The dump is lost when it is needed, or arrives too late: all ranks write at once, just before they are
-    killed.
+    Why: The dump is lost or comes too late: all ranks write at once, just before they are killed.
     Example: TORCH_FR_DUMP_TEMP_FILE=/shared/trace_
     Instead: TORCH_FR_DUMP_TEMP_FILE=/tmp/nccl_trace_rank_
     Source: pytorch documentation, torch_nccl_environment_variables
@@ -144,7 +143,7 @@ _COSTLY = (
 
 @rule("TRC008", "warning")
 def diagnostics_left_on(host: JudgedHost) -> Results:
-    """torch diagnostics that slow every step are on.
+    """torch diagnostics that slow down every step are enabled.
 
     Why: They add synchronization, store traffic, or slow symbol lookups.
     Example: TORCH_DISTRIBUTED_DEBUG=DETAIL
@@ -188,7 +187,7 @@ def idle_torch_variable(host: JudgedHost, variable: Variable, _: str) -> Results
 def hook_with_expandable_segments(host: JudgedHost) -> Results:
     """Tensor registration with NCCL is on, but the allocator uses expandable segments.
 
-    Why: torch then disables registration, and only logs it.
+    Why: torch then disables registration, and reports this only in its log.
     Example: TORCH_NCCL_USE_TENSOR_REGISTER_ALLOCATOR_HOOK=1 and PYTORCH_ALLOC_CONF=expandable_segments:True
     Instead: set only one of the two
     Source: pytorch ProcessGroupNCCL.cpp

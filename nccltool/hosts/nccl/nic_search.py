@@ -38,7 +38,7 @@ def used(nics: Sequence[Nic], pci: Pci, gpus: Collection[str] | None = None) -> 
     beside = _beside_gpus(nics, pci, gpus)
     if beside is None:
         if len(kinds) > 1:
-            raise NotKnown(f"{_mixture(nics)}, and it is unknown which are close to GPUs; {_REMEDY}")
+            raise NotKnown(f"{_mixture(nics)}, and which of them are close to GPUs is unknown; {_REMEDY}")
         return tuple(nics)
     near = [nic for nic in nics if any(nic.name in names for names in beside)]
     fastest = max((nic.bytes_per_s for nic in near), default=0.0)
@@ -48,9 +48,9 @@ def used(nics: Sequence[Nic], pci: Pci, gpus: Collection[str] | None = None) -> 
     if all_have and is_fast and len({nic.layer for nic in chosen}) == 1:
         return tuple(chosen)
     if len(kinds) > 1:
-        raise NotKnown(f"{_mixture(nics)}, and some GPUs have none of the fastest close to them; {_REMEDY}")
+        raise NotKnown(f"{_mixture(nics)}, and some GPUs are not close to any of the fastest; {_REMEDY}")
     if gpus is not None and len(beside) < len(_gpus(pci)):
-        raise NotKnown(f"NCCL uses {len(beside)} GPUs, and some have no port close to them; {_REMEDY}")
+        raise NotKnown(f"some of the GPUs that NCCL uses ({len(beside)}) have no port close to them; {_REMEDY}")
     return tuple(nics)
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import combinations, product, takewhile
 
+from nccltool.core.text import counted
 from nccltool.doctor import report
 from nccltool.doctor.rules.base import JudgedHost, Results, Unknown, escaped, for_number, for_text, rule
 from nccltool.hosts.facts import Gpu, NotKnown, PciDevice, known, or_none
@@ -37,15 +38,15 @@ def unknown_distance(_: JudgedHost, variable: Variable, text: str) -> Results:
 def distance_as_number(_: JudgedHost, variable: Variable, text: str) -> Results:
     """NCCL_NET_GDR_LEVEL is a number.
 
-    Why: Numbers are a legacy form, and their meaning has changed before. Today 0 is LOC, 1 PIX, 2 PXB, 3 PHB, and
-    4 or more SYS.
+    Why: Numbers are a legacy form, and their meaning has changed before. Currently 0 means LOC, 1 PIX, 2 PXB, 3
+    PHB, and 4 or more SYS.
     Example: NCCL_NET_GDR_LEVEL=2
     Instead: NCCL_NET_GDR_LEVEL=PXB
     Source: NCCL user guide, NCCL_NET_GDR_LEVEL
     """
     level = values.path_level(text)
     if level and text not in values.PATHS:
-        yield report.better_set(variable, level, f"NCCL reads it as {level}", f"set {level} if that is intended")
+        yield report.better_set(variable, level, f"NCCL reads it as {level}", f"set {level} if you mean that")
 
 
 @for_text("GDR003", "warning", _LEVEL, needs=("pci", "nvidia", "rdma"))
@@ -88,9 +89,9 @@ def direct_rdma_across_sockets(host: JudgedHost, variable: Variable, text: str) 
     """NCCL_NET_GDR_LEVEL allows GPU Direct RDMA through the CPUs of an x86 host.
 
     Why: Peer-to-peer traffic through root complexes or between sockets is slow on many hosts, and broken on some.
-    On Grace, where C2C connects GPU and CPU, SYS is right.
+    On Grace, where C2C connects the GPU and the CPU, SYS is correct.
     Example: NCCL_NET_GDR_LEVEL=SYS
-    Instead: NCCL_NET_GDR_LEVEL=PXB, or unset
+    Instead: unset NCCL_NET_GDR_LEVEL, or set it to PXB
     Source: NCCL user guide, NCCL_NET_GDR_LEVEL
     """
     level = values.path_level(text)
@@ -132,11 +133,11 @@ _SOURCE_VALIDATION, _REDIRECTS = 0x01, 0x0C
 def peer_traffic_redirected(host: JudgedHost) -> Results:
     """A PCI switch's ACS or the IOMMU redirects GPU-to-NIC traffic through the CPU.
 
-    Why: The redirection is slow, and hangs on some hosts. This applies only to bare metal: VMs need ACS, and ATS
-    in the NIC.
+    Why: Redirected traffic is slow, and hangs on some hosts. This applies only to bare metal: VMs need ACS, and
+    ATS in the NIC.
     Example: ACSCtl: SrcValid+ ReqRedir+ on a port of a PCI switch
-    Instead: setpci -s 03:00.0 ECAP_ACS+0x6.w=0000 after each boot; iommu=pt on the kernel's command line
-    Source: NCCL user guide, troubleshooting of GPUs (ACS)
+    Instead: run setpci -s 03:00.0 ECAP_ACS+0x6.w=0000 after each boot, and add iommu=pt to the kernel command line
+    Source: NCCL user guide, troubleshooting, PCI Access Control Services
     """
     if not host.gpus or known(host.facts.cpu.hypervisor):
         return
@@ -153,7 +154,7 @@ def _acs(host: JudgedHost) -> Results:
     on = {name: word for name, word in words.items() if isinstance(word, int)}
     if on:
         redirects = any(word & _REDIRECTS for word in on.values())
-        message = f"ACS is on in {len(on)} switch ports between GPUs and NICs"
+        message = f"ACS is on for {counted(len(on), 'switch port')} between GPUs and NICs"
         remedy = f"setpci -s {escaped(min(on))} ECAP_ACS+0x6.w=0000 for each port, after each boot"
         lines = tuple(f"{escaped(name)}: ACS control {word:#06x}" for name, word in sorted(on.items())[:8])
         yield report.device(min(on), message, remedy, evidence=lines, severity="error" if redirects else None)
@@ -191,7 +192,7 @@ def _iommu(host: JudgedHost) -> Results:
         translates = any(kind.startswith("DMA") for kind in types)
     if translates:
         message = "the IOMMU translates traffic between GPUs and NICs"
-        remedy = "add iommu=pt to the kernel's command line, or disable VT-d in the BIOS"
+        remedy = "add iommu=pt to the kernel command line, or disable VT-d in the BIOS"
         lines = _shown(or_none(types), or_none(line))
         yield report.host(host.name, message, remedy, evidence=lines, severity="error" if _in_use(host) else None)
 

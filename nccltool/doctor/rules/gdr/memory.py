@@ -52,9 +52,9 @@ def no_direct_rdma(host: JudgedHost) -> Results:
 
     Why: NCCL works, but copies all data through host memory. dma-buf needs kernel 5.12, NVIDIA's open kernel
     modules and CUDA 11.7.
-    Example: nvidia_peermem is not loaded after a boot
+    Example: nvidia_peermem is not loaded after a reboot
     Instead: modprobe nvidia_peermem
-    Source: NCCL user guide, troubleshooting of GPUs (GPU-to-NIC); src/transport/net_ib/gdr.cc, src/init.cc
+    Source: NCCL user guide, troubleshooting, GPU-to-NIC communication; src/transport/net_ib/gdr.cc, src/init.cc
     """
     if not _with_rdma(host) or _peermem(host) or host.integer("NCCL_DMABUF_ENABLE") == 0:
         return
@@ -75,7 +75,7 @@ def no_direct_rdma(host: JudgedHost) -> Results:
 def both_ways_closed(host: JudgedHost, variable: Variable, enabled: int) -> Results:
     """NCCL_DMABUF_ENABLE is 0, and no peer-memory module is loaded.
 
-    Why: GPU Direct RDMA needs one of the two.
+    Why: GPU Direct RDMA needs dma-buf or a peer-memory module.
     Example: NCCL_DMABUF_ENABLE=0 without nvidia_peermem
     Instead: unset NCCL_DMABUF_ENABLE
     Source: NCCL user guide, NCCL_DMABUF_ENABLE
@@ -92,7 +92,7 @@ def gdrcopy_missing(host: JudgedHost, variable: Variable, enabled: int) -> Resul
     Why: NCCL warns, and continues without GDRCopy. It opens libgdrapi.so, which only the development package
     provides; libgdrapi.so.2 alone is not enough.
     Example: NCCL_GDRCOPY_ENABLE=1 in a container without /dev/gdrdrv
-    Instead: pass /dev/gdrdrv, and install libgdrapi-dev
+    Instead: pass /dev/gdrdrv to the container, and install libgdrapi-dev
     Source: NCCL src/misc/gdrwrap.cc (GDRAPI_LIBNAME)
     """
     if enabled != 1:
@@ -103,7 +103,7 @@ def gdrcopy_missing(host: JudgedHost, variable: Variable, enabled: int) -> Resul
     if missing:
         other = None if library else or_none(host.facts.rdma.gdrapi)
         message = f"{' and '.join(missing)} missing: NCCL continues without GDRCopy"
-        remedy = "load gdrdrv, pass /dev/gdrdrv to the container, install libgdrapi-dev; or unset it"
+        remedy = "load gdrdrv, pass /dev/gdrdrv to the container, and install libgdrapi-dev; or unset NCCL_GDRCOPY_ENABLE"
         lines = (f"{escaped(other)} exists, but NCCL does not open it",) if other else ()
         yield report.better_unset(variable, message, remedy, part="", evidence=lines)
 
@@ -135,8 +135,8 @@ def _needs_no_flush(host: JudgedHost) -> bool:
 def direct_read_off(host: JudgedHost, variable: Variable, enabled: int) -> Results:
     """NCCL_NET_GDR_READ is 0 on GPUs that send with GPU Direct RDMA by default.
 
-    Why: NCCL first copies sent data to host memory. Direct sending is the default on Ampere and newer GPUs, and on
-    GPUs with NVLink.
+    Why: NCCL first copies outgoing data to host memory. Direct sending is the default on Ampere and newer GPUs,
+    and on GPUs with NVLink.
     Example: NCCL_NET_GDR_READ=0
     Instead: unset NCCL_NET_GDR_READ
     Source: NCCL user guide, NCCL_NET_GDR_READ; src/graph/paths.cc (ncclTopoCheckGdr)
@@ -144,7 +144,7 @@ def direct_read_off(host: JudgedHost, variable: Variable, enabled: int) -> Resul
     if enabled:
         return
     if any((or_none(gpu.compute_capability) or 0) >= 8 or or_none(gpu.nvlinks) for gpu in host.gpus):
-        yield report.better_unset(variable, "NCCL first copies sent data to host memory")
+        yield report.better_unset(variable, "NCCL first copies outgoing data to host memory")
     else:
         for gpu in host.gpus:
             known(gpu.compute_capability), known(gpu.nvlinks)
@@ -157,7 +157,7 @@ def old_peer_memory_module(host: JudgedHost) -> Results:
     Why: nvidia_peermem replaced it in driver 470; the two cannot be loaded together.
     Example: nv_peer_mem with driver 570
     Instead: modprobe -r nv_peer_mem && modprobe nvidia_peermem
-    Source: NCCL user guide, troubleshooting of GPUs; documentation of the driver, GPUDirect RDMA
+    Source: NCCL user guide, troubleshooting, GPU Direct; NVIDIA driver documentation, GPUDirect RDMA
     """
     if host.facts.kernel.module("nv_peer_mem") is None:
         return

@@ -40,7 +40,7 @@ def switch_of_another_network(host: JudgedHost, variable: Variable, disabled: in
 
     Why: The variable applies to NCCL's built-in network. The HPC-X, AWS and Google plugins keep using RDMA.
     Example: NCCL_IB_DISABLE=1 in an image with HPC-X
-    Instead: NCCL_NET=Socket to use TCP
+    Instead: set NCCL_NET=Socket to use TCP
     Source: https://github.com/Mellanox/nccl-rdma-sharp-plugins
     """
     found = host.net_plugins if disabled else ()
@@ -55,7 +55,7 @@ def switch_of_another_network(host: JudgedHost, variable: Variable, disabled: in
 def rdma_asked_for_in_vain(host: JudgedHost, variable: Variable, net: str) -> Results:
     """NCCL_NET is IB, but no port that NCCL may use is active.
 
-    Why: NCCL may not fall back, so initialization fails.
+    Why: NCCL may not fall back to TCP, so initialization fails.
     Example: NCCL_NET=IB, and mlx5_0:1 is DOWN
     Instead: repair the port, or unset NCCL_NET
     Source: NCCL user guide, NCCL_NET
@@ -165,7 +165,7 @@ def _are_unlike(host: JudgedHost, name: str, extra: Sequence[str]) -> bool:
 def no_such_port(host: JudgedHost, variable: Variable, wanted: NameList) -> Results:
     """NCCL_IB_HCA names a port that the device does not have, or that is not a number.
 
-    Why: NCCL reads text as 0, which no port has, and does not use the device.
+    Why: NCCL reads text as port 0, which does not exist, and ignores the device.
     Example: NCCL_IB_HCA=mlx5_0:2 on an adapter with one port
     Instead: NCCL_IB_HCA=mlx5_0:1
     Source: NCCL src/misc/utils.cc (parseStringList)
@@ -188,8 +188,8 @@ def _fits(wanted: NameList, entry: str, name: str) -> bool:
 def broken_adapter_list(_: JudgedHost, variable: Variable, wanted: NameList) -> Results:
     """NCCL_IB_HCA has ^ or = in the wrong place, or names no device.
 
-    Why: They are operators only at the beginning, ^ first, and apply to the whole list; elsewhere they become part
-    of a name. ^ without a name excludes every device.
+    Why: ^ and = are operators only at the beginning of the value (^ first), and apply to the whole list; elsewhere
+    they become part of a name. ^ without a name excludes every device.
     Example: NCCL_IB_HCA=^mlx5_0,^mlx5_3
     Instead: NCCL_IB_HCA=^=mlx5_0,mlx5_3
     Source: NCCL src/transport/net_ib/init.cc, src/misc/utils.cc (parseStringList)
@@ -199,7 +199,7 @@ def broken_adapter_list(_: JudgedHost, variable: Variable, wanted: NameList) -> 
         remedy = "write the operators once, at the beginning: ^=a,b or =a,b"
         yield report.about(variable, message, remedy, part=word)
     if not wanted.entries and wanted.exclude:
-        message = "the list names no device, and so excludes all"
+        message = "the list names no device, so it excludes every device"
         yield report.better_unset(variable, message, "add device names, or unset NCCL_IB_HCA")
 
 
@@ -227,16 +227,16 @@ def interface_instead_of_adapter(host: JudgedHost, variable: Variable, wanted: N
 def mixed_link_layers(host: JudgedHost) -> Results:
     """NCCL would use InfiniBand and RoCE ports together.
 
-    Why: A connection between the two fails ("incompatible device") when nodes pair their ports differently.
+    Why: When nodes pair their ports differently, connections between the two kinds fail ("incompatible device").
     Ethernet ports are often for storage.
-    Example: mlx5_0 (InfiniBand) and mlx5_4 (RoCE), and NCCL_IB_HCA not set
+    Example: mlx5_0 (InfiniBand) and mlx5_4 (RoCE) are active, and NCCL_IB_HCA is not set
     Instead: NCCL_IB_HCA==mlx5_0,mlx5_1
     Source: NCCL src/transport/net_ib/connect.cc; https://github.com/NVIDIA/nccl/issues/2097
     """
     roce = [port for port in host.active_ports if port.roce]
     infiniband = [port for port in host.active_ports if not port.roce]
     if roce and infiniband:
-        message = f"NCCL would use {len(infiniband)} InfiniBand and {len(roce)} RoCE ports together"
+        message = f"NCCL would use InfiniBand ports ({len(infiniband)}) and RoCE ports ({len(roce)}) together"
         remedy = f"use only one kind: export NCCL_IB_HCA=={_chosen(infiniband)}"
         yield about_ports(host, (*infiniband[:4], *roce[:4]), message, remedy)
 
@@ -249,8 +249,8 @@ def _chosen(ports: Iterable[Port]) -> str:
 def slow_adapter_included(host: JudgedHost) -> Results:
     """One of the ports that NCCL would use is at most half as fast as another.
 
-    Why: It is usually a storage or management port. NCCL assigns channels to it, which slows the rings that use
-    it.
+    Why: The slower port is usually for storage or management. NCCL assigns channels to it, which slows the rings
+    that use it.
     Example: mlx5_4 with 100 Gb/s and eight others with 400 Gb/s
     Instead: NCCL_IB_HCA=^=mlx5_4
     Source: https://github.com/NVIDIA/nccl/issues/1412
@@ -269,7 +269,7 @@ def too_many_adapters(host: JudgedHost) -> Results:
 
     Why: NCCL uses the first 32 it finds, and ignores the others without a message.
     Example: 40 virtual functions
-    Instead: NCCL_IB_HCA with the intended ports
+    Instead: list the intended ports in NCCL_IB_HCA
     Source: NCCL user guide, NCCL_IB_HCA
     """
     count = len(host.active_ports)

@@ -25,14 +25,14 @@ _OCI_TC = 41
 def roce_with_one_queue_pair(host: JudgedHost) -> Results:
     """RoCE between more than two nodes uses one queue pair per connection.
 
-    Why: Each connection is then one flow, which switches hash to one of several equal paths.
-    Example: NCCL_IB_QPS_PER_CONNECTION not set on RoCE with ECMP
-    Instead: NCCL_IB_QPS_PER_CONNECTION=4, if measurements improve
+    Why: Each connection is then a single flow, which switches hash to one of several equal-cost paths.
+    Example: NCCL_IB_QPS_PER_CONNECTION is not set on RoCE with ECMP
+    Instead: set NCCL_IB_QPS_PER_CONNECTION=4 if that improves measurements
     Source: NCCL user guide, performance and tuning (RoCE considerations)
     """
     ports = roce_ports(host) if host.integer(_QPS) in (None, 1) else ()
     if ports and known(host.nodes) > 2 and not host.net_plugins:
-        message = "each connection is one flow, which hashes to a single path of the fabric"
+        message = "each connection is one flow, which the fabric hashes to a single path"
         remedy = "measure with NCCL_IB_QPS_PER_CONNECTION=2, 4 and 8"
         lines = (f"RoCE on {port_names(ports)}, {host.nodes} nodes",)
         yield report.device(ports[0].name, message, remedy, evidence=lines)
@@ -40,10 +40,11 @@ def roce_with_one_queue_pair(host: JudgedHost) -> Results:
 
 @for_number("IB036", "error", _QPS, needs=("rdma",))
 def impossible_queue_pairs(host: JudgedHost, variable: Variable, count: int) -> Results:
-    """NCCL_IB_QPS_PER_CONNECTION is below 1, or exceeds 128 when multiplied by an adapter's merged ports.
+    """NCCL_IB_QPS_PER_CONNECTION is below 1, or exceeds 128 when multiplied by the number of an adapter's merged
+    ports.
 
-    Why: A connection has this many queue pairs per port. NCCL has room for 128 and does not check: beyond that it
-    overwrites its own memory. With 0 there are no queue pairs.
+    Why: A connection has this many queue pairs per port. NCCL has room for 128 and does not check the number; with
+    more, it overwrites its own memory. With 0 there are no queue pairs.
     Example: NCCL_IB_QPS_PER_CONNECTION=128 on adapters with two ports
     Instead: NCCL_IB_QPS_PER_CONNECTION=4
     Source: NCCL src/transport/net_ib/common.h, connect.cc (2.30.7)
@@ -77,11 +78,12 @@ def _merged(host: JudgedHost) -> int | Unknown:
 def many_queue_pairs(_: JudgedHost, variable: Variable, count: int) -> Results:
     """NCCL_IB_QPS_PER_CONNECTION is above 16.
 
-    Why: The adapter caches the state of only a few queue pairs; beyond these, the cost exceeds the gain from
-    spreading traffic over paths.
+    Why: The adapter caches the state of only a few queue pairs; with more, the cost exceeds the gain from
+    spreading traffic over several paths.
     Example: NCCL_IB_QPS_PER_CONNECTION=32
     Instead: NCCL_IB_QPS_PER_CONNECTION=4
-    Source: NCCL user guide, NCCL_IB_QPS_PER_CONNECTION; IBM Cloud publishes 16, the highest value of any platform
+    Source: NCCL user guide, NCCL_IB_QPS_PER_CONNECTION; 16 is the highest value that any platform publishes (IBM
+    Cloud)
     """
     if count > 16:
         message = f"{count} queue pairs per connection"
@@ -92,9 +94,9 @@ def many_queue_pairs(_: JudgedHost, variable: Variable, count: int) -> Results:
 def split_without_queue_pairs(host: JudgedHost, variable: Variable, split: int) -> Results:
     """NCCL_IB_SPLIT_DATA_ON_QPS is 1, but there is only one queue pair.
 
-    Why: NCCL has no second queue pair to split the data over.
+    Why: With one queue pair, NCCL cannot split the data.
     Example: NCCL_IB_SPLIT_DATA_ON_QPS=1
-    Instead: NCCL_IB_QPS_PER_CONNECTION=4 as well, or neither
+    Instead: set NCCL_IB_QPS_PER_CONNECTION=4 as well, or unset NCCL_IB_SPLIT_DATA_ON_QPS
     Source: NCCL user guide, NCCL_IB_SPLIT_DATA_ON_QPS
     """
     if split and (host.integer(_QPS) or 0) <= 1:
@@ -106,10 +108,10 @@ def split_without_queue_pairs(host: JudgedHost, variable: Variable, split: int) 
 def failover_to_nothing(host: JudgedHost, variable: Variable, is_on: int) -> Results:
     """NCCL_IB_RESILIENCY_PORT_FAILOVER is 1, but no ports are merged.
 
-    Why: A connection fails over to another port of the same merged device, and no device is merged. NCCL warns
-    about this.
+    Why: A connection can fail over only to another port of the same merged device, but no device is merged. NCCL
+    warns about this.
     Example: NCCL_IB_RESILIENCY_PORT_FAILOVER=1 on adapters with one port
-    Instead: unset it; or NCCL_IB_MERGE_NICS=1 on adapters with two ports
+    Instead: unset NCCL_IB_RESILIENCY_PORT_FAILOVER, or set NCCL_IB_MERGE_NICS=1 on adapters with two ports
     Source: NCCL src/transport/net_ib/p2p_resiliency.cc
     """
     merged = _merged(host) if is_on else 0
@@ -125,7 +127,7 @@ def empty_partition_key(host: JudgedHost, variable: Variable, index: int) -> Res
 
     Why: A queue pair without a partition cannot communicate. The variable is an index into the table, not the key.
     Example: NCCL_IB_PKEY=0x8001
-    Instead: the index at which /sys/class/infiniband/mlx5_0/ports/1/pkeys shows the key
+    Instead: find the index of the key in /sys/class/infiniband/mlx5_0/ports/1/pkeys
     Source: NCCL src/transport/net_ib/connect.cc (pkeyIndex)
     """
     tables = {port.name: known(port.port.pkeys) for port in host.active_ports}
@@ -135,7 +137,7 @@ def empty_partition_key(host: JudgedHost, variable: Variable, index: int) -> Res
         place = next((at for at, key in enumerate(first) if key and key in (index, index | 0x8000)), None)
         yield report.about(
             variable,
-            f"{escaped(', '.join(list(wrong)[:8]))}: entry {index} of the table is empty",
+            f"{escaped(', '.join(list(wrong)[:8]))}: entry {index} of the partition table is empty",
             "set the index of a key, or unset NCCL_IB_PKEY" if place is None else f"the key is at index {place}",
             evidence=tuple(f"{escaped(name)}: {_keys(keys)}" for name, keys in list(wrong.items())[:4]),
             fix=report.unset(variable) if place is None else report.export(variable.name, str(place)),
@@ -156,7 +158,7 @@ def endless_ack_timeout(_: JudgedHost, variable: Variable, timeout: int) -> Resu
     Source: NCCL user guide, NCCL_IB_TIMEOUT
     """
     if not 0 < timeout < 32:
-        remedy = "set 20 to 23, or unset NCCL_IB_TIMEOUT"
+        remedy = "set a value from 20 to 23, or unset NCCL_IB_TIMEOUT"
         yield report.better_unset(variable, "the adapter waits forever for an acknowledgment", remedy)
 
 
@@ -164,9 +166,10 @@ def endless_ack_timeout(_: JudgedHost, variable: Variable, timeout: int) -> Resu
 def short_ack_timeout(host: JudgedHost, variable: Variable, timeout: int) -> Results:
     """NCCL_IB_TIMEOUT is below 18 in a job of more than 8 nodes.
 
-    Why: Brief congestion then causes an error with status 12. 17 is 0.5 s; the default, 20, is 4.3 s.
+    Why: Brief congestion then causes an error with status 12. A value of 17 means 0.5 s; the default, 20, means
+    4.3 s.
     Example: NCCL_IB_TIMEOUT=14
-    Instead: unset NCCL_IB_TIMEOUT, or set 22 in large fabrics
+    Instead: unset NCCL_IB_TIMEOUT, or set it to 22 in large fabrics
     Source: NCCL user guide, NCCL_IB_TIMEOUT
     """
     if 0 < timeout < 18 and known(host.nodes) > 8:
@@ -181,8 +184,8 @@ def timeout_beyond_torch(host: JudgedHost) -> Results:
 
     Why: torch ends the job before NCCL can report which link failed. The adapter retries NCCL_IB_RETRY_CNT times,
     and waits 4.096 us x 2^NCCL_IB_TIMEOUT each time.
-    Example: NCCL_IB_TIMEOUT=25 with 7 retries: 16 minutes
-    Instead: NCCL_IB_TIMEOUT=22, or a longer init_process_group timeout
+    Example: NCCL_IB_TIMEOUT=25 with 7 retries, which take 16 minutes
+    Instead: set NCCL_IB_TIMEOUT=22, or a longer init_process_group timeout
     Source: NCCL user guide, NCCL_IB_TIMEOUT; pytorch, default_pg_nccl_timeout
     """
     timeout, retries = host.number("NCCL_IB_TIMEOUT"), host.number("NCCL_IB_RETRY_CNT")
@@ -196,14 +199,14 @@ def timeout_beyond_torch(host: JudgedHost) -> Results:
     # before torch 2.2 its groups waited 30 minutes for NCCL, since then 10
     limit = 1800 if seconds > 1800 or known(host.torch) < Version(2, 2) else 600
     if seconds > limit:
-        message = f"the adapter retries for {format_seconds(seconds)}, torch waits at most {limit} s by default"
+        message = f"the adapter retries for {format_seconds(seconds)}, but torch waits only {limit} s by default"
         remedy = "set NCCL_IB_TIMEOUT to 22 or 23, or give init_process_group a longer timeout"
         yield report.about(given[0], message, remedy)
 
 
 @for_number("IB034", "error", "NCCL_IB_RETRY_CNT")
 def retries_out_of_range(_: JudgedHost, variable: Variable, count: int) -> Results:
-    """NCCL_IB_RETRY_CNT is outside 0 to 7.
+    """NCCL_IB_RETRY_CNT is outside the range 0 to 7.
 
     Why: The field has three bits. The effect of a larger number depends on the adapter.
     Example: NCCL_IB_RETRY_CNT=10
@@ -224,7 +227,7 @@ def fewer_retries(_: JudgedHost, variable: Variable, count: int) -> Results:
     Source: NCCL user guide, NCCL_IB_RETRY_CNT
     """
     if 0 <= count < ib_retries.RETRIES:
-        message = f"{count} retries: a brief link loss ends the job"
+        message = f"fewer than {ib_retries.RETRIES} retries: a brief link loss ends the job"
         yield report.better_unset(variable, message, "unset NCCL_IB_RETRY_CNT (default: 7)")
 
 
@@ -232,7 +235,7 @@ def fewer_retries(_: JudgedHost, variable: Variable, count: int) -> Results:
 def fatal_events_ignored(_: JudgedHost, variable: Variable, returned: int) -> Results:
     """NCCL_IB_RETURN_ASYNC_EVENTS is 0.
 
-    Why: A fatal adapter event then does not end communication: the job hangs until a watchdog ends it.
+    Why: A fatal adapter event then does not abort communication: the job hangs until a watchdog ends it.
     Example: NCCL_IB_RETURN_ASYNC_EVENTS=0
     Instead: unset NCCL_IB_RETURN_ASYNC_EVENTS
     Source: NCCL user guide, NCCL_IB_RETURN_ASYNC_EVENTS
@@ -243,12 +246,12 @@ def fatal_events_ignored(_: JudgedHost, variable: Variable, returned: int) -> Re
 
 @for_number("IB027", "warning", "NCCL_IB_TC", "NCCL_IB_FIFO_TC", needs=("rdma", "cloud"))
 def odd_traffic_class(host: JudgedHost, variable: Variable, value: int) -> Results:
-    """A traffic class is outside 0 to 255, sets ECN bits, or looks like a DSCP.
+    """A traffic class is outside the range 0 to 255, sets ECN bits, or looks like a DSCP.
 
-    Why: The field has 8 bits, of which the low two are ECN. Write DSCP d as 4*d: DSCP 26 becomes 104.
+    Why: The field has 8 bits, and the two low ones are ECN bits. Write DSCP d as 4*d: DSCP 26 becomes 104.
     Example: NCCL_IB_TC=26
     Instead: NCCL_IB_TC=104
-    Source: RFC 3168 (the field in the IP header); NCCL user guide, NCCL_IB_TC
+    Source: RFC 3168 (the IP header field); NCCL user guide, NCCL_IB_TC
     """
     if value == -1:
         return
@@ -284,10 +287,11 @@ def _default_class(port: Port) -> int | None:
 def roce_without_traffic_class(host: JudgedHost) -> Results:
     """No traffic class is set for RoCE.
 
-    Why: RoCE packets use the switches' default queue, which may drop them, unless the fabric trusts ports.
-    Example: RoCE between more than two nodes, and NCCL_IB_TC not set
-    Instead: NCCL_IB_TC with the fabric's lossless class
-    Source: NCCL user guide, troubleshooting of networks (RoCE)
+    Why: RoCE packets use the switches' default queue, which may drop them, unless the fabric classifies traffic by
+    port.
+    Example: RoCE between more than two nodes without NCCL_IB_TC
+    Instead: set NCCL_IB_TC to the fabric's lossless class
+    Source: NCCL user guide, troubleshooting, networking (RoCE)
     """
     ports = roce_ports(host) if host.integer("NCCL_IB_TC") is None else ()
     bare = [port for port in ports if not known(port.port.traffic_class)]
@@ -313,12 +317,14 @@ def fifo_class_on_infiniband(host: JudgedHost, variable: Variable, _: str) -> Re
 
 @for_number("IB030", "error", "NCCL_IB_SL")
 def service_level_out_of_range(_: JudgedHost, variable: Variable, level: int) -> Results:
-    """NCCL_IB_SL is outside 0 to 15.
+    """NCCL_IB_SL is outside the range 0 to 15.
 
-    Why: The field has four bits, and the connection fails. -1 means the default, 0.
+    Why: The field has four bits; with a larger value, the connection fails. -1 means the default, 0.
     Example: NCCL_IB_SL=16
-    Instead: NCCL_IB_SL=1, as the subnet manager defines it
+    Instead: set NCCL_IB_SL to a service level that the subnet manager defines
     Source: NCCL user guide, NCCL_IB_SL
     """
     if not -1 <= level <= 15:
-        yield report.better_unset(variable, "a service level must be 0 to 15", "set 0 to 15, or unset NCCL_IB_SL")
+        yield report.better_unset(
+            variable, "a service level must be 0 to 15", "set a value from 0 to 15, or unset NCCL_IB_SL"
+        )

@@ -28,7 +28,7 @@ def empty_gid(host: JudgedHost, variable: Variable, index: int) -> Results:
     Why: The connection fails: ibv_modify_qp returns "Invalid argument".
     Example: NCCL_IB_GID_INDEX=3 on a port with two GIDs
     Instead: unset NCCL_IB_GID_INDEX
-    Source: NCCL user guide, troubleshooting of networks; https://github.com/NVIDIA/nccl/issues/426
+    Source: NCCL user guide, troubleshooting, networking; https://github.com/NVIDIA/nccl/issues/426
     """
     empty = [port for port in roce_ports(host) if _gid_at(port, index) is None] if index >= 0 else []
     yield from _wrong(variable, index, empty, f"the GID table is empty at index {index}")
@@ -73,10 +73,10 @@ def _wrong(
 def index_of_different_gids(host: JudgedHost, variable: Variable, index: int) -> Results:
     """NCCL_IB_GID_INDEX selects different kinds of GIDs on different ports.
 
-    Why: NCCL uses the index unchanged on every port. The order of GID tables varies with VLANs, IPv6 and
-    containers.
+    Why: NCCL uses the index unchanged on every port. The order of entries in GID tables varies with VLANs, IPv6
+    and containers.
     Example: index 3 is RoCE v2 with IPv4 on mlx5_0, and RoCE v1 on mlx5_1
-    Instead: NCCL_IB_ADDR_FAMILY or NCCL_IB_ADDR_RANGE
+    Instead: set NCCL_IB_ADDR_FAMILY or NCCL_IB_ADDR_RANGE
     Source: NCCL user guide, NCCL_IB_ADDR_RANGE
     """
     found = _gids_at(host, index)
@@ -117,10 +117,10 @@ def _line(port: Port, index: int, gid: Gid | None) -> str:
 def index_of_different_gids_on_hosts(hosts: Sequence[JudgedHost]) -> Results:
     """NCCL_IB_GID_INDEX selects different kinds of GIDs on different hosts.
 
-    Why: NCCL uses the index unchanged on every host. The order of GID tables varies with VLANs, IPv6 and
-    containers.
-    Example: index 3 is RoCE v2 with IPv4, and RoCE v1 on hosts without an IPv6 address
-    Instead: NCCL_IB_ADDR_FAMILY or NCCL_IB_ADDR_RANGE
+    Why: NCCL uses the index unchanged on every host. The order of entries in GID tables varies with VLANs, IPv6
+    and containers.
+    Example: index 3 is RoCE v2 with IPv4 on most hosts, but RoCE v1 on hosts without an IPv6 address
+    Instead: set NCCL_IB_ADDR_FAMILY or NCCL_IB_ADDR_RANGE
     Source: NCCL user guide, NCCL_IB_ADDR_RANGE
     """
     meanings: dict[str, list[str]] = {}
@@ -152,7 +152,7 @@ def _given(host: JudgedHost) -> tuple[Variable, int] | None:
 def gid_index_on_infiniband(host: JudgedHost, variable: Variable, _: str) -> Results:
     """NCCL_IB_GID_INDEX is set, but all ports are InfiniBand.
 
-    Why: It applies only to Ethernet ports; InfiniBand addresses its peers by LID.
+    Why: The index applies only to Ethernet ports; InfiniBand addresses peers by LID.
     Example: NCCL_IB_GID_INDEX=3 on a host with InfiniBand
     Instead: unset NCCL_IB_GID_INDEX
     Source: NCCL src/transport/net_ib/connect.cc (ncclIbGetGidIndex)
@@ -168,8 +168,8 @@ def fixed_gid_index(host: JudgedHost, variable: Variable, index: int) -> Results
     Why: Since 2.21 NCCL finds a RoCE v2 GID with an IPv4 address on each port; a fixed index breaks when a table
     changes.
     Example: NCCL_IB_GID_INDEX=3
-    Instead: unset NCCL_IB_GID_INDEX and test
-    Source: NCCL user guide, troubleshooting of networks
+    Instead: unset NCCL_IB_GID_INDEX, and test again
+    Source: NCCL user guide, troubleshooting, networking
     """
     published = _OF_CLOUDS.get(str(host.facts.cloud.provider))
     if index >= 0 and index != published and host.nccl_is(since=_AUTOMATIC):
@@ -183,9 +183,8 @@ def roce_with_old_default(host: JudgedHost) -> Results:
 
     Why: Before 2.21, NCCL_IB_GID_INDEX defaults to 0. Other networks are unreachable with this GID.
     Example: NCCL 2.18 on RoCE
-    Instead: NCCL_IB_GID_INDEX=3 (if `show_gids` shows RoCE v2 with IPv4 there), or NCCL 2.21 or newer
-    Source: NCCL
-    user guide, troubleshooting of networks
+    Instead: set NCCL_IB_GID_INDEX=3 if `show_gids` shows RoCE v2 with IPv4 there, or upgrade to NCCL 2.21 or newer
+    Source: NCCL user guide, troubleshooting, networking
     """
     ports = roce_ports(host) if host.integer(_INDEX) is None else ()
     if not ports or host.nccl_is(since=_AUTOMATIC):
@@ -226,15 +225,15 @@ def gid_filters_ignored(host: JudgedHost, variable: Variable, _: str) -> Results
 def useless_address_range(host: JudgedHost, variable: Variable, text: str) -> Results:
     """NCCL ignores NCCL_IB_ADDR_RANGE, or a port has no GID in the range.
 
-    Why: NCCL ignores anything but a network of the family in NCCL_IB_ADDR_FAMILY (default IPv4), and only logs it
-    at level INFO. Without a GID in the range, NCCL uses the first one, which is link-local.
+    Why: NCCL ignores a value that is not a network of the family in NCCL_IB_ADDR_FAMILY (default IPv4), and
+    reports this only at level INFO. If no GID is in the range, NCCL uses the first GID, which is link-local.
     Example: NCCL_IB_ADDR_RANGE=10.1.0.0
     Instead: NCCL_IB_ADDR_RANGE=10.1.0.0/16
     Source: NCCL src/transport/net_ib/connect.cc (envIbAddrRange)
     """
     wanted = adapters.wanted_range(host.settings)
     if wanted is None:
-        remedy = "set network/prefix of the RDMA interfaces, and their family in NCCL_IB_ADDR_FAMILY"
+        remedy = "set the network/prefix of the RDMA interfaces, and their family in NCCL_IB_ADDR_FAMILY"
         yield report.about(variable, f"NCCL ignores it: {_why_ignored(host, text)}", remedy)
         return
     ports = roce_ports(host) if _given(host) is None else ()
@@ -273,7 +272,7 @@ def no_routable_gid(host: JudgedHost) -> Results:
     """The GID that NCCL would choose on a RoCE port is link-local or not RoCE v2.
 
     Why: The port has no address of the family that NCCL looks for (IPv4 unless NCCL_IB_ADDR_FAMILY says
-    otherwise): its interface has none, or the container has a separate network.
+    otherwise): its interface has no such address, or the container has a separate network.
     Example: a RoCE port whose interface has no IP address
     Instead: assign an address to the interface; in Kubernetes, use the RDMA CNI
     Source: NCCL src/transport/net_ib/connect.cc (ncclIbGetGidIndex); gid_attrs in sysfs
@@ -300,9 +299,9 @@ def gid_of_hidden_interface(host: JudgedHost) -> Results:
     """The GID that NCCL uses belongs to an interface outside this network namespace.
 
     Why: The container sees the RDMA device but not its network interface, so the GID is unusable.
-    Example: a pod without hostNetwork, whose RDMA interface stayed on the host
-    Instead: hostNetwork: true, or the RDMA CNI, which moves the interface
-    Source: documentation of the kernel, RDMA and network namespaces (rdma system, netns exclusive)
+    Example: a pod without hostNetwork whose RDMA interface remained on the host
+    Instead: set hostNetwork: true, or use the RDMA CNI, which moves the interface into the pod
+    Source: Linux kernel documentation, RDMA and network namespaces (rdma system, netns exclusive)
     """
     lost = []
     for port, index, gid in host.gids:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from nccltool.core.text import counted
 from nccltool.core.units import format_bytes
 from nccltool.doctor import report
 from nccltool.doctor.rules.base import JudgedHost, Results, Unknown, across, escaped, known, rule
@@ -20,13 +21,13 @@ def no_active_port(host: JudgedHost) -> Results:
     Why: NCCL uses only active ports: the rank falls back to TCP, while its peers use RDMA.
     Example: mlx5_0:1 is in the state DOWN
     Instead: bring the link up; INIT means that no subnet manager has configured it
-    Source: NCCL src/transport/net_ib/init.cc; user guide, troubleshooting of networks
+    Source: NCCL src/transport/net_ib/init.cc; user guide, troubleshooting, networking
     """
     ports = host.ports
     if ports and not any(port.active for port in ports):
         asked = host.variable(HCA) is not None
-        message = f"none of {len(ports)} ports is active: NCCL falls back to TCP"
-        remedy = "bring the link up: check cable, switch and subnet manager with ibstat and rdma link"
+        message = "no port is active: NCCL falls back to TCP"
+        remedy = "bring the link up: check the cable, switch and subnet manager with ibstat and rdma link"
         yield about_ports(
             host, ports, message, remedy, host.if_several_nodes(unknown="error" if asked else "warning")
         )
@@ -45,7 +46,7 @@ def port_down(host: JudgedHost) -> Results:
     ports = host.ports
     down = [port for port in ports if not port.active]
     if down and len(down) < len(ports):
-        message = f"{len(down)} of {len(ports)} ports are not active: {port_names(down)}"
+        message = f"inactive ports: {len(down)} of {len(ports)} ({port_names(down)})"
         remedy = "repair the link, or list the intended ports in NCCL_IB_HCA"
         yield about_ports(host, down, message, remedy, None if host.variable(HCA) else "info")
 
@@ -54,11 +55,11 @@ def port_down(host: JudgedHost) -> Results:
 def degraded_port(host: JudgedHost) -> Results:
     """A port is slower than others of the same card type, or runs on a single lane.
 
-    Why: A link that trained down can halve the bandwidth of the whole ring. Two lanes are not a fault in
-    themselves: HDR100 and NDR200 use two.
+    Why: A link that trained down can halve the bandwidth of the whole ring. Two lanes are normal for HDR100 and
+    NDR200.
     Example: mlx5_3 runs at 200 Gb/s, and others of its type run at 400 Gb/s
-    Instead: reseat the cable, drain the node
-    Source: NCCL user guide, troubleshooting of networks (ibstat)
+    Instead: reseat or replace the cable, and drain the node until the rate recovers
+    Source: NCCL user guide, troubleshooting, networking (ibstat)
     """
     ports = host.active_ports
     best: dict[str, float] = {}
@@ -70,21 +71,21 @@ def degraded_port(host: JudgedHost) -> Results:
         board, rate = known(port.device.board_id), known(port.port.rate_gbps)
         fastest = best[board] if board else rate
         if rate < fastest or (not port.roce and known(port.port.width) == "1X"):
-            others = f", others of its type run at {fastest:g} Gb/s" if fastest > rate else " on one lane"
+            others = f"; others of its type run at {fastest:g} Gb/s" if fastest > rate else " on one lane"
             message = f"{escaped(port.name)} runs at {rate:g} Gb/s{others}"
-            remedy = "reseat or replace the cable; drain the node until the rate is back"
+            remedy = "reseat or replace the cable; drain the node until the rate recovers"
             lines = (escaped(f"{port_line(port)}, {or_none(port.port.width) or '?'}, board {board}"),)
             yield report.device(port.name, message, remedy, evidence=lines)
 
 
 @rule("IB053", "error", needs=("rdma",))
 def no_subnet_manager(host: JudgedHost) -> Results:
-    """An InfiniBand port has a link, but waits for the subnet manager.
+    """An InfiniBand port has a link, but is waiting for the subnet manager.
 
-    Why: The subnet manager assigns addresses; until then the port is in state INIT, and NCCL does not use it.
+    Why: Until the subnet manager assigns an address, the port remains in state INIT, and NCCL does not use it.
     Example: state 2: INIT, phys_state 5: LinkUp
     Instead: systemctl start opensm, or repair UFM
-    Source: NCCL user guide, troubleshooting of networks
+    Source: NCCL user guide, troubleshooting, networking
     """
     for port in host.ports:
         if not port.roce and known(port.port.state) == "INIT" and known(port.port.phys_state) == "LinkUp":
@@ -96,12 +97,12 @@ def no_subnet_manager(host: JudgedHost) -> Results:
 
 @rule("IB057", "error", needs=("rdma", "network"))
 def rdma_without_ip(host: JudgedHost) -> Results:
-    """Ports are active, but NCCL may use no IP interface.
+    """Ports are active, but NCCL has no usable IP interface.
 
-    Why: NCCL negotiates RDMA connections over TCP; without an IP interface it gives up RDMA ("No IP interface
+    Why: NCCL negotiates RDMA connections over TCP; without an IP interface, RDMA is unavailable ("No IP interface
     found"), and bootstrap fails too.
     Example: NCCL_SOCKET_IFNAME=eth0 on a host without eth0
-    Instead: NCCL_SOCKET_IFNAME with an existing interface of this host
+    Instead: set NCCL_SOCKET_IFNAME to an interface of this host
     Source: NCCL src/transport/net_ib/init.cc
     """
     ports = host.active_ports
@@ -117,13 +118,13 @@ def rdma_without_ip(host: JudgedHost) -> Results:
 
 @across("IB059", "warning", needs=("rdma", "boot_id", "taken"))
 def growing_error_counters(hosts: Sequence[JudgedHost]) -> Results:
-    """Error counters of a port rise between two snapshots of the same host.
+    """A port's error counters rise between two snapshots of the same host.
 
     Why: The fabric drops or corrupts packets, so timeouts are not NCCL's fault. The check needs two snapshots,
-    because the counters accumulate from boot.
+    because the counters accumulate from boot onward.
     Example: symbol_error is 12 before a run and 340 after it
     Instead: replace the cable or transceiver; on RoCE check PFC and ECN
-    Source: NCCL user guide, troubleshooting of networks (rdma statistic)
+    Source: NCCL user guide, troubleshooting, networking (rdma statistic)
     """
     looks: dict[tuple[str, str], list[JudgedHost]] = {}
     for host in hosts:
@@ -145,7 +146,7 @@ def _grown(first: JudgedHost, last: JudgedHost) -> Iterator[report.RuleFinding]:
         now = _counters(port.port)
         more = {name: count - old[name] for name, count in now.items() if count > old.get(name, count)}
         if more:
-            message = f"{escaped(f'{port.name} of {last.facts.host}')}: {len(more)} error counters have risen"
+            message = f"{escaped(f'{port.name} of {last.facts.host}')}: {counted(len(more), 'error counter')} rose"
             remedy = "replace the cable or transceiver; on RoCE check PFC and ECN on the switch"
             lines = tuple(f"{escaped(name)} +{count}" for name, count in sorted(more.items()))
             yield report.device(port.name, message, remedy, evidence=lines)
@@ -161,10 +162,10 @@ def _counters(port: RdmaPort) -> dict[str, int]:
 def verbs_device_missing(host: JudgedHost) -> Results:
     """The host has RDMA devices, but their files in /dev/infiniband are missing or cannot be opened.
 
-    Why: /sys shows the devices in every container, but the character devices exist only if the container gets them
+    Why: Every container sees the devices in /sys, but the character devices exist only if they are passed in
     explicitly. NCCL falls back to TCP, with a warning at most.
     Example: docker run without --device=/dev/infiniband
-    Instead: docker run --device=/dev/infiniband, or the Kubernetes RDMA device plugin
+    Instead: docker run --device=/dev/infiniband, or use the Kubernetes RDMA device plugin
     Source: NCCL user guide, troubleshooting
     """
     ports = host.active_ports
@@ -185,7 +186,7 @@ def verbs_library_missing(host: JudgedHost) -> Results:
     """Ports are active, but libibverbs.so.1 is not on the loader's path.
 
     Why: NCCL loads the library when it starts. Without it, the job falls back to TCP.
-    Example: an image without the package libibverbs1
+    Example: an image without the libibverbs1 package
     Instead: apt-get install libibverbs1 ibverbs-providers
     Source: NCCL src/misc/ibvsymbols.cc
     """
@@ -208,11 +209,12 @@ def verbs_library_missing(host: JudgedHost) -> Results:
 def little_locked_memory(host: JudgedHost) -> Results:
     """Ports are active, but a process may lock less than 64 MiB of memory.
 
-    Why: RDMA locks the memory it uses. Registration fails with "Cannot allocate memory" from ibv_reg_mr or
-    ibv_create_qp. The limit applies per process; CAP_IPC_LOCK lifts it.
+    Why: RDMA locks the memory it uses. Memory registration fails: ibv_reg_mr or ibv_create_qp returns "Cannot
+    allocate memory". The limit applies per process; CAP_IPC_LOCK lifts it.
     Example: ulimit -l 64
-    Instead: ulimit -l unlimited; docker run --ulimit memlock=-1; LimitMEMLOCK=infinity for slurmd and containerd
-    Source: NCCL user guide, troubleshooting of networks; https://github.com/NVIDIA/nccl-tests/issues/206
+    Instead: use ulimit -l unlimited, docker run --ulimit memlock=-1, or LimitMEMLOCK=infinity for slurmd and
+    containerd
+    Source: NCCL user guide, troubleshooting, networking; https://github.com/NVIDIA/nccl-tests/issues/206
     """
     limit = host.facts.limits.memlock_soft_bytes
     if limit is None or (isinstance(limit, int) and limit >= _LEAST_MEMLOCK) or not host.active_ports:

@@ -16,15 +16,15 @@ _Net = ipaddress.IPv4Network | ipaddress.IPv6Network
 def adaptive_routing_on_roce(host: JudgedHost, variable: Variable, is_on: int) -> Results:
     """NCCL_IB_ADAPTIVE_ROUTING is 1 on RoCE.
 
-    Why: It is meant for switches that spray packets and adapters that reorder them (Spectrum-X, gIB). Elsewhere it
-    adds a message to every transfer.
+    Why: Adaptive routing is meant for switches that spray packets and adapters that reorder them (Spectrum-X,
+    gIB). Elsewhere it adds a message to every transfer.
     Example: NCCL_IB_ADAPTIVE_ROUTING=1 on plain RoCE
-    Instead: unset it, unless the fabric's vendor requires it
+    Instead: unset NCCL_IB_ADAPTIVE_ROUTING, unless the fabric's vendor requires it
     Source: NCCL user guide, NCCL_IB_ADAPTIVE_ROUTING
     """
     ports = roce_ports(host) if is_on == 1 and host.facts.cloud.provider != "gcp" else ()
     if ports:
-        remedy = "unset it, unless the fabric's vendor requires it"
+        remedy = "unset NCCL_IB_ADAPTIVE_ROUTING, unless the fabric's vendor requires it"
         yield report.about(variable, f"adaptive routing is on for RoCE: {port_names(ports)}", remedy)
 
 
@@ -33,9 +33,9 @@ def rails_without_route(host: JudgedHost, variable: Variable, cross: int) -> Res
     """NCCL_CROSS_NIC allows traffic between rails, but there is no route between them.
 
     Why: Connections between rails in different subnets fail: ibv_modify_qp times out (110), or retries run out.
-    This check does not read other routing tables (ip rule).
+    This check does not read additional routing tables (ip rule).
     Example: NCCL_CROSS_NIC=1 with rails 10.1.0.0/24 and 10.1.1.0/24
-    Instead: NCCL_CROSS_NIC=0, or routes between the rails
+    Instead: set NCCL_CROSS_NIC=0, or add routes between the rails
     Source: https://github.com/NVIDIA/nccl/issues/2013; NCCL src/misc/ibvwrap.cc
     """
     rails = dict(_rails(host)) if cross in (1, 2) else {}
@@ -70,7 +70,7 @@ def _rails(host: JudgedHost) -> Iterator[tuple[str, _Net]]:
 
 @for_number("IB040", "warning", "NCCL_IB_AR_THRESHOLD")
 def threshold_above_every_message(host: JudgedHost, variable: Variable, threshold: int) -> Results:
-    """NCCL_IB_AR_THRESHOLD is at least NCCL_BUFFSIZE.
+    """NCCL_IB_AR_THRESHOLD is equal to or larger than NCCL_BUFFSIZE.
 
     Why: No message is larger than the buffer, so NCCL never uses adaptive routing.
     Example: NCCL_IB_AR_THRESHOLD=8388608
@@ -88,10 +88,10 @@ def threshold_above_every_message(host: JudgedHost, variable: Variable, threshol
 def out_of_order_without_routing(host: JudgedHost, variable: Variable, is_on: int) -> Results:
     """NCCL_IB_OOO_RQ is 1, but adaptive routing is off.
 
-    Why: NCCL requires adaptive routing for this, and connections fail. On RoCE, adaptive routing is off unless
-    NCCL_IB_ADAPTIVE_ROUTING=1.
+    Why: NCCL_IB_OOO_RQ needs adaptive routing; without it, connections fail. On RoCE, adaptive routing is off
+    unless NCCL_IB_ADAPTIVE_ROUTING=1.
     Example: NCCL_IB_OOO_RQ=1 on RoCE
-    Instead: NCCL_IB_ADAPTIVE_ROUTING=1 as well, or neither
+    Instead: set NCCL_IB_ADAPTIVE_ROUTING=1 as well, or unset NCCL_IB_OOO_RQ
     Source: NCCL src/transport/net_ib/connect.cc (ncclIbSenderQpsCreate)
     """
     routing = host.integer("NCCL_IB_ADAPTIVE_ROUTING")
@@ -122,11 +122,11 @@ def strict_ordering_in_vm(host: JudgedHost, variable: Variable, relaxed: int) ->
 def ordering_asked_for_in_vain(host: JudgedHost, variable: Variable, relaxed: int) -> Results:
     """NCCL_IB_PCI_RELAXED_ORDERING is 1, but libibverbs does not support it.
 
-    Why: Relaxed ordering needs ibv_reg_mr_iova2, added in rdma-core 28. NVIDIA's guide says that 1 fails without
-    it; in the sources of 2.12 to 2.30, NCCL continues without relaxed ordering, and only the mark [RO] is missing
-    from the log.
+    Why: Relaxed ordering needs ibv_reg_mr_iova2, added in rdma-core 28. NVIDIA's guide says that NCCL fails
+    without it, but releases 2.12 to 2.30 continue without relaxed ordering, and only the [RO] mark is missing from
+    the log.
     Example: NCCL_IB_PCI_RELAXED_ORDERING=1 in an image with rdma-core 22
-    Instead: a newer rdma-core in the image
+    Instead: install rdma-core 28 or newer in the image
     Source: NCCL src/transport/net_ib/init.cc (ncclIbRelaxedOrderingCapable)
     """
     if relaxed == 1 and host.active_ports and not known(host.facts.rdma.ibverbs_iova2):
@@ -154,7 +154,7 @@ def rail_policy_without_rails(host: JudgedHost, variable: Variable, policy: str)
 def cross_nic_with_one_nic(host: JudgedHost, variable: Variable, _: int) -> Results:
     """NCCL_CROSS_NIC is set on a host with one adapter.
 
-    Why: It has an effect only on hosts with several adapters.
+    Why: The variable has an effect only on hosts with several adapters.
     Example: NCCL_CROSS_NIC=1 on a host with only mlx5_0
     Instead: unset NCCL_CROSS_NIC
     Source: NCCL user guide, NCCL_CROSS_NIC
@@ -184,11 +184,11 @@ def cross_nic_out_of_range(_: JudgedHost, variable: Variable, cross: int) -> Res
 
 @for_number("IB058", "error", "NCCL_IB_SUBNET_PREFIX_LEN")
 def subnet_length_out_of_range(host: JudgedHost, variable: Variable, bits: int) -> Results:
-    """NCCL_IB_SUBNET_AWARE_ROUTING is 1, but NCCL_IB_SUBNET_PREFIX_LEN is outside 1 to 32.
+    """NCCL_IB_SUBNET_AWARE_ROUTING is 1, but NCCL_IB_SUBNET_PREFIX_LEN is outside the range 1 to 32.
 
     Why: Connections fail with an invalid argument.
     Example: NCCL_IB_SUBNET_PREFIX_LEN=64
-    Instead: NCCL_IB_SUBNET_PREFIX_LEN=24, the prefix length of the rails' networks
+    Instead: set NCCL_IB_SUBNET_PREFIX_LEN to the prefix length of the rails' networks, such as 24
     Source: NCCL src/transport/net_ib/connect.cc (ncclIbFindDevBySubnet)
     """
     if host.integer("NCCL_IB_SUBNET_AWARE_ROUTING") and not 1 <= bits <= 32:

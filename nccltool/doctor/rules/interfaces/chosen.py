@@ -25,9 +25,9 @@ _EVERY = 1 << 20
 def interface_down(host: JudgedHost, variable: Variable, wanted: NameList) -> Results:
     """Every interface that matches NCCL_SOCKET_IFNAME is down.
 
-    Why: NCCL considers only running interfaces (since 2.28; earlier releases used one that is unreachable).
+    Why: Since 2.28, NCCL considers only running interfaces; earlier releases used an unreachable one.
     Example: NCCL_SOCKET_IFNAME=ens3f1, whose cable is unplugged
-    Instead: ip link set ens3f1 up, or another interface
+    Instead: run ip link set ens3f1 up, or choose another interface
     Source: NCCL src/os/linux.cc (ncclOsFindInterfaces)
     """
     every = known(host.facts.network.interfaces) if wanted.entries else ()
@@ -52,13 +52,12 @@ def _state(interface: Interface) -> str:
 
 @rule("NETIF003", "error", needs=("network",))
 def interface_without_address(host: JudgedHost) -> Results:
-    """The interfaces that NCCL may use have no address (of the family in NCCL_SOCKET_FAMILY).
+    """The interfaces that NCCL may use have no address, or none of the family in NCCL_SOCKET_FAMILY.
 
     Why: NCCL skips interfaces without an address. None remains, so initialization fails.
     Example: NCCL_SOCKET_FAMILY=AF_INET6 on a host with IPv4 only
     Instead: unset NCCL_SOCKET_FAMILY, or assign an address to the interface
-    Source: NCCL src/os/linux.cc
-    (ncclOsFindInterfaces)
+    Source: NCCL src/os/linux.cc (ncclOsFindInterfaces)
     """
     wanted, family = host.settings.names(IFNAME), host.variable(FAMILY)
     variable = host.variable(IFNAME) if wanted else family
@@ -108,7 +107,7 @@ def overlay_interface(host: JudgedHost) -> Results:
     Why: The interface is up, but other nodes cannot reach it. By default NCCL skips only docker*, lo and virbr*.
     Example: br-3f1c0a, which comes before eth0
     Instead: NCCL_SOCKET_IFNAME=eth0
-    Source: https://github.com/NVIDIA/nccl/issues/913; NCCL user guide, troubleshooting of networks
+    Source: https://github.com/NVIDIA/nccl/issues/913; NCCL user guide, troubleshooting, networking
     """
     first = host.interfaces.bootstrap
     if first and _OVERLAY.match(first.name):
@@ -130,7 +129,7 @@ def too_many_interfaces(host: JudgedHost) -> Results:
 
     Why: NCCL uses the first 16 it finds, and ignores the others without a message.
     Example: NCCL_SOCKET_IFNAME=eth on a host with 20 eth interfaces
-    Instead: a list of the intended names
+    Instead: list the intended interfaces
     Source: NCCL src/include/net.h (MAX_IFS)
     """
     if len(known(host.facts.network.addresses)) <= nccl_interfaces.MOST:
@@ -148,9 +147,9 @@ def ambiguous_choice(host: JudgedHost) -> Results:
 
     Why: NCCL chooses in the kernel's order, which differs between hosts: two nodes may choose interfaces that
     cannot reach each other. The symptom is a hang while connecting.
-    Example: eth0 10.0.0.5/24 and eth1 192.168.7.5/24
+    Example: eth0 has 10.0.0.5/24, and eth1 has 192.168.7.5/24
     Instead: NCCL_SOCKET_IFNAME=eth0
-    Source: NCCL user guide, troubleshooting of networks
+    Source: NCCL user guide, troubleshooting, networking
     """
     if host.settings.names(IFNAME) or not host.several_nodes:
         return
@@ -170,8 +169,8 @@ def unroutable_ib_interface(host: JudgedHost) -> Results:
 
     Why: The automatic choice prefers ib*, even for bootstrap. IP over InfiniBand is often not routed or not
     configured on all nodes.
-    Example: ib0 10.10.0.5/16, and the default route through eth0
-    Instead: NCCL_SOCKET_IFNAME=eth0, if initialization hangs
+    Example: ib0 has 10.10.0.5/16, and the default route is through eth0
+    Instead: set NCCL_SOCKET_IFNAME=eth0 if initialization hangs
     Source: NCCL user guide, NCCL_SOCKET_IFNAME
     """
     if host.settings.names(IFNAME) or not host.several_nodes:
@@ -205,11 +204,10 @@ def link_local_address(host: JudgedHost, variable: Variable, family: str) -> Res
     """NCCL_SOCKET_FAMILY is AF_INET6, and the address that NCCL uses is link-local.
 
     Why: NCCL uses the first address of an interface. Other nodes reach fe80:: addresses only on their own segment,
-    and only if the interface has the same number there.
-    Example: NCCL_SOCKET_FAMILY=AF_INET6, and no global IPv6 address
+    and only if the interface has the same index there.
+    Example: NCCL_SOCKET_FAMILY=AF_INET6 on a host without a global IPv6 address
     Instead: unset NCCL_SOCKET_FAMILY, or assign a global IPv6 address
-    Source: NCCL src/os/linux.cc
-    (ncclOsFindInterfaces)
+    Source: NCCL src/os/linux.cc (ncclOsFindInterfaces)
     """
     first = host.interfaces.bootstrap if family == "AF_INET6" else None
     if first and ipaddress.ip_address(first.address).is_link_local:

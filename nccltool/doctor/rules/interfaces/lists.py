@@ -36,7 +36,7 @@ def no_such_interface(host: JudgedHost, variable: Variable, wanted: NameList) ->
 def exclusion_too_small(host: JudgedHost, variable: Variable, wanted: NameList) -> Results:
     """An exclusion list in NCCL_SOCKET_IFNAME leaves lo or docker0 allowed.
 
-    Why: A custom list replaces the built-in exclusion: ^docker0 alone selects lo, which comes first.
+    Why: A custom list replaces the built-in exclusions: with only ^docker0, NCCL selects lo, which comes first.
     Example: NCCL_SOCKET_IFNAME=^docker0
     Instead: NCCL_SOCKET_IFNAME=^docker,lo,virbr,veth
     Source: https://github.com/horovod/horovod/pull/700; NCCL user guide, NCCL_SOCKET_IFNAME
@@ -61,8 +61,8 @@ def exclusion_too_small(host: JudgedHost, variable: Variable, wanted: NameList) 
 def broken_interface_list(_: JudgedHost, variable: Variable, wanted: NameList) -> Results:
     """NCCL_SOCKET_IFNAME has ^ or = in the wrong place, or names no interface.
 
-    Why: They are operators only at the beginning, ^ first, and apply to the whole list; elsewhere they become part
-    of a name. A list without names excludes everything or nothing.
+    Why: ^ and = are operators only at the beginning of the value (^ first), and apply to the whole list; elsewhere
+    they become part of a name. A list without names excludes everything or nothing.
     Example: NCCL_SOCKET_IFNAME=^lo,^docker
     Instead: NCCL_SOCKET_IFNAME=^lo,docker
     Source: NCCL src/misc/socket.cc, src/misc/utils.cc (parseStringList)
@@ -164,9 +164,9 @@ def interface_on_some_nodes(hosts: Sequence[JudgedHost]) -> Results:
     """NCCL_SOCKET_IFNAME matches an interface on some hosts but not on others.
 
     Why: Initialization fails on hosts without a match, and all other ranks wait for them.
-    Example: NCCL_SOCKET_IFNAME=eth0 while some hosts name it ens3
-    Instead: a prefix that all hosts share, or a separate value for each type of host
-    Source: NCCL user guide, troubleshooting of networks
+    Example: NCCL_SOCKET_IFNAME=eth0, but the interface is named ens3 on some hosts
+    Instead: use a prefix that all hosts share, or set a value for each type of host
+    Source: NCCL user guide, troubleshooting, networking
     """
     fits: dict[bool, list[JudgedHost]] = {True: [], False: []}
     for host in hosts:
@@ -218,7 +218,7 @@ def gloo_on_loopback(host: JudgedHost) -> Results:
     Why: Without GLOO_SOCKET_IFNAME, Gloo binds to the address of the host's name, or to 127.0.0.1 if the name does
     not resolve. The other nodes then connect to themselves.
     Example: 127.0.1.1 node7 in /etc/hosts
-    Instead: GLOO_SOCKET_IFNAME=eth0, or the real address in /etc/hosts
+    Instead: set GLOO_SOCKET_IFNAME=eth0, or map the host's name to its real address in /etc/hosts
     Source: pytorch torch/csrc/distributed/c10d/ProcessGroupGloo.cpp (createDefaultDevice)
     """
     if host.get(_GLOO) or not host.several_nodes:
@@ -238,10 +238,10 @@ def gloo_on_loopback(host: JudgedHost) -> Results:
 def gloo_and_nccl_apart(host: JudgedHost, variable: Variable, text: str) -> Results:
     """GLOO_SOCKET_IFNAME and NCCL_SOCKET_IFNAME choose different interfaces.
 
-    Why: This is allowed, but one of the two is often left over from earlier.
+    Why: This is allowed, but one of the two settings is often a leftover.
     Example: GLOO_SOCKET_IFNAME=eth0 and NCCL_SOCKET_IFNAME=ens3
-    Instead: the same interface in both, unless the difference is intended
-    Source: our own experience; torch and NCCL do not require it
+    Instead: set both to the same interface, unless the difference is intended
+    Source: our own experience; torch and NCCL do not require the same interface
     """
     nccl = host.variable(IFNAME)
     if not nccl or len(nccl.value) < 2:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 
 from nccltool.core.findings import Severity
-from nccltool.core.text import escaped
+from nccltool.core.text import counted, escaped
 from nccltool.core.unknown import Unknown
 from nccltool.core.versions import Version
 from nccltool.doctor import report
@@ -33,10 +33,10 @@ _BY_VENDOR = {"0x1d0f": (2, 8), "0x1ae0": (4, 1)}
 def fixed_comm_id(host: JudgedHost, variable: Variable, text: str) -> Results:
     """NCCL_COMM_ID is malformed, is a loopback address in a multi-node job, or is used with torch.
 
-    Why: It fixes the address on which rank 0 listens. Initialization fails if it is malformed. torch creates an id
-    for each communicator, so the second communicator finds the port in use.
+    Why: The variable sets the address that rank 0 listens on. Initialization fails if it is malformed. torch
+    creates an id for each communicator, so the second communicator finds the port in use.
     Example: NCCL_COMM_ID=node1
-    Instead: unset NCCL_COMM_ID; for programs without a launcher, NCCL_COMM_ID=10.0.0.5:23456
+    Instead: unset NCCL_COMM_ID; for programs without a launcher, set NCCL_COMM_ID=10.0.0.5:23456
     Source: NCCL src/bootstrap.cc, src/init.cc (ncclCommInitRankDev)
     """
     why = ""
@@ -63,11 +63,11 @@ def narrow_port_range(host: JudgedHost) -> Results:
     """The host has fewer than 64 ephemeral ports per rank.
 
     Why: NCCL listens on ephemeral ports for bootstrap, the proxy and the socket transport. When they run out, bind
-    fails with "Address already in use". A firewall between the nodes must allow this range, which a host cannot
-    check on its own.
+    fails with "Address already in use". A firewall between the nodes must allow this range; the doctor cannot
+    check that from one host.
     Example: net.ipv4.ip_local_port_range = 50000 50100
     Instead: sysctl -w net.ipv4.ip_local_port_range="32768 60999"
-    Source: NCCL user guide, troubleshooting of networks (IP ports); 64 is our own estimate
+    Source: NCCL user guide, troubleshooting, networking (IP ports); 64 is our own estimate
     """
     text = known(host.facts.kernel.sysctl("net.ipv4.ip_local_port_range"))
     first, last = (values.atoi(word) for word in [*text.split(), "0", "0"][:2])
@@ -78,7 +78,9 @@ def narrow_port_range(host: JudgedHost) -> Results:
     if ports < _PORTS_PER_RANK * known(ranks):
         remedy = 'sysctl -w net.ipv4.ip_local_port_range="32768 60999", and open this range between the nodes'
         lines = (f"net.ipv4.ip_local_port_range = {escaped(text[:40])}",)
-        yield report.host(host.facts.host, f"{ports} ephemeral ports for {ranks} ranks", remedy, evidence=lines)
+        yield report.host(
+            host.facts.host, f"{ports} ephemeral ports for {counted(ranks, 'rank')}", remedy, evidence=lines
+        )
 
 
 @for_text("NETIF030", "warning", "NCCL_OOB_NET_IFNAME")
@@ -87,7 +89,7 @@ def oob_devices_without_oob(host: JudgedHost, variable: Variable, _: str) -> Res
 
     Why: NCCL reads the list only when the data network carries bootstrap traffic.
     Example: NCCL_OOB_NET_IFNAME==mlx5_1
-    Instead: NCCL_OOB_NET_ENABLE=1 as well, or neither
+    Instead: set NCCL_OOB_NET_ENABLE=1 as well, or unset NCCL_OOB_NET_IFNAME
     Source: NCCL user guide, NCCL_OOB_NET_IFNAME
     """
     if not host.integer("NCCL_OOB_NET_ENABLE"):
@@ -100,9 +102,10 @@ def extreme_retries(host: JudgedHost) -> Results:
     """NCCL stops retrying a connection after less than 5 s, after more than 600 s, or never.
 
     Why: Ranks start at different times, so a short wait fails; a long one hides a wrong address. NCCL waits 1, 2,
-    ... N times NCCL_SOCKET_RETRY_SLEEP_MSEC; with a negative NCCL_SOCKET_RETRY_CNT it retries forever.
+    ... N times NCCL_SOCKET_RETRY_SLEEP_MSEC between retries; with a negative NCCL_SOCKET_RETRY_CNT, it retries
+    forever.
     Example: NCCL_SOCKET_RETRY_CNT=5
-    Instead: unset it; the default is about 60 s
+    Instead: unset the variable; the default is about 60 s
     Source: NCCL user guide, NCCL_SOCKET_RETRY_CNT; src/os/linux.cc (socketConnectCheck)
     """
     names = ("NCCL_SOCKET_RETRY_CNT", "NCCL_SOCKET_RETRY_SLEEP_MSEC")
@@ -123,7 +126,7 @@ def slow_interface(host: JudgedHost) -> Results:
 
     Why: The chosen interface limits all traffic between nodes.
     Example: NCCL_SOCKET_IFNAME=eno1 (10 Gb/s), with ens3f0 (100 Gb/s) also up
-    Instead: NCCL_SOCKET_IFNAME=ens3f0, or RDMA
+    Instead: set NCCL_SOCKET_IFNAME=ens3f0, or use RDMA
     Source: NCCL src/transport/net_socket.cc
     """
     choice = host.interfaces
@@ -192,8 +195,8 @@ def _severity(host: JudgedHost) -> Severity:
 def unequal_interfaces(host: JudgedHost) -> Results:
     """TCP carries the traffic over several interfaces that differ in speed or network.
 
-    Why: NCCL spreads the data over all of them, so the slowest one sets the speed, and one that the peer cannot
-    reach breaks the connection.
+    Why: NCCL spreads data over all of them: the slowest one limits the speed, and an interface that the peer
+    cannot reach breaks the connection.
     Example: NCCL_SOCKET_IFNAME=e, which matches eno1 (1 Gb/s) and ens3f0 (100 Gb/s)
     Instead: NCCL_SOCKET_IFNAME==ens3f0
     Source: https://github.com/NVIDIA/nccl/issues/286
@@ -226,7 +229,7 @@ def socket_buffer_beyond_limit(host: JudgedHost, variable: Variable, wanted: int
 
     Why: The kernel applies its limit without a message, and no longer tunes the buffer size automatically.
     Example: NCCL_SOCKET_RCVBUF=67108864 with net.core.rmem_max = 212992
-    Instead: sysctl -w net.core.rmem_max=67108864, or unset it
+    Instead: sysctl -w net.core.rmem_max=67108864, or unset the variable
     Source: socket(7), SO_RCVBUF
     """
     if wanted <= 0:
@@ -243,7 +246,7 @@ def socket_buffer_beyond_limit(host: JudgedHost, variable: Variable, wanted: int
 def threads_out_of_range(_: JudgedHost, variable: Variable, threads: int) -> Results:
     """NCCL_SOCKET_NTHREADS is above 16 or below 1.
 
-    Why: Above 16, NCCL warns and uses 16. Below 1, there are no helper threads at all.
+    Why: Above 16, NCCL warns and uses 16. Below 1, it starts no helper threads.
     Example: NCCL_SOCKET_NTHREADS=32
     Instead: NCCL_SOCKET_NTHREADS=4
     Source: NCCL src/transport/net_socket.cc (MAX_THREADS)
@@ -289,8 +292,7 @@ def _by_vendor(host: JudgedHost) -> tuple[int, int]:
 def sockets_without_threads(host: JudgedHost, variable: Variable, _: str) -> Results:
     """NCCL_NSOCKS_PERTHREAD is set, but NCCL_SOCKET_NTHREADS is not.
 
-    Why: Except on AWS and gVNIC, NCCL starts no helper threads by default, and 0 threads times any number is 0
-    sockets.
+    Why: By default, NCCL starts helper threads only on AWS and gVNIC. Without them, the variable has no effect.
     Example: NCCL_NSOCKS_PERTHREAD=4
     Instead: NCCL_SOCKET_NTHREADS=4 and NCCL_NSOCKS_PERTHREAD=4
     Source: NCCL src/transport/net_socket.cc (ncclNetSocketGetNsockNthread)
@@ -302,11 +304,11 @@ def sockets_without_threads(host: JudgedHost, variable: Variable, _: str) -> Res
 
 @rule("NETIF027", "info", needs=("rdma",))
 def socket_tuning_with_rdma(host: JudgedHost) -> Results:
-    """Threads or sockets of the socket transport are set, but RDMA carries the traffic.
+    """The number of socket threads or sockets is set, but RDMA carries the traffic.
 
     Why: They apply only to TCP.
     Example: NCCL_SOCKET_NTHREADS=4 on a host with InfiniBand
-    Instead: unset them, or keep them for jobs that use TCP
+    Instead: unset the variables, or keep them only for jobs that use TCP
     Source: NCCL user guide, NCCL_SOCKET_NTHREADS
     """
     variable = host.variable(_THREADS) or host.variable(_SOCKETS)
@@ -323,7 +325,7 @@ def socket_tuning_with_rdma(host: JudgedHost) -> Results:
 def more_threads_than_cpus(host: JudgedHost, variable: Variable, threads: int) -> Results:
     """There are more helper threads than CPUs that the ranks may use.
 
-    Why: They compete with each other, the proxy threads and data loaders.
+    Why: They compete for CPUs with each other, the proxy threads and data loaders.
     Example: NCCL_SOCKET_NTHREADS=16 with 8 ranks on 32 CPUs
     Instead: NCCL_SOCKET_NTHREADS=4
     Source: NCCL user guide, NCCL_SOCKET_NTHREADS (higher CPU usage)

@@ -1,1 +1,1 @@
-"""Buffers, chunks, channels, threads, policies: values that NCCL rounds, clamps or crashes on."""
+"""Buffers, chunks, channels, threads and policies: values that NCCL rounds or clamps, or that crash it."""

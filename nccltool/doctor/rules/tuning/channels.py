@@ -1,5 +1,6 @@
 """Buffers, chunks, channels and CTAs: how large they are, and how many NCCL makes."""
 
+from nccltool.core.text import counted
 from nccltool.core.units import format_bytes
 from nccltool.core.unknown import Unknown
 from nccltool.doctor import report
@@ -48,9 +49,9 @@ def tiny_buffer(_: JudgedHost, variable: Variable, size: int) -> Results:
 def huge_buffer(_: JudgedHost, variable: Variable, size: int) -> Results:
     """NCCL_BUFFSIZE is above 32 MiB.
 
-    Why: Each channel has such a buffer per connection: GPU memory runs out as the job grows.
+    Why: Each channel has one such buffer per connection, so GPU memory runs out as the job grows.
     Example: NCCL_BUFFSIZE=134217728
-    Instead: NCCL_BUFFSIZE=8388608 at most
+    Instead: set NCCL_BUFFSIZE to at most 8388608
     Source: NCCL user guide, NCCL_BUFFSIZE
     """
     if size > _LARGEST_BUFFER:
@@ -64,7 +65,7 @@ def chunk_above_buffer(host: JudgedHost, variable: Variable, chunk: int) -> Resu
 
     Why: NCCL silently reduces the chunk to an eighth of NCCL_BUFFSIZE.
     Example: NCCL_P2P_NET_CHUNKSIZE=1048576 with the default buffer of 4 MiB
-    Instead: NCCL_BUFFSIZE=8388608 as well
+    Instead: set NCCL_BUFFSIZE=8388608 as well
     Source: NCCL src/init.cc
     """
     given = host.integer("NCCL_BUFFSIZE") or 0
@@ -80,7 +81,7 @@ def chunk_above_buffer(host: JudgedHost, variable: Variable, chunk: int) -> Resu
 def division_by_zero(_: JudgedHost, variable: Variable, bandwidth: int) -> Results:
     """NCCL_P2P_PER_CHANNEL_NET_BW is 0.
 
-    Why: NCCL divides by it: the process dies with SIGFPE.
+    Why: NCCL divides by this value, so the process dies with SIGFPE.
     Example: NCCL_P2P_PER_CHANNEL_NET_BW=auto
     Instead: unset NCCL_P2P_PER_CHANNEL_NET_BW
     Source: NCCL src/graph/paths.cc
@@ -121,9 +122,9 @@ def thresholds_with_commas(_: JudgedHost, variable: Variable, numbers: str) -> R
 def crossed_channel_limits(host: JudgedHost, variable: Variable, least: int) -> Results:
     """NCCL_MIN_NCHANNELS is above NCCL_MAX_NCHANNELS.
 
-    Why: NCCL applies one after the other, and the result matches neither.
+    Why: NCCL applies one limit after the other, and the result matches neither.
     Example: NCCL_MIN_NCHANNELS=16 and NCCL_MAX_NCHANNELS=8
-    Instead: a minimum no larger than the maximum
+    Instead: set a minimum that is no larger than the maximum
     Source: NCCL src/graph/connect.cc
     """
     yield from _crossed(host, variable, least, "neither takes effect")
@@ -135,7 +136,7 @@ def crossed_cta_limits(host: JudgedHost, variable: Variable, least: int) -> Resu
 
     Why: NCCL sets both to the maximum.
     Example: NCCL_MIN_CTAS=16 and NCCL_MAX_CTAS=8
-    Instead: a minimum no larger than the maximum
+    Instead: set a minimum that is no larger than the maximum
     Source: NCCL src/init.cc
     """
     yield from _crossed(host, variable, least, "NCCL uses the maximum for both")
@@ -147,7 +148,7 @@ def crossed_p2p_limits(host: JudgedHost, variable: Variable, least: int) -> Resu
 
     Why: The minimum wins, and the maximum has no effect.
     Example: NCCL_MIN_P2P_NCHANNELS=16 and NCCL_MAX_P2P_NCHANNELS=8
-    Instead: a minimum no larger than the maximum
+    Instead: set a minimum that is no larger than the maximum
     Source: NCCL src/graph/paths.cc
     """
     yield from _crossed(host, variable, least, "the maximum has no effect")
@@ -197,7 +198,7 @@ def too_many_channels(host: JudgedHost, variable: Variable, count: int) -> Resul
 
     Why: NCCL reduces the number to 64, or to 32 before 2.25.
     Example: NCCL_MIN_NCHANNELS=128
-    Instead: NCCL_MIN_NCHANNELS=64 at most
+    Instead: set NCCL_MIN_NCHANNELS to at most 64
     Source: NCCL user guide; MAXCHANNELS in src/include/device.h
     """
     if count > _MOST_BEFORE and (count > _MOST_CHANNELS or host.nccl_is(before=(2, 25, 1))):
@@ -229,7 +230,7 @@ def few_channels(host: JudgedHost, variable: Variable, count: int) -> Results:
     Source: NCCL user guide, NCCL_MAX_CTAS
     """
     if 0 < count <= _FEW_CHANNELS and (links := _links(host)):
-        message = f"{count} channels cannot saturate the links of this host"
+        message = f"{counted(count, 'channel')} cannot saturate the links of this host"
         yield report.better_unset(variable, message, evidence=(links,))
 
 
@@ -250,7 +251,7 @@ def many_channels(_: JudgedHost, variable: Variable, count: int) -> Results:
 
     Why: Each collective takes that many streaming multiprocessors (SMs) from concurrent computation.
     Example: NCCL_MIN_NCHANNELS=32
-    Instead: unset NCCL_MIN_NCHANNELS, except for a benchmark
+    Instead: unset NCCL_MIN_NCHANNELS, except in benchmarks
     Source: NCCL user guide, NCCL_MIN_CTAS
     """
     if count >= _MANY_CHANNELS:

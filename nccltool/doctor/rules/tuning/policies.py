@@ -34,7 +34,7 @@ def bad_thread_count(_: JudgedHost, variable: Variable, count: int) -> Results:
 
 @for_number("TUN006", "warning", "NCCL_LL128_NTHREADS")
 def bad_ll128_thread_count(_: JudgedHost, variable: Variable, count: int) -> Results:
-    """NCCL_LL128_NTHREADS is not a multiple of 32, or is outside 160 to 640.
+    """NCCL_LL128_NTHREADS is not a multiple of 32, or is outside the range 160 to 640.
 
     Why: NCCL replaces or clamps the value.
     Example: NCCL_LL128_NTHREADS=100
@@ -55,7 +55,7 @@ def large_cluster(_: JudgedHost, variable: Variable, size: int) -> Results:
     Source: NCCL user guide, NCCL_CGA_CLUSTER_SIZE
     """
     if size > 8:
-        yield report.better_unset(variable, f"a cluster holds at most 8 blocks, not {size}")
+        yield report.better_unset(variable, f"a cluster has at most 8 blocks, not {size}")
 
 
 @for_text("TUN017", "warning", "NCCL_CTA_POLICY")
@@ -139,8 +139,8 @@ def unordered_mixed_graphs(host: JudgedHost, variable: Variable, ordering: int) 
     """Graph ordering is off, but graphs may be mixed with other launches.
 
     Why: NCCL does not support this; it warns, and orders graphs anyway.
-    Example: only NCCL_GRAPH_STREAM_ORDERING=0
-    Instead: NCCL_GRAPH_MIXING_SUPPORT=0 as well
+    Example: NCCL_GRAPH_STREAM_ORDERING=0 without NCCL_GRAPH_MIXING_SUPPORT=0
+    Instead: set NCCL_GRAPH_MIXING_SUPPORT=0 as well
     Source: NCCL user guide, NCCL_GRAPH_STREAM_ORDERING
     """
     mixing = "NCCL_GRAPH_MIXING_SUPPORT"
@@ -166,7 +166,7 @@ def blocking_overridden(host: JudgedHost, variable: Variable, _: str) -> Results
 def checks_left_on(host: JudgedHost) -> Results:
     """NCCL checks the arguments of every call.
 
-    Why: The checks cost time at every call; DEBUG_GLOBAL also communicates with the other ranks.
+    Why: The checks add time to every call; DEBUG_GLOBAL also communicates with the other ranks.
     Example: NCCL_CHECK_MODE=DEBUG_GLOBAL
     Instead: unset NCCL_CHECK_MODE
     Source: NCCL user guide, NCCL_CHECK_MODE and NCCL_CHECK_POINTERS
@@ -182,10 +182,10 @@ def checks_left_on(host: JudgedHost) -> Results:
 def graph_registration(host: JudgedHost, variable: Variable, is_on: int) -> Results:
     """CUDA graphs register their buffers in a process that uses several GPUs.
 
-    Why: Registration with CUDA graphs can deadlock there. One rank on a host with several visible GPUs may be such
-    a process.
-    Example: LOCAL_WORLD_SIZE=1 on 8 GPUs, NCCL_GRAPH_REGISTER=1
-    Instead: NCCL_GRAPH_REGISTER=0, or one process per GPU
+    Why: In such a process, registration with CUDA graphs can deadlock. One rank on a host with several visible
+    GPUs may be such a process.
+    Example: NCCL_GRAPH_REGISTER=1 and LOCAL_WORLD_SIZE=1 on a host with 8 GPUs
+    Instead: set NCCL_GRAPH_REGISTER=0, or use one process per GPU
     Source: NCCL user guide, NCCL_GRAPH_REGISTER
     """
     if is_on and known(host.local_ranks) == 1 and known(host.facts.nvidia.visible_gpus) > 1:
@@ -200,7 +200,7 @@ def shared_gpu(hosts: Sequence[JudgedHost]) -> Results:
     Why: Initialization fails, or hangs with older releases. The usual cause is a missing
     torch.cuda.set_device(LOCAL_RANK).
     Example: CUDA_VISIBLE_DEVICES=0 for every rank on a host
-    Instead: a different GPU for each rank
+    Instead: use a different GPU for each rank
     Source: NCCL user guide, NCCL_MULTI_RANK_GPU_ENABLE
     """
     users: dict[str, list[str]] = {}
