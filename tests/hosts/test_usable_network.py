@@ -285,8 +285,8 @@ def machine(root: Path, kind: str, gpus: int | None = None, **env: str) -> Usabl
             "dgx",
             {"NCCL_IB_HCA": "=mlx5_0,mlx5_1"},
             None,
-            "ports differ (400 Gb/s InfiniBand, 200 Gb/s Ethernet), and some GPUs have none of the fastest "
-            "close to them; set NCCL_IB_HCA to the right ports",
+            "ports differ (400 Gb/s InfiniBand, 200 Gb/s Ethernet), and some GPUs are not close to any of "
+            "the fastest; set NCCL_IB_HCA to the right ports",
         ),
         ("p5", {"NCCL_IB_HCA": "mlx5"}, 400, f"32 x 100 Gb/s ({OF_P5})"),  # which EFA's plugin does not read
         ("p5", {}, 400, f"32 x 100 Gb/s ({OF_P5})"),

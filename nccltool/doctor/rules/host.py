@@ -43,7 +43,9 @@ def acs_redirects(host: JudgedHost) -> Results:
     on = [(bridge, word) for bridge, word in words.items() if isinstance(word, int) and word & _REDIRECT]
     if on:
         bridge = on[0][0]
-        message = f"peer-to-peer traffic goes through the CPU: ACS is on for {counted(len(on), 'bridge')} above GPUs and adapters"
+        message = (
+            f"ACS on {counted(len(on), 'bridge')} sends peer-to-peer traffic of GPUs and adapters through the CPU"
+        )
         remedy = f"sudo setpci -s {bridge} ECAP_ACS+0x6.w=0000 for each bridge, or disable ACS in the BIOS"
         lines = (", ".join(f"{bridge}: ACSCtl {word:#06x}" for bridge, word in on[:4]),)
         yield report.device(f"bridge {bridge}", message, remedy, evidence=lines)

@@ -97,6 +97,6 @@ def test_without_the_tree_only_ports_of_a_kind_can_be_told() -> None:
     with pytest.raises(NotKnown) as why:
         nic_search.used((*TRAINING, STORAGE_ETHERNET), hidden)
     assert str(why.value) == (
-        "ports differ (400 Gb/s InfiniBand, 200 Gb/s Ethernet), and it is unknown which are close to GPUs; "
-        "set NCCL_IB_HCA to the right ports"
+        "ports differ (400 Gb/s InfiniBand, 200 Gb/s Ethernet), and which of them are close to GPUs is "
+        "unknown; set NCCL_IB_HCA to the right ports"
     )

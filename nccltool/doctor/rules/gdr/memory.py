@@ -103,7 +103,9 @@ def gdrcopy_missing(host: JudgedHost, variable: Variable, enabled: int) -> Resul
     if missing:
         other = None if library else or_none(host.facts.rdma.gdrapi)
         message = f"{' and '.join(missing)} missing: NCCL continues without GDRCopy"
-        remedy = "load gdrdrv, pass /dev/gdrdrv to the container, and install libgdrapi-dev; or unset NCCL_GDRCOPY_ENABLE"
+        remedy = (
+            f"load gdrdrv, pass /dev/gdrdrv to the container, and install libgdrapi-dev; or unset {variable.name}"
+        )
         lines = (f"{escaped(other)} exists, but NCCL does not open it",) if other else ()
         yield report.better_unset(variable, message, remedy, part="", evidence=lines)
 

@@ -60,7 +60,7 @@ def impossible_queue_pairs(host: JudgedHost, variable: Variable, count: int) -> 
             if count < 1
             else f"{count} x {ports} queue pairs; NCCL has room for 128"
         )
-        yield report.better_unset(variable, what, "set 1 to 8, or unset it")
+        yield report.better_unset(variable, what, "set a value from 1 to 8, or unset it")
 
 
 def _merged(host: JudgedHost) -> int | Unknown:

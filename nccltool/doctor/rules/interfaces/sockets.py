@@ -79,7 +79,7 @@ def narrow_port_range(host: JudgedHost) -> Results:
         remedy = 'sysctl -w net.ipv4.ip_local_port_range="32768 60999", and open this range between the nodes'
         lines = (f"net.ipv4.ip_local_port_range = {escaped(text[:40])}",)
         yield report.host(
-            host.facts.host, f"{ports} ephemeral ports for {counted(ranks, 'rank')}", remedy, evidence=lines
+            host.facts.host, f"{ports} ephemeral ports for {counted(known(ranks), 'rank')}", remedy, evidence=lines
         )
 
 
@@ -253,7 +253,7 @@ def threads_out_of_range(_: JudgedHost, variable: Variable, threads: int) -> Res
     """
     if not 1 <= threads <= _MOST_THREADS:
         message = "above 16: NCCL uses 16" if threads > 0 else "below 1: no helper threads"
-        yield report.better_unset(variable, message, "set 1 to 16, or unset it")
+        yield report.better_unset(variable, message, "set a value from 1 to 16, or unset it")
 
 
 @rule("NETIF025", "warning", needs=("network",))
