@@ -50,7 +50,7 @@ def used(nics: Sequence[Nic], pci: Pci, gpus: Collection[str] | None = None) -> 
     if len(kinds) > 1:
         raise NotKnown(f"{_mixture(nics)}, and some GPUs are not close to any of the fastest; {_REMEDY}")
     if gpus is not None and len(beside) < len(_gpus(pci)):
-        raise NotKnown(f"some of the GPUs that NCCL uses ({len(beside)}) have no port close to them; {_REMEDY}")
+        raise NotKnown(f"not every GPU that NCCL uses has a port close to it; {_REMEDY}")
     return tuple(nics)
 
 

@@ -77,7 +77,7 @@ def test_who_gets_channels(
         (("x", "y"), ("y.gpu1",), "b"),
         (("x", "y"), ("x.gpu0", "y.gpu1"), "ab"),
         (("x", "z"), ("x.gpu0",), "a"),
-        (("x", "z"), ("z.gpu1",), "NCCL uses 1 GPUs, and some have no port close to them"),
+        (("x", "z"), ("z.gpu1",), "not every GPU that NCCL uses has a port close to it"),
         (("z", "z"), ("z.gpu0", "z.gpu1"), "ab"),  # all of them, and none has one
         (("x", "y"), ("x.gpu0", "gone"), "ab"),  # not all are in the tree: it says nothing
     ],
