@@ -52,7 +52,7 @@ def test_the_list_of_families() -> None:
         f"| [{name}]({name}.md) | {len(members)} | {pages.plain(summary)} |"
         for name, (summary, members) in FAMILIES.items()
     ]
-    head = "# Rules of the doctor\n\n`nccltool doctor` checks these rules; `nccltool explain CODE` shows one of them.\n\n"
+    head = "# Rules of the doctor\n\n`nccltool doctor` checks these rules; `nccltool explain CODE` shows one.\n\n"
     _hold("README.md", head + "\n".join(["| family | rules | about |", "|---|---|---|", *rows]) + "\n")
 
 
