@@ -27,6 +27,7 @@ def trial(scene: Scene, target: Target, act: Act, node: int = 1, local_rank: int
         peer=2,
         phase=Phase.MEASURING,
         share=0.5,
+        jitter_s=0.0,
         hold_s=2.0,
     )
 
@@ -122,6 +123,13 @@ def test_exit_code_and_document(
     )
 
 
+def test_all_ranks_of_a_message_are_named() -> None:
+    said = document(3, ("rank", "1"))
+    said["findings"][0]["message"] = "ranks 1, 2 on n2, n3 made no progress for 4 s"
+    assert judge(CUT, HOSTS, outcome(3, said)).named == (("rank", "1"), ("rank", "2"))
+    assert judge(CUT, HOSTS, outcome(3, said)).naming is Naming.INNOCENT
+
+
 def test_a_warning_blames_nobody() -> None:
     said = document(0, ("rank", "1"), rows=4, severity="warning")
     assert judge(RANK, HERE, outcome(0, said)).naming is Naming.NOBODY
@@ -181,9 +189,13 @@ def test_the_target_is_found(target: Target, local: int, by_ssh: int) -> None:
     assert chaos_processes.find(hit, 10, [], (0, 1, 2)) is None
 
 
+def result(score: Score) -> chaos.Result:
+    return chaos.Result(RANK.seed, f"{RANK}", RANK.target, RANK.act, score)
+
+
 def test_the_table() -> None:
     right = Score(Naming.RIGHT, True, True, (), 2.0)
-    results = [chaos.Result(RANK, right), chaos.Result(RANK, replace(right, naming=Naming.INNOCENT, seconds=4.4))]
+    results = [result(right), result(replace(right, naming=Naming.INNOCENT, seconds=4.4))]
     assert list(chaos.table(results))[2:] == [
         "| rank | SIGTERM | 2 | 1 | 0 | 1 | 0 | 0 | 0 | 4 s |",
         "| all |  | 2 | 1 | 0 | 1 | 0 | 0 | 0 | 4 s |",

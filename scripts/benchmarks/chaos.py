@@ -13,24 +13,32 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+
 from benchmarks import chaos_trials, extent
 from benchmarks.chaos_run import Stage
 from benchmarks.chaos_trials import Trial
-from benchmarks.chaos_truth import Naming, Score, judge
+from benchmarks.chaos_truth import Naming, Outcome, Score, judge
 
-TRIALS = extent.of(30, 1)
-_SMALLEST = ("local", "probe")
+TRIALS, ONLY = extent.of((30, ""), (1, "local,probe"))
 
 
 def main(options: Sequence[str] = ()) -> bool:
     """Print a line for each trial, then the table; whether all of them were right."""
     asked = _asked(options)
-    base = Path(tempfile.mkdtemp(prefix="chaos-"))
-    stage = Stage(base)
-    try:
-        results = [_one(stage, trial, asked.keep) for trial in _chosen(asked)]
-    finally:
-        shutil.rmtree(base, ignore_errors=True)
+    results = _recorded(asked.record)
+    known = {one.seed for one in results}
+    with (
+        tempfile.TemporaryDirectory(prefix="chaos-", ignore_cleanup_errors=True) as base,
+        Stage(Path(base)) as stage,
+    ):
+        for trial in _chosen(asked):
+            if trial.seed in known:
+                continue
+            results.append(_one(stage, trial, asked.keep))
+            if asked.record:
+                with asked.record.open("a") as file:
+                    file.write(f"{results[-1].line}\n")
     print("\n".join(table(results)))
     return all(one.score.is_right for one in results)
 
@@ -40,9 +48,8 @@ def _asked(options: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1, help="the first; each trial has the next")
     parser.add_argument("--trials", type=int, default=TRIALS)
     parser.add_argument("--repeat", type=int, default=1, help="each trial so many times")
-    parser.add_argument(
-        "--only", default=",".join(_SMALLEST), help="words of the trial, such as local,probe,SIGTERM"
-    )
+    parser.add_argument("--only", default=ONLY, help="words of the trial, such as local,probe,SIGTERM")
+    parser.add_argument("--record", type=Path, help="a file of scores: its seeds are not run again, and counted")
     parser.add_argument("--keep", type=Path, help="a folder for what wrong trials left")
     return parser.parse_args(options)
 
@@ -61,29 +68,45 @@ def _chosen(asked: argparse.Namespace) -> Iterator[Trial]:
 class Result:
     """A trial and its score."""
 
-    trial: Trial
+    seed: int
+    trial: str
+    target: str
+    act: str
     score: Score
+
+    @property
+    def line(self) -> str:
+        """For a file of results."""
+        return msgspec.json.encode(self).decode()
+
+
+def _recorded(file: Path | None) -> list[Result]:
+    if file is None or not file.exists():
+        return []
+    return [msgspec.json.decode(line, type=Result) for line in file.read_bytes().splitlines()]
 
 
 def _one(stage: Stage, trial: Trial, keep: Path | None) -> Result:
+    print(f"seed {trial.seed} {trial}", flush=True)
     outcome, folder = stage.run(trial)
-    score = judge(trial, stage.hosts(trial.scene), outcome)
-    print(f"seed {trial.seed} {trial}\n    -> {_line(score, outcome.code)}", flush=True)
+    score = judge(trial, stage.place(trial.scene).hosts(trial.scene), outcome)
+    print(f"    -> {_line(score, outcome)}", flush=True)
     if not score.is_right:
         for one in (outcome.document or {}).get("findings", ()):
             print(f"    {one['severity']} {one['code']} {one['subject']['name']}: {one['message']}", flush=True)
         if keep:
             shutil.copytree(folder, keep / f"seed-{trial.seed}-{time.time_ns()}", symlinks=True)
     shutil.rmtree(folder, ignore_errors=True)
-    return Result(trial, score)
+    return Result(trial.seed, f"{trial}", trial.target, trial.act, score)
 
 
-def _line(score: Score, code: int | None) -> str:
+def _line(score: Score, outcome: Outcome) -> str:
     named = ", ".join(" ".join(name) for name in score.named) or "nobody"
     wrong = [word for word, good in (("exit", score.is_exit_right), ("JSON", score.is_document_whole)) if not good]
     wrong += [f"left: {', '.join(score.left)}"] if score.left else []
     verdict = "ok" if score.is_right else f"WRONG {'; '.join([score.naming, *wrong])}"
-    ended = "did not end" if code is None else f"exit {code}"
+    ended = "did not end" if outcome.code is None else f"exit {outcome.code}"
+    ended += "" if outcome.was_hit else ", not hit"
     return f"{named}, {ended}, {score.seconds:.1f} s: {verdict}"
 
 
@@ -92,7 +115,7 @@ def table(results: Iterable[Result]) -> Iterator[str]:
     groups: dict[tuple[str, str], list[Score]] = {}
     everything: list[Score] = []
     for one in results:
-        groups.setdefault((one.trial.target, one.trial.act), []).append(one.score)
+        groups.setdefault((one.target, one.act), []).append(one.score)
         everything.append(one.score)
     yield "| target | act | trials | right | unnamed | innocent | wrong exit | broken JSON | left | longest |"
     yield "|---|---|---|---|---|---|---|---|---|---|"

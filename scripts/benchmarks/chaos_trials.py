@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 HOLD_S = (1.0, 9.0)
 """How long a pause lasts: from less than --timeout to more than twice as long."""
+JITTER_S = 0.3
+"""A row takes about as long: what is aimed at one event of the run also comes between two."""
 
 
 class Target(enum.StrEnum):
@@ -106,6 +108,8 @@ class Trial:
     phase: Phase
     share: float
     """Of the phase, which has passed."""
+    jitter_s: float
+    """After an event that is waited for."""
     hold_s: float
     """How long a pause lasts."""
 
@@ -155,6 +159,7 @@ def draw(seed: int) -> Trial:
         peer=(node + _source(seed, "peer").randrange(1, max(scene.nodes, 2))) % scene.nodes,
         phase=_source(seed, "phase").choices(_PHASES, _PHASE_WEIGHTS)[0],
         share=round(_source(seed, "share").random(), 2),
+        jitter_s=round(_source(seed, "jitter").uniform(0.0, JITTER_S), 2),
         hold_s=round(_source(seed, "hold").uniform(*HOLD_S), 1),
     )
 

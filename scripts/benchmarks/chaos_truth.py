@@ -1,6 +1,7 @@
 """JUDGE what came of a trial of the chaos bench against what was done: the right name, or nobody if so it is."""
 
 import enum
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +11,7 @@ from benchmarks.chaos_trials import Act, Target, Trial
 Name = tuple[str, str]
 """Kind and name of a finding's subject."""
 INTERRUPTED = 130
+_SEVERAL = re.compile(r"ranks (\d+(?:, \d+)*) on .* made no progress")
 _INTERRUPTS = (Act.INT, Act.TERM, Act.HUP)
 _MILD = (Act.PAUSE, Act.FLAP, Act.LOSS, Act.SHAPE, Act.MTU)
 """The run may get over these; what it measured may then be judged as too slow."""
@@ -76,9 +78,12 @@ def judge(trial: Trial, hosts: tuple[str, ...], outcome: Outcome) -> Score:
 
 def names(document: Mapping[str, Any]) -> frozenset[Name]:
     """Whom errors of a document blame: ranks, hosts, pairs; not the run itself."""
-    findings = [*document.get("findings", ())]
+    errors = [one for one in document.get("findings", ()) if one["severity"] == "error"]
+    blamed = {(one["subject"]["kind"], one["subject"]["name"]) for one in errors}
+    # the subject is the first of several ranks
+    several = [found for one in errors if (found := _SEVERAL.match(one["message"]))]
+    blamed |= {("rank", rank) for found in several for rank in found[1].split(", ")}
     outcomes = document.get("outcomes", ())
-    blamed = {(one["subject"]["kind"], one["subject"]["name"]) for one in findings if one["severity"] == "error"}
     blamed |= {("host", one["host"]) for one in outcomes if one["status"] == "fail" and one.get("host")}
     return frozenset(one for one in blamed if one[0] != "run")
 

@@ -26,7 +26,7 @@ PrintLastLog no
 LogLevel VERBOSE
 MaxStartups 100
 AcceptEnv {mark}
-SetEnv OMP_NUM_THREADS=1
+SetEnv OMP_NUM_THREADS=1{more}
 """
 """The variable that marks a test's processes crosses, so that what a command leaves elsewhere is found too."""
 _CLIENT = """\
@@ -55,8 +55,9 @@ def _path(tool: str) -> str | None:
 class Sshd:
     """An sshd on each host, as long as this context lasts."""
 
-    def __init__(self, lab: Lab, folder: Path) -> None:
-        self.lab, self.folder = lab, folder
+    def __init__(self, lab: Lab, folder: Path, temporary: Path | None = None) -> None:
+        """`temporary`: where logins put temporary files, if not in /tmp."""
+        self.lab, self.folder, self._temporary = lab, folder, temporary
         self.config = folder / "ssh_config"
         self.known_hosts = folder / "known_hosts"
         self.ssh = ("ssh", "-F", str(self.config))
@@ -89,7 +90,8 @@ class Sshd:
     def start(self, host: Host, *options: str) -> None:
         """Start the sshd of a host, with -o options; returns when it listens."""
         config = self.folder / f"sshd_config-{host.name}"
-        settings = {"folder": self.folder, "host": host.name, "mark": MARK, "pam": _pam()}
+        more = f" TMPDIR={self._temporary}" if self._temporary else ""
+        settings = {"folder": self.folder, "host": host.name, "mark": MARK, "pam": _pam(), "more": more}
         config.write_text(_SERVER.format(**settings))
         log = self.folder / f"log-{host.name}"
         server = _path("sshd")
