@@ -104,7 +104,7 @@ def _bond(tree: Tree, folder: str) -> float:
     links = [link for link in (interface(tree, name) for name in members) if link.up is not False]
     for link in links:
         if isinstance(link.bytes_per_s, Unknown):
-            raise NotKnown(f"a bond; {link.name}: {link.bytes_per_s.reason}")
+            raise NotKnown(f"it is a bond; {link.name}: {link.bytes_per_s.reason}")
     if not mode or not links:
         raise NotKnown("a bond without an active link")
     return sum(known(link.bytes_per_s) for link in links)

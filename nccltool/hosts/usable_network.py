@@ -144,7 +144,7 @@ def _of_a_plugin(
     asked = tuple(values.split(next((text for name in _LISTS if (text := host.get(name))), "")))
     up = {nic.name for nic in or_none(ethernet) or () if nic.up is not False}
     if missing := set(asked) - up:
-        return UsableNetwork(text=f"{', '.join(sorted(missing))} is not up; {published.text}")
+        return UsableNetwork(text=f"not up: {', '.join(sorted(missing))}; {published.text}")
     nics = [
         Nic(name=name, layer="Ethernet", bytes_per_s=published.bytes_per_s, pci=or_none(there[name].pci))
         for name in dict.fromkeys(asked or there)

@@ -14,7 +14,7 @@ from nccltool.hosts.link_rates import LinkRate
 from nccltool.hosts.sources.base import Tree
 from tests.support.sysfs import Sysfs, container, ethernet_host, infiniband_host, roce_host
 
-VIRTUAL = "virtual; the speed that it reports is not a link speed"
+VIRTUAL = "virtual interface; the speed that it reports is not a link speed"
 HERE = Path("/sys/class/net/lo/speed")
 
 
@@ -157,7 +157,7 @@ def one_unknown(tree: Sysfs) -> None:
         (two_and_one_down, "active-backup 1", "", None, "a bond without an active link"),
         (two_and_one_down, "active-backup 1", "eth2", None, "a bond without an active link"),
         (two_and_one_down, "", "", None, "a bond without an active link"),
-        (one_unknown, "802.3ad 4", "", None, "a bond; eth1: the driver does not report its speed"),
+        (one_unknown, "802.3ad 4", "", None, "it is a bond; eth1: the driver does not report its speed"),
     ],
 )
 def test_bonds(

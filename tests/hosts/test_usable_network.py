@@ -19,7 +19,7 @@ from tests.support.sysfs import Sysfs, container, ethernet_host, infiniband_host
 
 PORTS = "(/sys/class/infiniband/*/ports/*/rate)"
 SPEEDS = "(/sys/class/net/*/speed)"
-VIRTUAL = "eth0: virtual; the speed that it reports is not a link speed (/sys/class/net/eth0/speed)"
+VIRTUAL = "eth0: virtual interface; the speed that it reports is not a link speed (/sys/class/net/eth0/speed)"
 
 
 def facts(root: Path, plugins: tuple[str, ...] = ()) -> HostFacts:
@@ -304,7 +304,7 @@ def machine(root: Path, kind: str, gpus: int | None = None, **env: str) -> Usabl
             "a3-mega",
             {"NCCL_FASTRAK_IFNAME": "eth1,eth9"},
             None,
-            f"eth9 is not up; 8 x 200 Gb/s published for A3 Mega: {GCP}",
+            f"not up: eth9; 8 x 200 Gb/s published for A3 Mega: {GCP}",
         ),
         ("azure", {}, 400, f"8 x 400 Gb/s InfiniBand (8 x 400 Gb/s published for ND H100 v5: {AZURE})"),
         ("gb200", {}, 200, f"4 x 400 Gb/s InfiniBand {PORTS}"),

@@ -28,7 +28,7 @@ def test_veth_has_no_wire(lab: Lab, start: Start) -> None:
     ended = first.wait(LIMIT_S)
     assert ended.code == 0, ended.said
     assert second.wait(LIMIT_S).code == 0
-    reason = "the network of n1: eth0: virtual; the speed that it reports is not a link speed"
+    reason = "the network of n1: eth0: virtual interface; the speed that it reports is not a link speed"
     assert ended.document["run"]["limit_unknown_reason"] == f"{reason} (/sys/class/net/eth0/speed)"
     assert [row["limit_busbw_bytes_per_s"] for row in ended.document["measurements"]] == [None, None]
 

@@ -42,7 +42,7 @@ def _published(host: JudgedHost, variable: Variable) -> bool:
 def unknown_algorithm(host: JudgedHost, variable: Variable, _: str) -> Results:
     """NCCL_ALGO or NCCL_PROTO contains a name that NCCL does not know, or a malformed list.
 
-    Why: Since 2.24 initialization fails; earlier releases dropped the name without a message.
+    Why: Since 2.24, initialization fails; earlier releases dropped the name without a message.
     Example: NCCL_ALGO=Rings
     Instead: NCCL_ALGO=Ring
     Source: NCCL src/graph/tuning.cc (parseList)
@@ -81,7 +81,7 @@ def collnet_without_kind(host: JudgedHost, variable: Variable, _: str) -> Result
 def forced_algorithm(host: JudgedHost, variable: Variable, text: str) -> Results:
     """NCCL_ALGO or NCCL_PROTO is set.
 
-    Why: It disables NCCL's own choice by size and topology, and stays in force when a newer NCCL would choose
+    Why: A fixed setting replaces NCCL's own choice by size and topology, even when a newer NCCL would choose
     better.
     Example: NCCL_ALGO=Ring
     Instead: unset NCCL_ALGO; set it only while debugging
@@ -97,7 +97,7 @@ def forced_algorithm(host: JudgedHost, variable: Variable, text: str) -> Results
 def function_without_algorithm(host: JudgedHost, variable: Variable, text: str) -> Results:
     """NCCL_ALGO leaves a function without any algorithm it can use.
 
-    Why: Since 2.24 NCCL does not fall back to Ring: the call fails. Broadcast and Reduce support only Ring,
+    Why: Since 2.24, NCCL does not fall back to Ring, and the call fails. Broadcast and Reduce support only Ring,
     AllGather and ReduceScatter do not support Tree, and PAT needs one GPU per node.
     Example: NCCL_ALGO=Tree
     Instead: NCCL_ALGO=allreduce:Tree
@@ -150,7 +150,7 @@ def only_ll(host: JudgedHost, variable: Variable, _: str) -> Results:
 def only_simple(host: JudgedHost, variable: Variable, _: str) -> Results:
     """NCCL_PROTO allows only Simple.
 
-    Why: Small messages take longer. Some plugins need Simple: TCPX, and OFI if writes may arrive out of order.
+    Why: Small messages take longer. The TCPX plugin needs Simple; so does OFI if writes may arrive out of order.
     Example: NCCL_PROTO=Simple
     Instead: unset NCCL_PROTO, unless the platform requires it
     Source: NCCL user guide, NCCL_PROTO
@@ -180,7 +180,7 @@ def tuner_overruled(host: JudgedHost, variable: Variable, _: str) -> Results:
 
     Why: A forced choice overrides the tuner; the AWS tuner disables itself.
     Example: NCCL_ALGO=Ring with libnccl-tuner.so
-    Instead: set only one of the two
+    Instead: use either the variable or the tuner plugin
     Source: aws-ofi-nccl src/tuner/nccl_ofi_tuner.cpp
     """
     tuner = host.get("NCCL_TUNER_PLUGIN")
@@ -197,7 +197,7 @@ def policy_overruled(host: JudgedHost, variable: Variable, _: str) -> Results:
 
     Why: NCCL ignores the policy when either variable is set.
     Example: NCCL_CTA_POLICY=EFFICIENCY and NCCL_PROTO=Simple
-    Instead: set only one of the two
+    Instead: set only one of the two variables
     Source: NCCL src/enqueue.cc
     """
     policy = host.get("NCCL_CTA_POLICY") or ""

@@ -15,7 +15,7 @@ def different_variable(host: JudgedHost) -> Results:
     Why: The doctor's findings about this variable may be wrong.
     Example: an NCCL release that reads configuration files differently
     Instead: report the bug in the doctor
-    Source: ncclGetUniqueId of the library that was queried
+    Source: ncclGetUniqueId in the queried library
     """
     answer = known(host.answer)
     theirs = dict(answer.environment)
@@ -41,7 +41,7 @@ def different_interface(host: JudgedHost) -> Results:
     Why: The doctor's findings about interfaces may be wrong on this host.
     Example: an NCCL release that chooses interfaces differently
     Instead: report the bug in the doctor
-    Source: ncclGetUniqueId of the library that was queried
+    Source: ncclGetUniqueId in the queried library
     """
     answer = known(host.answer)
     choice = interfaces.bootstrap(of(host.facts, answer.version), host.facts.network)

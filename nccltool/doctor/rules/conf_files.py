@@ -137,8 +137,9 @@ def _slip(line: ConfLine) -> str:
 def debugging_made_permanent(host: JudgedHost) -> Results:
     """A configuration file sets a debugging variable.
 
-    Why: NVIDIA advises against keeping these in scripts or files: they override NCCL's own choices, even in later
-    releases. A forgotten ~/.nccl.conf in a shared home directory affects every job that its user runs.
+    Why: NVIDIA advises against keeping debugging variables in scripts or files: they override NCCL's own choices,
+    even in later releases. A forgotten ~/.nccl.conf in a shared home directory affects every job that its user
+    runs.
     Example: NCCL_P2P_DISABLE=1 in ~/.nccl.conf
     Instead: set the variable only in the experiment's script
     Source: NCCL user guide, environment variables; https://github.com/NVIDIA/nccl/issues/790

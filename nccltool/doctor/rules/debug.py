@@ -70,7 +70,7 @@ def unknown_log_level(_: JudgedHost, variable: Variable, level: str) -> Results:
 def no_log_level(host: JudgedHost) -> Results:
     """NCCL_DEBUG is not set in a multi-node job.
 
-    Why: Without it NCCL does not print the warnings that explain a failure.
+    Why: Without it, NCCL does not print the warnings that explain a failure.
     Example: NCCL_DEBUG is not set
     Instead: NCCL_DEBUG=WARN
     Source: NCCL user guide, troubleshooting

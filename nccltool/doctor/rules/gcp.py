@@ -42,7 +42,7 @@ def fastrak_without_interfaces(host: JudgedHost) -> Results:
     files = [file for path in _LIBRARIES if (file := host.facts.file(path))] if len(nics) > _DATA_NICS else []
     there = [file.path for file in files if known(file.exists)]
     if there:
-        message = f"the TCPXO plugin is installed, but {' and '.join(missing)} not set"
+        message = f"the TCPXO plugin is installed, but needs {' and '.join(missing)}"
         lines = (f"{there[0]}; {len(nics)} Google interfaces",)
         yield report.variable(missing[0], message, "source ${NCCL_LIB_DIR}/nccl-env-profile.sh", evidence=lines)
 

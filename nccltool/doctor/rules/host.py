@@ -57,7 +57,7 @@ def acs_redirects(host: JudgedHost) -> Results:
 def iommu_translates(host: JudgedHost) -> Results:
     """The IOMMU translates the addresses of GPUs or adapters.
 
-    Why: Peer-to-peer traffic goes up to the root complex and back, and is slow or hangs. On bare metal the IOMMU
+    Why: Peer-to-peer traffic goes up to the root complex and back, and is slow or hangs. On bare metal, the IOMMU
     should be off or in passthrough mode.
     Example: intel_iommu=on without iommu=pt
     Instead: add iommu=pt to the kernel command line
@@ -91,7 +91,7 @@ def published_as_localhost(host: JudgedHost) -> Results:
     full = next((word for word in names if "." in word), names[0])
     if full in _LOCAL and host.several_nodes:
         shown = escaped(name[:80])
-        message = f"other nodes are told to reach {shown} as {full}"
+        message = f"torchrun tells other nodes to reach {shown} as {full}"
         remedy = f"add a separate line for {shown} to /etc/hosts, with an address that other nodes can reach"
         yield report.file("/etc/hosts", message, remedy, evidence=(escaped(line[:160]),))
 

@@ -190,7 +190,7 @@ def two_launchers(host: JudgedHost, variable: Variable, _: str) -> Results:
     """The scheduler and torch disagree on the number of ranks.
 
     Why: The job mixes two launchers, and processes of one wait for ranks of the other.
-    Example: srun -n 16 and WORLD_SIZE=8, without torchrun in between
+    Example: srun -n 16 with WORLD_SIZE=8 and no torchrun
     Instead: use only one launcher
     Source: Slurm, srun(1); Open MPI, mpirun(1)
     """

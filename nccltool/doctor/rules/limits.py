@@ -46,8 +46,8 @@ def few_open_files(host: JudgedHost) -> Results:
 def few_open_files_at_start(host: JudgedHost) -> Results:
     """The soft limit on open files is low in a job with many ranks.
 
-    Why: NCCL raises it to the hard limit only in the process that serves the bootstrap. Other processes keep their
-    initial limit.
+    Why: NCCL raises the soft limit to the hard limit only in the process that serves the bootstrap. Other
+    processes keep their initial limit.
     Example: ulimit -n prints 1024 in a job with 32 ranks
     Instead: run ulimit -n hard in the job script
     Source: NCCL src/bootstrap.cc (bootstrapRoot calls ncclOsSetFilesLimit)
@@ -76,7 +76,7 @@ def _keeps_stack(host: JudgedHost) -> bool:
 def unlimited_stack(host: JudgedHost) -> Results:
     """The stack size is unlimited.
 
-    Why: glibc then gives threads a stack of only 2 MiB, and NCCL's channel search overflows it. Since 2.28 NCCL
+    Why: glibc then gives threads a stack of only 2 MiB, and NCCL's channel search overflows it. Since 2.28, NCCL
     sets the stack size of its own threads.
     Example: ulimit -s unlimited
     Instead: ulimit -s 8192
@@ -95,7 +95,7 @@ def unlimited_stack(host: JudgedHost) -> Results:
 def small_stack(host: JudgedHost) -> Results:
     """The stack size is below 8 MiB.
 
-    Why: Threads get stacks of the same size, and NCCL's channel search overflows them. Since 2.28 NCCL sets the
+    Why: Threads get stacks of the same size, and NCCL's channel search overflows them. Since 2.28, NCCL sets the
     stack size of its own threads.
     Example: ulimit -s 2048
     Instead: ulimit -s 8192
@@ -200,8 +200,8 @@ def _under_windows(host: JudgedHost) -> bool:
 def no_unified_memory(host: JudgedHost) -> Results:
     """The host has GPUs but no /dev/nvidia-uvm.
 
-    Why: Since 2.23 NCCL uses CUDA memory pools, which need it. Outside a container, the first program that uses
-    CUDA creates the device.
+    Why: Since 2.23, NCCL uses CUDA memory pools, which need /dev/nvidia-uvm. Outside a container, the first
+    program that uses CUDA creates the device.
     Example: a container started with --device /dev/nvidia0
     Instead: docker run --gpus all; on the host, nvidia-modprobe -u -c 0
     Source: NCCL user guide, troubleshooting, unified memory

@@ -57,7 +57,7 @@ def nvls_disabled(host: JudgedHost, variable: Variable, enabled: int) -> Results
     Why: All-reduce inside the node loses up to a third of its bandwidth. The setting is useful only on hosts where
     multicast fails. Google's second profile for A3 Mega, with NCCL_PROTO=Simple, sets it by design.
     Example: NCCL_NVLS_ENABLE=0 on HGX H100
-    Instead: unset NCCL_NVLS_ENABLE if the fabric manager and NCCL work
+    Instead: unset NCCL_NVLS_ENABLE if the fabric manager works and NCCL initializes without it
     Source: https://github.com/NVIDIA/nccl/issues/2077; NCCL user guide, NCCL_NVLS_ENABLE
     """
     if enabled or len(host.gpus) < _NVLS_LEAST_GPUS:
@@ -74,7 +74,7 @@ def nvls_disabled(host: JudgedHost, variable: Variable, enabled: int) -> Results
 def many_communicators(host: JudgedHost) -> Results:
     """A process has many communicators, each of which takes one of the few multicast slots.
 
-    Why: Since 2.29 initialization fails when no slot is left; 2.27 and 2.28 continued without NVLS.
+    Why: Since 2.29, initialization fails when no slot is left; 2.27 and 2.28 continued without NVLS.
     Example: a hundred process groups with NCCL 2.29
     Instead: set NCCL_NVLS_ENABLE=0, or create fewer process groups
     Source: https://github.com/NVIDIA/nccl/issues/2077; NCCL user guide, NCCL_NVLS_ENABLE
@@ -114,7 +114,7 @@ def nvls_demanded_and_impossible(host: JudgedHost, variable: Variable, text: str
 
     Why: No algorithm remains, so calls fail.
     Example: NCCL_ALGO=NVLS and NCCL_NVLS_ENABLE=0
-    Instead: set only one of the two
+    Instead: set only one of the two variables
     Source: NCCL user guide, NCCL_ALGO; src/graph/tuning.cc
     """
     left = values.selection(text, values.ALGORITHMS, or_none(host.nccl)).left
@@ -189,8 +189,7 @@ def no_imex_channel(host: JudgedHost) -> Results:
 def mnnvl_without_cumem(host: JudgedHost, variable: Variable, enabled: int) -> Results:
     """NCCL_MNNVL_ENABLE=1 is set together with NCCL_CUMEM_ENABLE=0.
 
-    Why: Multi-node NVLink needs cuMem memory: without it
-    NCCL skips the check and uses the network adapters.
+    Why: Multi-node NVLink needs cuMem memory: without it, NCCL skips the check and uses the network adapters.
     Example: NCCL_MNNVL_ENABLE=1 and NCCL_CUMEM_ENABLE=0
     Instead: unset NCCL_CUMEM_ENABLE
     Source: NCCL src/mnnvl.cc (ncclMnnvlCheck); user guide, NCCL_MNNVL_ENABLE
@@ -238,8 +237,8 @@ def mnnvl_disabled(host: JudgedHost, variable: Variable, enabled: int) -> Result
 def own_clique(host: JudgedHost, variable: Variable, _: str) -> Results:
     """NCCL_MNNVL_UUID or NCCL_MNNVL_CLIQUE_ID is set.
 
-    Why: They override the fabric manager's grouping of GPUs. This can join GPUs that are not connected, or split a
-    domain.
+    Why: These variables override the fabric manager's grouping of GPUs. This can join GPUs that are not connected,
+    or split a domain.
     Example: NCCL_MNNVL_CLIQUE_ID=1 left over from a test
     Instead: unset the variable, unless it splits the domain on purpose; in that case, use one value per part
     Source: NCCL user guide, NCCL_MNNVL_UUID and NCCL_MNNVL_CLIQUE_ID

@@ -1,4 +1,4 @@
-"""Direct access between GPUs in a node: switches and levels, host identity, registration."""
+"""Direct access between GPUs in a node: switches and levels, host identity, and registration."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -63,7 +63,7 @@ def overruled_level(host: JudgedHost, variable: Variable, _: str) -> Results:
 
     Why: NCCL_P2P_DISABLE=1 means level LOC, and NCCL then ignores NCCL_P2P_LEVEL.
     Example: NCCL_P2P_DISABLE=1 and NCCL_P2P_LEVEL=SYS
-    Instead: set only one of the two
+    Instead: set only one of the two variables
     Source: NCCL src/graph/paths.cc (ncclGetLevel)
     """
     if _disabled(host):

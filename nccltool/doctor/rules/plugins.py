@@ -63,8 +63,8 @@ _OF_CLOUDS = (
 def net_plugin_by_accident(host: JudgedHost) -> Results:
     """NCCL loads a libnccl-net.so that no setting names.
 
-    Why: It is on the loader's path, as in images with HPC-X or OFI, and replaces the built-in network. On AWS and
-    Google machines, the provider's own plugin is expected.
+    Why: The plugin is on the loader's path, as in images with HPC-X or OFI, and replaces the built-in network. On
+    AWS and Google machines, the provider's own plugin is expected.
     Example: /opt/hpcx/nccl_rdma_sharp_plugin/lib in LD_LIBRARY_PATH
     Instead: set NCCL_NET_PLUGIN to none for the built-in network, or to the plugin's name
     Source: NCCL user guide, NCCL_NET_PLUGIN
@@ -106,7 +106,7 @@ def network_without_plugin(host: JudgedHost, variable: Variable, name: str) -> R
 
     Why: NCCL cannot load the only allowed network.
     Example: NCCL_NET="AWS Libfabric" and NCCL_NET_PLUGIN=none
-    Instead: set only one of the two
+    Instead: set only one of the two variables
     Source: NCCL user guide, NCCL_NET and NCCL_NET_PLUGIN
     """
     if (host.get("NCCL_NET_PLUGIN") or "").lower() == "none" and name.lower() not in _BUILT_IN:
@@ -135,7 +135,7 @@ def tuner_or_profiler_missing(host: JudgedHost, variable: Variable, text: str) -
 def several_nccl_libraries(host: JudgedHost) -> Results:
     """The loader can find more than one version of libnccl.
 
-    Why: Which one is loaded depends on the import order. Ranks with different versions cannot work together.
+    Why: The import order decides which version is loaded. Ranks with different versions cannot work together.
     Example: a system libnccl.so.2 and the one from torch's wheel
     Instead: keep only one version
     Source: NCCL src/init.cc (version mismatch)

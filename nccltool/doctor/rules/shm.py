@@ -1,4 +1,4 @@
-"""Shared memory between ranks in a node: /dev/shm, cuMem host allocations, namespaces."""
+"""Shared memory between ranks in a node: /dev/shm, cuMem host allocations, and namespaces."""
 
 # ruff: noqa: S108 - nothing is written to /dev/shm
 from collections.abc import Generator, Iterator, Mapping, Sequence
@@ -206,8 +206,8 @@ def _cuda_is_new(host: JudgedHost) -> bool:
 def diverging_fall_back(hosts: Sequence[JudgedHost]) -> Results:
     """Only some ranks on a machine are allowed to allocate host memory with cuMem.
 
-    Why: Since 2.26.5 each rank decides on its own whether to fall back to /dev/shm; ranks that decide differently
-    cannot share memory.
+    Why: Since 2.26.5, each rank decides independently whether to fall back to /dev/shm; ranks that decide
+    differently cannot share memory.
     Example: only some of a node's containers have CAP_SYS_NICE
     Instead: set NCCL_CUMEM_HOST_ENABLE=0 on all ranks, or give all containers the same capabilities
     Source: https://github.com/NVIDIA/nccl/issues/2190; https://github.com/NVIDIA/nccl/pull/2388

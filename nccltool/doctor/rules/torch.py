@@ -145,7 +145,7 @@ _COSTLY = (
 def diagnostics_left_on(host: JudgedHost) -> Results:
     """torch diagnostics that slow down every step are enabled.
 
-    Why: They add synchronization, store traffic, or slow symbol lookups.
+    Why: These diagnostics add synchronization, store traffic, or slow symbol lookups.
     Example: TORCH_DISTRIBUTED_DEBUG=DETAIL
     Instead: unset TORCH_DISTRIBUTED_DEBUG once the bug is found
     Source: pytorch documentation
@@ -189,7 +189,7 @@ def hook_with_expandable_segments(host: JudgedHost) -> Results:
 
     Why: torch then disables registration, and reports this only in its log.
     Example: TORCH_NCCL_USE_TENSOR_REGISTER_ALLOCATOR_HOOK=1 and PYTORCH_ALLOC_CONF=expandable_segments:True
-    Instead: set only one of the two
+    Instead: set only one of the two variables
     Source: pytorch ProcessGroupNCCL.cpp
     """
     name = "USE_TENSOR_REGISTER_ALLOCATOR_HOOK"

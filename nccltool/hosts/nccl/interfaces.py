@@ -97,7 +97,7 @@ def subnets(network: Network, chosen: Sequence[ChosenInterface]) -> dict[str, st
 
 def _automatic(usable: Sequence[Address], version: Version | None, most: int) -> InterfaceChoice:
     newest = values.since(_RUNNING_ONLY, version)
-    steps = [("^docker,lo,virbr" if newest else "^docker,lo", "first that is neither docker* nor lo*")]
+    steps = [("^docker,lo,virbr" if newest else "^docker,lo", "first interface that is neither docker* nor lo*")]
     steps += [("docker", "only docker* is left"), ("lo", "only lo* is left")]
     steps += [("virbr", "only virbr* is left")] if newest else []
     for words, why in steps:

@@ -16,7 +16,7 @@ _MADE_UP = ("virtio_net", "hv_netvsc", "vmxnet3", "xen_netfront", "vif", "e1000"
 _NOT_REAL = 2**31
 """Speeds from here on are -1 read as an unsigned number."""
 _NO_DEVICE = Unknown("virtual")
-VIRTUAL = "virtual; the speed that it reports is not a link speed"
+VIRTUAL = "virtual interface; the speed that it reports is not a link speed"
 _MOST = 512
 """Of routes and listeners. A host that speaks BGP has a million routes; the default and on-link ones matter."""
 _LISTEN = "0A"
@@ -144,7 +144,7 @@ def _bond_speed(tree: Tree, folder: str, mode: str, depth: int) -> int:
         if tree.text(f"{_NET}/{name}/operstate") != "down":
             speed = _speed(tree, name, depth + 1)
             if isinstance(speed, Unknown):
-                raise NotKnown(f"a bond; {name}: {speed.reason}")
+                raise NotKnown(f"it is a bond; {name}: {speed.reason}")
             total += speed
     if not total:
         raise NotKnown("a bond without an active link")

@@ -135,7 +135,7 @@ def peer_traffic_redirected(host: JudgedHost) -> Results:
 
     Why: Redirected traffic is slow, and hangs on some hosts. This applies only to bare metal: VMs need ACS, and
     ATS in the NIC.
-    Example: ACSCtl: SrcValid+ ReqRedir+ on a port of a PCI switch
+    Example: lspci -vvv shows ACSCtl: SrcValid+ ReqRedir+ for a port of a PCI switch
     Instead: run setpci -s 03:00.0 ECAP_ACS+0x6.w=0000 after each boot, and add iommu=pt to the kernel command line
     Source: NCCL user guide, troubleshooting, PCI Access Control Services
     """

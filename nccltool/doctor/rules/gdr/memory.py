@@ -50,8 +50,8 @@ def _is(text: Text, least: Version) -> Flag:
 def no_direct_rdma(host: JudgedHost) -> Results:
     """No peer-memory module is loaded, and dma-buf is unavailable.
 
-    Why: NCCL works, but copies all data through host memory. dma-buf needs kernel 5.12, NVIDIA's open kernel
-    modules and CUDA 11.7.
+    Why: NCCL works, but copies all data through host memory. The dma-buf path needs kernel 5.12 or newer, NVIDIA's
+    open kernel modules, and CUDA 11.7 or newer.
     Example: nvidia_peermem is not loaded after a reboot
     Instead: modprobe nvidia_peermem
     Source: NCCL user guide, troubleshooting, GPU-to-NIC communication; src/transport/net_ib/gdr.cc, src/init.cc
@@ -89,7 +89,7 @@ def both_ways_closed(host: JudgedHost, variable: Variable, enabled: int) -> Resu
 def gdrcopy_missing(host: JudgedHost, variable: Variable, enabled: int) -> Results:
     """NCCL_GDRCOPY_ENABLE is 1, but /dev/gdrdrv or libgdrapi.so is missing.
 
-    Why: NCCL warns, and continues without GDRCopy. It opens libgdrapi.so, which only the development package
+    Why: NCCL warns, and continues without GDRCopy. NCCL opens libgdrapi.so, which only the development package
     provides; libgdrapi.so.2 alone is not enough.
     Example: NCCL_GDRCOPY_ENABLE=1 in a container without /dev/gdrdrv
     Instead: pass /dev/gdrdrv to the container, and install libgdrapi-dev
@@ -115,7 +115,7 @@ def flush_disabled(host: JudgedHost, variable: Variable, text: str) -> Results:
     """The flush after a GPU Direct RDMA receive is disabled.
 
     Why: The GPU may read stale data, so results are silently wrong. This affects GPUs up to Ampere, and NICs with
-    a data path separate from C2C. On x86 with Hopper or newer, NCCL never flushes.
+    a data path separate from C2C. On x86 hosts with Hopper or newer GPUs, NCCL never flushes.
     Example: NCCL_GDR_FLUSH_DISABLE=1
     Instead: unset NCCL_GDR_FLUSH_DISABLE
     Source: NCCL src/transport/net_ib/connect.cc; src/graph/paths.cc (ncclTopoNeedFlush)
@@ -156,7 +156,7 @@ def direct_read_off(host: JudgedHost, variable: Variable, enabled: int) -> Resul
 def old_peer_memory_module(host: JudgedHost) -> Results:
     """nv_peer_mem is loaded with a driver that includes nvidia_peermem.
 
-    Why: nvidia_peermem replaced it in driver 470; the two cannot be loaded together.
+    Why: nvidia_peermem replaced nv_peer_mem in driver 470; the two cannot be loaded together.
     Example: nv_peer_mem with driver 570
     Instead: modprobe -r nv_peer_mem && modprobe nvidia_peermem
     Source: NCCL user guide, troubleshooting, GPU Direct; NVIDIA driver documentation, GPUDirect RDMA

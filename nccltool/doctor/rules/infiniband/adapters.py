@@ -85,10 +85,9 @@ def tcp_forced(host: JudgedHost, variable: Variable, net: str) -> Results:
 def only_network_disabled(host: JudgedHost, variable: Variable, net: str) -> Results:
     """NCCL_NET=IB is set together with NCCL_IB_DISABLE=1.
 
-    Why: The only allowed network is disabled, so initialization
-    fails.
+    Why: The only allowed network is disabled, so initialization fails.
     Example: NCCL_NET=IB and NCCL_IB_DISABLE=1
-    Instead: set only one of the two
+    Instead: set only one of the two variables
     Source: NCCL src/plugin/net.cc
     """
     other = host.number("NCCL_IB_DISABLE")
@@ -103,8 +102,8 @@ def only_network_disabled(host: JudgedHost, variable: Variable, net: str) -> Res
 def no_such_adapter(host: JudgedHost, variable: Variable, wanted: NameList) -> Results:
     """NCCL_IB_HCA matches no RDMA device of this host.
 
-    Why: NCCL logs "NET/IB : No device found" at level INFO, and falls back to TCP. udev renames devices: mlx5_0 on
-    one host is ibp24s0 or rocep24s0 on another.
+    Why: NCCL logs "NET/IB : No device found" at level INFO, and falls back to TCP. udev names devices differently:
+    mlx5_0 on one host may be ibp24s0 or rocep24s0 on another.
     Example: NCCL_IB_HCA=mlx5 on a host with ibp24s0
     Instead: NCCL_IB_HCA=ibp
     Source: NCCL user guide, NCCL_IB_HCA; src/transport/net_ib/init.cc
@@ -128,7 +127,7 @@ def ambiguous_adapter_prefix(host: JudgedHost, variable: Variable, wanted: NameL
     """An entry in NCCL_IB_HCA is the name of one device and a prefix of others.
 
     Why: Without =, an entry matches every name that begins with it: mlx5_1 also matches mlx5_10 to mlx5_19.
-    Storage adapters then carry NCCL traffic, or needed ones are excluded.
+    Storage adapters then carry NCCL traffic, or needed adapters are excluded.
     Example: NCCL_IB_HCA=mlx5_1 on a host with mlx5_10
     Instead: NCCL_IB_HCA==mlx5_1
     Source: NCCL user guide, NCCL_IB_HCA; https://github.com/NVIDIA/nccl/pull/236
@@ -267,7 +266,7 @@ def slow_adapter_included(host: JudgedHost) -> Results:
 def too_many_adapters(host: JudgedHost) -> Results:
     """More than 32 ports match.
 
-    Why: NCCL uses the first 32 it finds, and ignores the others without a message.
+    Why: NCCL uses the first 32 ports it finds, and ignores the others without a message.
     Example: 40 virtual functions
     Instead: list the intended ports in NCCL_IB_HCA
     Source: NCCL user guide, NCCL_IB_HCA

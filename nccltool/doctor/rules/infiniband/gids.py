@@ -165,7 +165,7 @@ def gid_index_on_infiniband(host: JudgedHost, variable: Variable, _: str) -> Res
 def fixed_gid_index(host: JudgedHost, variable: Variable, index: int) -> Results:
     """NCCL_IB_GID_INDEX is set although NCCL finds the index itself.
 
-    Why: Since 2.21 NCCL finds a RoCE v2 GID with an IPv4 address on each port; a fixed index breaks when a table
+    Why: Since 2.21, NCCL finds a RoCE v2 GID with an IPv4 address on each port; a fixed index breaks when a table
     changes.
     Example: NCCL_IB_GID_INDEX=3
     Instead: unset NCCL_IB_GID_INDEX, and test again
@@ -210,7 +210,7 @@ def gid_filters_ignored(host: JudgedHost, variable: Variable, _: str) -> Results
 
     Why: NCCL does not search when the index is set.
     Example: NCCL_IB_GID_INDEX=3 and NCCL_IB_ADDR_RANGE=10.1.0.0/16
-    Instead: set only one of the two
+    Instead: set only one of the two variables
     Source: NCCL user guide, NCCL_IB_ADDR_FAMILY
     """
     given = _given(host)

@@ -19,7 +19,7 @@ def no_active_port(host: JudgedHost) -> Results:
     """None of the ports that NCCL may use is active.
 
     Why: NCCL uses only active ports: the rank falls back to TCP, while its peers use RDMA.
-    Example: mlx5_0:1 is in the state DOWN
+    Example: mlx5_0:1 is in state DOWN
     Instead: bring the link up; INIT means that no subnet manager has configured it
     Source: NCCL src/transport/net_ib/init.cc; user guide, troubleshooting, networking
     """
@@ -83,7 +83,7 @@ def no_subnet_manager(host: JudgedHost) -> Results:
     """An InfiniBand port has a link, but is waiting for the subnet manager.
 
     Why: Until the subnet manager assigns an address, the port remains in state INIT, and NCCL does not use it.
-    Example: state 2: INIT, phys_state 5: LinkUp
+    Example: state is 2: INIT, and phys_state is 5: LinkUp
     Instead: systemctl start opensm, or repair UFM
     Source: NCCL user guide, troubleshooting, networking
     """
@@ -121,7 +121,7 @@ def growing_error_counters(hosts: Sequence[JudgedHost]) -> Results:
     """A port's error counters rise between two snapshots of the same host.
 
     Why: The fabric drops or corrupts packets, so timeouts are not NCCL's fault. The check needs two snapshots,
-    because the counters accumulate from boot onward.
+    because the counters accumulate from boot.
     Example: symbol_error is 12 before a run and 340 after it
     Instead: replace the cable or transceiver; on RoCE check PFC and ECN
     Source: NCCL user guide, troubleshooting, networking (rdma statistic)

@@ -154,7 +154,7 @@ def rail_policy_without_rails(host: JudgedHost, variable: Variable, policy: str)
 def cross_nic_with_one_nic(host: JudgedHost, variable: Variable, _: int) -> Results:
     """NCCL_CROSS_NIC is set on a host with one adapter.
 
-    Why: The variable has an effect only on hosts with several adapters.
+    Why: NCCL_CROSS_NIC has an effect only on hosts with several adapters.
     Example: NCCL_CROSS_NIC=1 on a host with only mlx5_0
     Instead: unset NCCL_CROSS_NIC
     Source: NCCL user guide, NCCL_CROSS_NIC

@@ -77,14 +77,14 @@ def interface_without_address(host: JudgedHost) -> Results:
 def loopback_between_nodes(host: JudgedHost) -> Results:
     """NCCL would use the loopback interface for a multi-node job.
 
-    Why: The other nodes are told to connect to 127.0.0.1, which is their own loopback.
+    Why: NCCL tells the other nodes to connect to 127.0.0.1, which is their own loopback address.
     Example: NCCL_SOCKET_IFNAME=lo
     Instead: NCCL_SOCKET_IFNAME=eth0
     Source: NCCL user guide, NCCL_SOCKET_IFNAME
     """
     chosen = host.interfaces.chosen
     if chosen and all(is_loopback(host, one) for one in chosen) and host.several_nodes:
-        message = f"other nodes are told to connect to {chosen[0].address}"
+        message = f"NCCL tells other nodes to connect to {chosen[0].address}"
         remedy = "set NCCL_SOCKET_IFNAME to an interface that other nodes can reach"
         yield _of_choice(host, host.interfaces, message, remedy)
 
@@ -104,7 +104,7 @@ def _of_choice(
 def overlay_interface(host: JudgedHost) -> Results:
     """The bootstrap interface is a bridge, a tunnel, or a container's veth.
 
-    Why: The interface is up, but other nodes cannot reach it. By default NCCL skips only docker*, lo and virbr*.
+    Why: The interface is up, but other nodes cannot reach it. By default, NCCL skips only docker*, lo and virbr*.
     Example: br-3f1c0a, which comes before eth0
     Instead: NCCL_SOCKET_IFNAME=eth0
     Source: https://github.com/NVIDIA/nccl/issues/913; NCCL user guide, troubleshooting, networking
@@ -127,7 +127,7 @@ def _is_all_there_is(host: JudgedHost, name: str) -> bool:
 def too_many_interfaces(host: JudgedHost) -> Results:
     """More than 16 interfaces match NCCL_SOCKET_IFNAME or the automatic choice.
 
-    Why: NCCL uses the first 16 it finds, and ignores the others without a message.
+    Why: NCCL uses the first 16 interfaces it finds, and ignores the others without a message.
     Example: NCCL_SOCKET_IFNAME=eth on a host with 20 eth interfaces
     Instead: list the intended interfaces
     Source: NCCL src/include/net.h (MAX_IFS)

@@ -34,7 +34,7 @@ def no_such_interface(host: JudgedHost, variable: Variable, wanted: NameList) ->
 
 @for_names("NETIF006", "error", IFNAME, needs=("network",))
 def exclusion_too_small(host: JudgedHost, variable: Variable, wanted: NameList) -> Results:
-    """An exclusion list in NCCL_SOCKET_IFNAME leaves lo or docker0 allowed.
+    """An exclusion list in NCCL_SOCKET_IFNAME still allows lo or docker0.
 
     Why: A custom list replaces the built-in exclusions: with only ^docker0, NCCL selects lo, which comes first.
     Example: NCCL_SOCKET_IFNAME=^docker0
@@ -238,7 +238,7 @@ def gloo_on_loopback(host: JudgedHost) -> Results:
 def gloo_and_nccl_apart(host: JudgedHost, variable: Variable, text: str) -> Results:
     """GLOO_SOCKET_IFNAME and NCCL_SOCKET_IFNAME choose different interfaces.
 
-    Why: This is allowed, but one of the two settings is often a leftover.
+    Why: Different interfaces are allowed, but one of the two settings is often a leftover.
     Example: GLOO_SOCKET_IFNAME=eth0 and NCCL_SOCKET_IFNAME=ens3
     Instead: set both to the same interface, unless the difference is intended
     Source: our own experience; torch and NCCL do not require the same interface

@@ -101,9 +101,8 @@ def oob_devices_without_oob(host: JudgedHost, variable: Variable, _: str) -> Res
 def extreme_retries(host: JudgedHost) -> Results:
     """NCCL stops retrying a connection after less than 5 s, after more than 600 s, or never.
 
-    Why: Ranks start at different times, so a short wait fails; a long one hides a wrong address. NCCL waits 1, 2,
-    ... N times NCCL_SOCKET_RETRY_SLEEP_MSEC between retries; with a negative NCCL_SOCKET_RETRY_CNT, it retries
-    forever.
+    Why: Ranks start at different times, so a short wait fails; a long one hides a wrong address. Before retry N,
+    NCCL waits N times NCCL_SOCKET_RETRY_SLEEP_MSEC; with a negative NCCL_SOCKET_RETRY_CNT, it retries forever.
     Example: NCCL_SOCKET_RETRY_CNT=5
     Instead: unset the variable; the default is about 60 s
     Source: NCCL user guide, NCCL_SOCKET_RETRY_CNT; src/os/linux.cc (socketConnectCheck)
@@ -142,7 +141,7 @@ def slow_interface(host: JudgedHost) -> Results:
     yield from unknown
     if not unknown:
         name = max(faster, key=lambda each: faster[each])
-        message = f"TCP carries the traffic over {max(speeds.values())} Mb/s; {escaped(name)} is faster"
+        message = f"TCP uses an interface of {max(speeds.values())} Mb/s; {escaped(name)} is faster"
         remedy = f"export NCCL_SOCKET_IFNAME=={escaped(name)}"
         lines = (*_lines(speeds), *_lines(faster))
         fix = report.export(IFNAME, f"={name}")
@@ -210,7 +209,7 @@ def unequal_interfaces(host: JudgedHost) -> Results:
     if not (unequal or unknown) or host.network_kind != "Socket":
         return
     if unequal:
-        message = f"TCP is spread over {len(choice.chosen)} interfaces that differ"
+        message = f"TCP traffic is spread over {len(choice.chosen)} interfaces that differ"
         remedy = "set NCCL_SOCKET_IFNAME to interfaces with the same speed and network, or to the fastest one"
         lines = tuple(_line(one.name, speeds, subnets) for one in choice.chosen[:8])
         yield report.interface(choice.chosen[0].name, message, remedy, evidence=lines, severity=_severity(host))
@@ -306,7 +305,7 @@ def sockets_without_threads(host: JudgedHost, variable: Variable, _: str) -> Res
 def socket_tuning_with_rdma(host: JudgedHost) -> Results:
     """The number of socket threads or sockets is set, but RDMA carries the traffic.
 
-    Why: They apply only to TCP.
+    Why: These settings apply only to TCP.
     Example: NCCL_SOCKET_NTHREADS=4 on a host with InfiniBand
     Instead: unset the variables, or keep them only for jobs that use TCP
     Source: NCCL user guide, NCCL_SOCKET_NTHREADS
@@ -325,7 +324,7 @@ def socket_tuning_with_rdma(host: JudgedHost) -> Results:
 def more_threads_than_cpus(host: JudgedHost, variable: Variable, threads: int) -> Results:
     """There are more helper threads than CPUs that the ranks may use.
 
-    Why: They compete for CPUs with each other, the proxy threads and data loaders.
+    Why: Helper threads compete for CPUs with each other, the proxy threads and data loaders.
     Example: NCCL_SOCKET_NTHREADS=16 with 8 ranks on 32 CPUs
     Instead: NCCL_SOCKET_NTHREADS=4
     Source: NCCL user guide, NCCL_SOCKET_NTHREADS (higher CPU usage)

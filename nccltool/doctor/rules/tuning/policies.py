@@ -153,7 +153,7 @@ def unordered_mixed_graphs(host: JudgedHost, variable: Variable, ordering: int) 
 def blocking_overridden(host: JudgedHost, variable: Variable, _: str) -> Results:
     """NCCL_COMM_BLOCKING is set in a job where torch creates the communicators.
 
-    Why: It overrides what torch requests; 0 breaks calls that expect to block.
+    Why: The variable overrides what torch requests; 0 breaks calls that expect to block.
     Example: NCCL_COMM_BLOCKING=0
     Instead: unset NCCL_COMM_BLOCKING
     Source: NCCL user guide, NCCL_COMM_BLOCKING
