@@ -42,7 +42,7 @@ def save(
     from nccltool.core import run_directory
 
     if add and replace:
-        raise BadInput("--add and --replace cannot be combined", "leave one out")
+        raise BadInput("--add and --replace cannot be combined", "omit one of them")
     base = run_directory.base_folder(where["run_dir"])
     samples = [baselines.usable(run) for word in runs for run in inputs.loaded(word, base)]
     mode: baselines.Mode = "add" if add else "replace" if replace else "new"

@@ -61,5 +61,7 @@ def _folder(name: str, path: Path) -> Path:
     """All of it goes into the archive, so it must be a run's."""
     folder = path if path.is_dir() else path.parent
     if not any((folder / part).is_file() for part in ("job.json", "run.json")):
-        raise BadInput(f"{name} is not a run", "name a run's id or folder; use --add-log FILE for other files")
+        raise BadInput(
+            f"{name} is not a run", "name the ID or folder of a run; use --add-log FILE for other files"
+        )
     return folder

@@ -107,7 +107,7 @@ def _without_the_jobs() -> dict[str, str]:
     from nccltool.interop.manifest_options import OF_THE_JOB
 
     context = click.get_current_context()
-    refuse(given(context, OF_THE_JOB), OF_THE_JOB, "for an init container", "leave it out: the job defines it")
+    refuse(given(context, OF_THE_JOB), OF_THE_JOB, "for an init container", "omit it: the job defines it")
     is_default = context.get_parameter_source("name") is click.core.ParameterSource.DEFAULT
     return {"name": "nccltool-preflight"} if is_default else {}
 
@@ -125,9 +125,9 @@ def _parsed(words: tuple[str, ...], command: str) -> "PodCommand":
         )
     if command == "preflight":
         _, named = words_of(preflight.command, "manifest preflight", words[1:])
-        refuse(named, (*ELSEWHERE, "nodes"), "in a manifest", "leave it out: each pod checks its own node")
+        refuse(named, (*ELSEWHERE, "nodes"), "in a manifest", "omit it: each pod checks its own node")
         return PodCommand(words=words, options=None, given=named)
     options, named = words_of(probe.command, "manifest probe", words[1:])
-    remedy = "leave it out: the pods are numbered and join the first one"
+    remedy = "omit it: the pods are numbered and join the first one"
     refuse(named, ELSEWHERE, "in a manifest", remedy)
     return PodCommand(words=words, options=probe.asked(options), given=named)

@@ -115,9 +115,11 @@ _COMMANDS = {"probe": _probe, "preflight": _preflight}
 
 
 def _refuse_other_nodes(its_options: Mapping[str, Any], given: frozenset[str]) -> None:
-    refuse(given, _ELSEWHERE, "in a batch script", "leave it out: srun starts the nodes")
+    refuse(given, _ELSEWHERE, "in a batch script", "omit it: srun starts the nodes")
     if (launcher := its_options["launcher"]) not in ("auto", "slurm"):
-        raise BadInput(f"--launcher {launcher} has no meaning in a batch script", "leave it out, or use slurm")
+        raise BadInput(
+            f"--launcher {launcher} has no meaning in a batch script", "omit it, or use --launcher slurm"
+        )
 
 
 def _words(text: str) -> tuple[str, ...]:

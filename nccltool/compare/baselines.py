@@ -159,7 +159,8 @@ def _cannot_use(file: Path, error: Exception) -> BadInput:
     text = str(error) if isinstance(error, sqlite3.Error) else f"malformed: {error}"
     if "locked" in text:
         remedy = (
-            "other processes hold the lock: try again; on NFS or Lustre check that locks work, or use --store FILE"
+            "another process holds the lock: try again; on NFS or Lustre, check that file locks work, or use "
+            "--store FILE"
         )
     elif "not a database" in text or "malformed" in text:
         remedy = "it is damaged or not a baseline store; use another file: --store FILE"

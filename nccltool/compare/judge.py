@@ -100,11 +100,11 @@ def _outcome(overall: Effect | None, rows: Sequence[ComparedRow], margin: float)
 def _notes(a: Side, b: Side, pairs: Sequence[PairedRow]) -> list[str]:
     found = [text for side in (a, b) for run in side.runs for text in run.left_out]
     if {run.id for run in a.runs} & {run.id for run in b.runs}:
-        found.append("A and B share runs; these cannot differ")
+        found.append("A and B share runs, which cannot differ")
     if any(pair.freedom < MEASURED_FREEDOM for pair in pairs):
         found.append(
-            f"too few runs ({len(a.runs)} against {len(b.runs)}) to measure the spread between runs: "
-            "it is estimated from iterations and rows; compare 3 runs with 3, or 5 with 1"
+            f"too few runs ({len(a.runs)} against {len(b.runs)}) to measure the spread between runs, "
+            "so it is estimated from iterations and rows; compare 3 runs with 3, or 5 with 1"
         )
     hosts = [sorted({host for run in side.runs for host in run.hosts}) for side in (a, b)]
     if hosts[0] != hosts[1]:
@@ -124,8 +124,8 @@ def _findings(a: Side, b: Side, overall: Effect | None, rows: Sequence[ComparedR
             subject=Subject(kind="run", name=b.name),
             message=f"{b.name} is slower than {a.name}: {parts[0]}",
             evidence=tuple(parts[1:6]),
-            remedy="to confirm, run both again in alternation; "
-            "then find what changed: nccltool doctor, nccltool triage",
+            remedy="to confirm, run both again, alternating between them; "
+            "then find what changed with nccltool doctor and nccltool triage",
         ),
     )
 

@@ -90,8 +90,8 @@ def rows_of(side: Side, ignore: Collection[str]) -> _RowsByKey:
             of_runs = found.setdefault(run_samples.without(row.key, ignore), {})
             if run.id in of_runs:
                 problem = f"run {run.id} has several rows of {row.key.op} at {format_bytes(row.key.bytes)}"
-                why = " that differ only in what --ignore names" if of_runs[run.id].key != row.key else ""
-                raise BadInput(problem + why, "ignore less, or leave this run out")
+                why = " that differ only in keys that --ignore names" if of_runs[run.id].key != row.key else ""
+                raise BadInput(problem + why, "ignore fewer keys, or omit this run")
             of_runs[run.id] = row
     return {key: tuple(of_runs.values()) for key, of_runs in found.items()}
 
@@ -100,7 +100,7 @@ def _nothing_in_common(a: Side, b: Side, ours: _RowsByKey, theirs: _RowsByKey) -
     for side, rows in ((a, ours), (b, theirs)):
         if not rows:
             raise BadInput(
-                f"{side.name} has no measurements to compare", "nccltool runs RUN shows its measurements"
+                f"{side.name} has no measurements to compare", "show its measurements with nccltool runs RUN"
             )
     keys = [[row[0].key for row in side.values()] for side in (ours, theirs)]
     what = "; ".join(run_samples.row_differences(*keys)) or "no row has the same keys on both sides"

@@ -101,7 +101,7 @@ def script(words: Sequence[str], work: BatchWork, options: BatchOptions) -> str:
     lines = ["#!/bin/bash", *(_directive(name, value) for name, value in directives), "", "set -e"]
     for line in options.setup:
         if not line.isprintable():
-            raise BadInput(f"--setup {line[:60]!r} is more than one line", "give --setup again for each line")
+            raise BadInput(f"--setup {line[:60]!r} is more than one line", "use --setup once per line")
         lines.append(line)
     # exec: what Slurm sends to the script then reaches nccltool
     lines.append(f"exec {shlex.join((*options.command, *words, *extra))}")
@@ -121,8 +121,8 @@ def _end_by_itself(time_s: float, work: BatchWork) -> tuple[str, ...]:
         return ()
     if work.is_given:
         raise BadInput(
-            f"{work.option} {work.ends_s:g}{work.unit} is more than --time {_clock(time_s)} leaves"
-            " for a run to end by itself",
+            f"{work.option} {work.ends_s:g}{work.unit} is too long for a run to end by itself within"
+            f" --time {_clock(time_s)}",
             f"use {work.option} {latest}{work.unit}, or a longer --time",
         )
     return (work.option, f"{latest}{work.unit}")
@@ -171,9 +171,9 @@ def _others(texts: Iterable[str]) -> Iterable[tuple[str, str]]:
 def _directive(name: str, value: str) -> str:
     """An empty value is a directive without one."""
     if not value and name.replace("-", "_") in (*_DIRECTIVES, "job_name", "output"):
-        raise BadInput(f"--{'log' if name == 'output' else name} is empty", "give it a value, or leave it out")
+        raise BadInput(f"--{'log' if name == 'output' else name} is empty", "set a value, or omit it")
     if not value.isprintable() or '"' in value or "\\" in value or value.startswith("-"):
         problem = f"--{name} {value[:60]!r} cannot be written into a script"
-        raise BadInput(problem, "leave out quotes and line breaks")
+        raise BadInput(problem, "remove quotes, backslashes and line breaks")
     quoted = value if _SAFE.fullmatch(value) else f'"{value}"'
     return f"#SBATCH --{name}={quoted}" if value else f"#SBATCH --{name}"

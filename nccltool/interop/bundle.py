@@ -41,8 +41,8 @@ COMMANDS = {
 }
 README = """This archive was made by `nccltool bundle`.
 
-manifest.json   contents, SHA-256 sums, number of secrets removed, and what could not be read and why
-facts.json      the host; to check it again: nccltool doctor --facts facts.json
+manifest.json   list of files, SHA-256 sums, number of secrets removed, and files that could not be read
+facts.json      facts of the host; to check them again: nccltool doctor --facts facts.json
 doctor.json     findings of nccltool doctor on this host
 runs/ID/        runs; to show one: nccltool runs runs/ID
 logs/           log files given with --add-log

@@ -240,7 +240,7 @@ def _begun(part: _Part, text: str) -> ProbeBegun:
 
 def _other_release(part: _Part, what: str) -> BadInput:
     return BadInput(
-        f"{part.where}: {part.name} sent an event that this nccltool does not understand: {what}",
+        f"{part.where}: {part.name} sent an event that this version of nccltool does not understand: {what}",
         "collect with the version of nccltool that ran in the pods",
     )
 
@@ -290,7 +290,7 @@ def _of_one_run(merge: _Merge, where: str) -> dict[int, _Part]:
     by_run.pop(None, None)
     if len(by_run) > 1:
         one, other = list(by_run.values())[:2]
-        raise _mixed(one, other, f"they are from the runs {', '.join(map(str, by_run))}")
+        raise _mixed(one, other, f"their run IDs differ: {', '.join(map(str, by_run))}")
     first, *others = parts.values()
     for other in others:
         if _asked(first) != _asked(other):
@@ -327,8 +327,9 @@ def _silent(begun: ProbeBegun, parts: dict[int, _Part]) -> Iterator[Finding]:
         kind = "node" if begun.job.node_ranks else "rank"
         yield STREAM_MISSING.finding(
             subject=_subject(begun.job, missing[0]),
-            message=f"no events from {kind} {listed(map(str, missing))} of {begun.parts}",
-            evidence=("the run may have completed: its results are known from the others",),
+            message=f"no events from {kind}{'s' if len(missing) > 1 else ''} {listed(map(str, missing))} of "
+            f"{begun.parts}",
+            evidence=("the run may have completed: its results come from the other streams",),
             remedy=_WHOLE_LOGS,
         )
     for _, part in sorted(parts.items()):
@@ -337,8 +338,8 @@ def _silent(begun: ProbeBegun, parts: dict[int, _Part]) -> Iterator[Finding]:
                 subject=part.subject,
                 message=f"the stream of {part.name} stops after line {part.next}, before its end",
                 evidence=(f"it begins at {part.where}",),
-                remedy="kubectl describe pod shows whether it is running or was killed (OOMKilled, Evicted); "
-                "otherwise the log was cut off",
+                remedy="check with kubectl describe pod whether it is running or was killed (OOMKilled, Evicted); "
+                "if neither, the log was cut off",
             )
 
 

@@ -110,7 +110,7 @@ def _of_pods(words: Iterable[str], options: ManifestOptions) -> Request:
         words=tuple(words),
         nodes=1,
         nproc_per_node=None,
-        name=_matching("--name", options.name, _NAME, "lower-case letters, digits and -, 40 at most"),
+        name=_matching("--name", options.name, _NAME, "at most 40 lowercase letters, digits and -"),
         image=_matching("--image", options.image, _IMAGE, "REGISTRY/NAME:TAG"),
         gpus=options.gpus,
         resources=_resources(options.rdma_resource, options.resource),
@@ -153,7 +153,7 @@ def _shm_size(text: str) -> str:
     except BadInput as error:
         raise BadInput(f"--shm-size: {error.message}", error.remedy) from error
     if size == 0:
-        raise BadInput("--shm-size: NCCL and torch need shared memory", "--shm-size 8GiB")
+        raise BadInput("--shm-size: NCCL and torch need shared memory", "use --shm-size 8GiB")
     number, unit = format_bytes(size).split()
     return f"{number}{unit.removesuffix('B')}" if "." not in number else str(size)
 
@@ -168,7 +168,7 @@ def _env(texts: Iterable[str]) -> dict[str, str]:
     env = dict(_pairs("--env", texts, _VARIABLE))
     for name in env:
         if name in _OURS:
-            raise BadInput(f"--env {name} has no meaning in a manifest", "leave it out: the pods find each other")
+            raise BadInput(f"--env {name} has no meaning in a manifest", "omit it: the pods find each other")
     return env
 
 

@@ -228,7 +228,7 @@ class Meeting:
     def _check_versions(self) -> None:
         for node in self._left():
             if node.nccltool != __version__:
-                what = f"has nccltool {node.nccltool}; this host has {__version__}"
+                what = f"has nccltool {node.nccltool}, but this host has {__version__}"
                 remedy = "install the same version there, or name the right Python: --remote-python"
                 self._refuse(node.node, finding_kinds.VERSION_MISMATCH, what, remedy)
 

@@ -49,9 +49,9 @@ def numbers(
 def _not_for(run: Run, wanted: Expectation) -> str:
     """Why something is not expected of this run; '' = it is."""
     if wanted.backend and run.info.backend not in (None, wanted.backend):
-        return f"applies to {wanted.backend}; this run used {run.info.backend}"
+        return f"applies only to {wanted.backend}, but this run used {run.info.backend}"
     if run.info.emulated and (wanted.nodes is not None or wanted.metric == "share_of_limit"):
-        return "applies to real hosts; these nodes are processes of one host"
+        return "applies only to real hosts, but these nodes are processes on one host"
     if wanted.nodes is not None and wanted.nodes != run.info.nodes:
         return f"applies to {wanted.nodes} nodes"
     ranks = wanted.ranks_per_node
@@ -141,7 +141,7 @@ def _doubted(
 ) -> MeasuredNumber:
     """`fabric`: what that of the fabric could be where launches took the time, which it is not to blame for."""
     if row.launch_limited:
-        return replace(number, could_be=fabric, doubt="limited by launches")
+        return replace(number, could_be=fabric, doubt="limited by launch overhead")
     return replace(number, could_be=(low, high)) if row.noisy else number
 
 
@@ -159,7 +159,7 @@ def against(ran: StageRun, wanted: Expectation, check: Check, number: MeasuredNu
         return ran.outcome(check, "pass", **words)
     words["reason"] = number.what
     if number.rank is not None:
-        words["reason"] += f": the others wait for rank {number.rank}"
+        words["reason"] += f": the others waited for rank {number.rank}"
         if host := ran.host_of_rank(number.rank):
             words |= {"host": host, "reason": f"{words['reason']} on {host}"}
     return ran.outcome(check, wanted.severity, **words)

@@ -193,7 +193,7 @@ def _kept_back(stage: Stage, part: Any, ask: PreflightOrder, context: StageConte
     if broken := next((name for name in stage.needs if _stops(name, context)), None):
         return replace(skip, reason=f"{broken} failed")
     if context.end is not None and needs > left:
-        reason = f"it needs about {needs:.0f} s, but only {left:.0f} s of the budget are left"
+        reason = f"it needs about {needs:.0f} s, but the remaining budget is {left:.0f} s"
         return replace(unknown, reason=reason)
     return None
 

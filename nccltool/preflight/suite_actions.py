@@ -128,7 +128,8 @@ def _of_expectations(expected: Iterable[Expectation]) -> Iterator[str]:
 def _copy(words: Sequence[str], force: bool) -> ChecksAnswer:
     if len(words) not in (1, 2):
         raise BadInput(
-            "checks copy takes a name, and a file to write", "nccltool checks copy preflight ./mine.toml"
+            "checks copy takes the name of a suite and a file to write",
+            "nccltool checks copy preflight ./mine.toml",
         )
     source = suite_reader.find(words[0], "any")
     goal = Path(words[1]) if len(words) == 2 else Path(source.name)

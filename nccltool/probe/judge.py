@@ -26,7 +26,8 @@ def _wrong(event: WrongData, total: int) -> Finding:
         message=f"rank {event.rank} received {total} wrong element{'s' if total > 1 else ''}, "
         f"first in {event.op} at {format_bytes(event.bytes)}",
         evidence=(f"element {event.first_index}: got {event.got}, expected {event.expected} ({event.source})",),
-        remedy="do not train on this: repeat with -c 20 on halves of the hosts to find the one that corrupts data",
+        remedy="do not train on these hosts: repeat with -c 20 on each half of them to find the one that "
+        "corrupts data",
     )
 
 
@@ -54,9 +55,9 @@ def below(
 def _not_measured(op: str) -> Finding:
     return BUSBW_UNKNOWN.finding(
         subject=Subject(kind="operation", name=op),
-        message=f"{op} was not measured: its bus bandwidth cannot be checked",
+        message=f"{op} was not measured, so its bus bandwidth cannot be checked",
         evidence=("threshold: --min-busbw, checked at the operation's largest size",),
-        remedy="remove it from --op, or choose sizes and ranks that it can run with",
+        remedy="remove it from --op, or choose sizes and a number of ranks that it supports",
     )
 
 
@@ -80,7 +81,7 @@ def _against_threshold(row: Measurement, min_gb_per_s: float) -> Finding | None:
     if row.launch_limited:
         return BUSBW_UNKNOWN.finding(
             subject=Subject(kind="operation", name=row.op),
-            message=f"{what}: limited by launches, cannot be compared with {min_gb_per_s:g} GB/s",
+            message=f"{what}: limited by launch overhead, so it cannot be compared with {min_gb_per_s:g} GB/s",
             evidence=evidence,
             remedy="use --cuda-graph; check what else runs on the CPUs of these hosts",
         )

@@ -18,7 +18,7 @@ from nccltool.probe.late_rank import LateRank, Row
 _RANKS_NAMED = 16
 _LEAST_CHANCE = 1e-6
 """Less is not worth telling apart."""
-_CHECK = "top (other processes on its cores), CPU binding, clocks and throttling (nvidia-smi -q -d PERFORMANCE)"
+_CHECK = "other processes on its cores (top), CPU binding, clocks and throttling (nvidia-smi -q -d PERFORMANCE)"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -34,7 +34,7 @@ class ArrivalsOf:
 ROWS = ArrivalsOf(
     only="the only row",
     several="rows",
-    measured=f"arrivals at {late_rank.ROUNDS} empty all-reduces after each row: transfer time does not count",
+    measured=f"measured at {late_rank.ROUNDS} empty all-reduces after each row, without transfer time",
 )
 
 
@@ -103,20 +103,20 @@ def _of_host(place: _Place, ranks: Sequence[LateRank], unit: ArrivalsOf) -> Find
 def _evidence(ranks: Sequence[LateRank], unit: ArrivalsOf) -> tuple[str, ...]:
     least, most = min(one.least_s for one in ranks), max(one.most_s for one in ranks)
     chance = max(one.chance for one in ranks)
-    between = f"between {format_seconds(least)} and {format_seconds(most)}, "
+    between = f"late by {format_seconds(least)} to {format_seconds(most)}; "
     if ranks[0].rows == 1:
         between = ""
-    return (f"{between}by chance in fewer than {_share(chance)} healthy runs", unit.measured)
+    return (f"{between}by chance, this happens in fewer than {_share(chance)} healthy runs", unit.measured)
 
 
 def _share(chance: float) -> str:
     """Rounded up: 1 in 1,000."""
     power = min(int(-math.log10(max(chance, _LEAST_CHANCE))), 6)
-    return f"1 in {10**power:,}" if power > 1 else f"{chance:.1%}"
+    return f"1 in {10**power:,}" if power > 1 else f"{chance * 100:.1f} % of"
 
 
 def _remedy(place: _Place | None, several_places: bool) -> str:
     if place is None:
-        return f"on its host: {_CHECK}"
-    without = "; repeat the run without it" if several_places and not place.emulated else ""
-    return f"on {place.host}: {_CHECK}{without}"
+        return f"check on its host: {_CHECK}"
+    without = "; repeat the run without this host" if several_places and not place.emulated else ""
+    return f"check on {place.host}: {_CHECK}{without}"

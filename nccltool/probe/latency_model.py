@@ -96,10 +96,11 @@ def _dip(op: str, small: Measurement, large: Measurement) -> Finding:
     before, after = format_gb_per_s(small.busbw_bytes_per_s), format_gb_per_s(large.busbw_bytes_per_s)
     return DIP.finding(
         subject=Subject(kind="operation", name=op),
-        message=f"{op}: {format_bytes(large.bytes)} is slower than {format_bytes(small.bytes)}: "
-        f"busbw {before} GB/s, then {after} GB/s",
-        evidence=("their intervals are more than 5 % apart",),
-        remedy="a switch of protocol or algorithm between these sizes; on CPUs, the end of a cache",
+        message=f"{op}: busbw drops from {before} GB/s at {format_bytes(small.bytes)} "
+        f"to {after} GB/s at {format_bytes(large.bytes)}",
+        evidence=("the intervals of the two sizes are more than 5 % apart",),
+        remedy="likely cause: the protocol or algorithm changes between these sizes; on CPUs, a cache "
+        "becomes too small",
     )
 
 

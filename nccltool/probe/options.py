@@ -147,7 +147,7 @@ def _required(option: str, text: str) -> int:
 def _cuda_graph(options: ProbeOptions, where: LaunchPlan) -> bool:
     wanted = options.cuda_graph
     if wanted and (where.on_gpus is False or options.start.backend == "gloo"):
-        raise BadInput("--cuda-graph needs NCCL or RCCL, and a GPU on every rank", "leave it out on CPUs")
+        raise BadInput("--cuda-graph needs NCCL or RCCL, and a GPU on every rank", "omit it on CPUs")
     if wanted and options.cadence == "isolated":
         raise BadInput("--cuda-graph cannot be combined with --cadence isolated", "use one or the other")
     return wanted

@@ -83,7 +83,7 @@ def _too_large(op: str, needs: Mapping[int, StepNeeds], room: Room) -> Finding:
     return LEFT_OUT.finding(
         subject=Subject(kind="operation", name=op),
         message=f"{what}: {which} needs {format_decimal_bytes(needed.total + room.backend)}, but {room.said}",
-        evidence=(f"{needed.terms}, the backend's own buffers and a margin {format_decimal_bytes(room.backend)}",),
+        evidence=(f"{needed.terms}, backend buffers and a margin {format_decimal_bytes(room.backend)}",),
         remedy=f"use smaller sizes (-e), or {end}",
     )
 
@@ -107,7 +107,7 @@ def _all(job: ProbeJob, backend: str, world_size: int) -> Iterator[Step | Findin
         if job.placement != "natural":
             placements = tuple(have for have in collective.placements if job.placement in ("both", have))
         if not placements:
-            yield one_left_out(op, op, f"torch.distributed has no {job.placement} form of it")
+            yield one_left_out(op, op, f"torch.distributed offers no {job.placement} form of it")
         for size in sizes_in_bytes(job.sizes, backend):
             for placement in placements:
                 yield _step(job, op, size, placement, world_size)

@@ -95,7 +95,7 @@ def _inside_a_host(ops: Sequence[str], backend: str, ranks: Sequence[RankFacts])
     if len(ranks) == 1:
         return Limits(unknown_reason="one rank: no data crosses a link")
     if backend != "nccl":
-        return Limits(unknown_reason=f"{backend} on one host goes through host memory")
+        return Limits(unknown_reason=f"on one host, {backend} communicates through host memory")
     links = [nvlink(facts.gpu_name) for facts in ranks]
     known = [link for link in links if link]
     if len(known) < len(links):
@@ -113,7 +113,9 @@ def _partitioned(ranks: int, links: Sequence[NvLinkSpec]) -> str:
     """Why the rate of a rank's links is not known, where more ranks are on a host than its GPUs have links to."""
     fewest = min((link.peers for link in links if link.peers), default=ranks)
     return (
-        f"{ranks} ranks on {fewest + 1} GPUs: they are partitions, and share links" if ranks > fewest + 1 else ""
+        f"{ranks} ranks on {fewest + 1} GPUs: the ranks use partitions, which share links"
+        if ranks > fewest + 1
+        else ""
     )
 
 
@@ -238,6 +240,6 @@ def _of_network(hosts: Sequence[str], wires: Sequence[UsableNetwork], rates: Seq
     if low == high:
         return f"network: {low} GB/s per host each way, {wires[slow].text}"
     return (
-        f"network, DIFFERENT between hosts: {low} GB/s each way on {hosts[slow]}, {wires[slow].text}; "
+        f"network (different between hosts): {low} GB/s each way on {hosts[slow]}, {wires[slow].text}; "
         f"up to {high} GB/s on {hosts[fast]}, {wires[fast].text}"
     )

@@ -42,11 +42,9 @@ def _see_that_it_is_a_folder(path: Path) -> None:
         path.mkdir(parents=True, exist_ok=True)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise BadInput(
-            f"--checkpoint {path} cannot be created: {reason}", "name a folder that you can write to"
-        ) from error
+        raise BadInput(f"--checkpoint {path} cannot be created: {reason}", "name a writable folder") from error
     if not os.access(path, os.W_OK | os.X_OK):
-        raise BadInput(f"--checkpoint {path} is not writable", "name a folder that you can write to")
+        raise BadInput(f"--checkpoint {path} is not writable", "name a writable folder")
 
 
 def fault_of(options: CheckpointOptions, steps: int, fault: str, where: LaunchPlan) -> str:
@@ -61,9 +59,9 @@ def fault_of(options: CheckpointOptions, steps: int, fault: str, where: LaunchPl
     if fault:
         raise BadInput(f"--kill-rank cannot be combined with {fault_injection.VARIABLE}", "use one or the other")
     if step > steps:
-        raise BadInput(f"--at-step {step} is after the last step, --steps {steps}", "steps start at 1")
+        raise BadInput(f"--at-step {step} is after the last step (--steps {steps})", "steps start at 1")
     if where.ranks and rank >= where.ranks:
-        raise BadInput(f"--kill-rank {rank}: there is no such rank in this run", "ranks start at 0")
+        raise BadInput(f"--kill-rank {rank}: this run has no such rank", "ranks start at 0")
     return f"kill:rank={rank},step={step},attempt=0"
 
 
@@ -73,11 +71,12 @@ def _check_restarts(options: CheckpointOptions, where: LaunchPlan) -> None:
     if not where.node_ranks or len(where.node_ranks) != where.nodes:
         raise BadInput(
             "--max-restarts needs a command that starts all ranks, but this one starts only its own",
-            "use --hosts or a Slurm allocation, or start it again yourself: --checkpoint resumes",
+            "use --hosts or a Slurm allocation, or run the command again: --checkpoint resumes the training",
         )
     if options.events:
         raise BadInput(
-            "--max-restarts cannot be combined with --events: an event stream covers one attempt", "leave one out"
+            "--max-restarts cannot be combined with --events: an event stream covers one attempt",
+            "omit one of them",
         )
 
 
@@ -108,6 +107,6 @@ def _compare(folder: Path, step: int, spec: TrainSpec, at_step: int | None) -> N
         )
     if at_step is not None and at_step <= step:
         raise BadInput(
-            f"--at-step {at_step}: {path} has {step} steps already, and training resumes after them",
+            f"--at-step {at_step}: {path} already contains step {step}, and training resumes after it",
             "choose a later step, or name another folder",
         )

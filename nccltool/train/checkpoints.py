@@ -119,7 +119,7 @@ def verified(path: Path, tick: Tick) -> Mark:
         except OSError as error:
             raise DamagedCheckpoint(f"{name} cannot be read: {error.strerror}") from error
         if found.bytes != file.bytes:
-            raise DamagedCheckpoint(f"{name} has {found.bytes} of {file.bytes} bytes")
+            raise DamagedCheckpoint(f"{name} has {found.bytes} bytes, expected {file.bytes}")
         if found.sha256 != file.sha256:
             raise DamagedCheckpoint(f"{name} has changed (its SHA-256 does not match)")
     return mark
@@ -208,5 +208,8 @@ def other_training(mark: Mark, spec: TrainSpec) -> str:
     if mark.trained.keys() != asked.keys():
         return "a different version of nccltool wrote it"
     differ = [name for name, value in asked.items() if mark.trained[name] != value]
-    said = (f"--{name.replace('_', '-')} is {mark.trained[name]} there and {asked[name]} here" for name in differ)
+    said = (
+        f"--{name.replace('_', '-')} is {mark.trained[name]} in the checkpoint and {asked[name]} here"
+        for name in differ
+    )
     return ", ".join(said)

@@ -36,7 +36,7 @@ def _remedy(event: Diverged) -> str:
     if not _is_finite_alone(event):
         return "choose a smaller --learning-rate, or a --dtype with a larger range"
     return (
-        "do not train on this: run nccltool probe -c 20 to look for a link that corrupts data; "
+        "do not train on these hosts: run nccltool probe -c 20 to look for a link that corrupts data; "
         "also check the code of the strategy"
     )
 
@@ -95,9 +95,9 @@ def _evidence(event: Diverged, is_compressed: bool) -> Iterable[str]:
     elif event.shares and (text := _shares(event.shares)):
         yield text
     elif event.what == "gradient" and float(event.got) == 0:
-        yield "it is all zero: it was lost, or never arrived"
+        yield "the gradient is all zeros: it was lost or never arrived"
     elif event.what == "gradient" and not is_compressed:
-        yield "no weights of the micro-batches explain the gradient: numbers in it were corrupted"
+        yield "no weighting of the micro-batches explains the gradient, so its values were corrupted"
 
 
 def _shares(shares: Shares) -> str:
@@ -109,5 +109,5 @@ def _shares(shares: Shares) -> str:
         )
     parts = [f"micro-batch {index} counts {share:.3g} times" for index, share in shares.shown[:_SHARES_NAMED]]
     if len(parts) < shares.odd:
-        parts.append(f"{shares.odd - len(parts)} more are off")
-    return "the gradient is explained by: " + ", ".join(parts) + ", the others once" if parts else ""
+        parts.append(f"{shares.odd - len(parts)} more are wrong")
+    return f"the gradient is wrong because {', '.join(parts)}; the others count once" if parts else ""

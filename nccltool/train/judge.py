@@ -29,8 +29,8 @@ SLOW_RANK = 1.25
 """A rank whose own work took so much longer than that of the middle one is named; neighbours on one shared host
 differ by some percent."""
 WITHOUT_SYNC = (
-    "1 - t/T: T is the time of a step, "
-    "t is the time of the forward, backward and update of a bare model on the same part of the batch"
+    "1 - t/T, where T is the time of a step, and t the time of the forward pass, backward pass and update "
+    "of a bare model on the same part of the batch"
 )
 NOT_KNOWN = "unknown: no rank can do its part of this step alone"
 
@@ -98,7 +98,7 @@ def _late(trainings: Sequence[TrainingResult], state: RunState) -> tuple[Finding
     words = ArrivalsOf(
         only=measured[0].strategy if measured else "",
         several="strategies",
-        measured="arrivals between forward and backward, in extra steps: transfer time does not count",
+        measured="measured between forward and backward pass, in extra steps, without transfer time",
     )
     return late_findings.of_rows((one.late_ranks for one in measured), state, words)
 
@@ -184,7 +184,7 @@ def _utilisation(tokens_per_s: float | None, heard: _Heard) -> tuple[float | Non
     if world is not None and world.backend == "gloo" and None not in names:
         return (
             None,
-            "unknown: ranks do not use GPUs over Gloo, and the peak rate of CPU cores is unknown",
+            "unknown: with Gloo, ranks do not use GPUs, and the peak rate of CPU cores is unknown",
         )
     if None in names:
         return None, "unknown: a rank has no GPU, and the peak rate of its CPU cores is unknown"
@@ -192,7 +192,7 @@ def _utilisation(tokens_per_s: float | None, heard: _Heard) -> tuple[float | Non
     found = {name: peak_flops.of(name, dtype) for name in names if name}
     unknown = sorted(name for name, peak in found.items() if peak is None)
     if unknown:
-        return None, f"unknown: no data sheet for {', '.join(unknown)} in {dtype}"
+        return None, f"unknown: no data sheet value of {', '.join(unknown)} for {dtype}"
     least = min((peak for peak in found.values() if peak), key=lambda peak: peak.flop_per_s)
     if heard.shape is not None:
         spec = replace(spec, **{size: getattr(heard.shape, size) for size in sharing.SIZES})
@@ -281,13 +281,13 @@ def _wrong(heard: _Heard) -> Finding:
 def _resumed(event: events.Resumed, heard: _Heard) -> Finding:
     ranks = heard.state.world_size
     shared = (
-        f"{event.sequences // ranks} of each of {_count(ranks, 'rank')}" if ranks else "split across all ranks"
+        f"{event.sequences // ranks} on each of {_count(ranks, 'rank')}" if ranks else "split across all ranks"
     )
     message = f"{event.strategy} resumed after step {event.number}, saved by {_count(event.ranks_then, 'rank')}: "
     if event.number >= heard.spec.steps:
         message += "no steps were left to run, so only its parameters were compared with the reference"
     else:
-        message += f"the global batch stays {_count(event.sequences, 'sequence')}, {shared}"
+        message += f"the global batch remains {_count(event.sequences, 'sequence')}, {shared}"
     return RESUMED.finding(
         subject=Subject(kind="file", name=event.folder),
         message=message,

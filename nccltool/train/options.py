@@ -76,7 +76,8 @@ def _spec(options: TrainOptions, where: LaunchPlan) -> TrainSpec:
     shape = SIZES[options.size] | given
     if shape["width"] % shape["heads"]:
         raise BadInput(
-            f"--width {shape['width']} cannot be divided by --heads {shape['heads']}", "make it a multiple"
+            f"--width {shape['width']} cannot be divided by --heads {shape['heads']}",
+            f"use a multiple of {shape['heads']}",
         )
     names, own = _strategies(options.strategy), options.own.copy()
     dtype = _dtype("--dtype", options.dtype, DTYPES)
@@ -101,7 +102,9 @@ def _spec(options: TrainOptions, where: LaunchPlan) -> TrainSpec:
 def _dtype(option: str, word: str, known: Sequence[str]) -> str:
     name = dtypes.canonical(word)
     if name not in known:
-        raise BadInput(f"{option}: {word[:40]!r} is not a training type", f"choose from {', '.join(known)}")
+        raise BadInput(
+            f"{option}: {word[:40]!r} is not a data type for training", f"choose from {', '.join(known)}"
+        )
     return name
 
 
@@ -113,7 +116,7 @@ def _possible(spec: TrainSpec, options: TrainOptions, start: StartOptions, where
             word = base.word(strategies.options()[name])
             raise BadInput(
                 f"{word} is for {', '.join(takers)}, not for {', '.join(spec.strategies)}",
-                "leave it out, or choose a strategy that takes it",
+                "omit it, or choose a strategy that supports it",
             )
     of_ddp, param_dtype = spec.of(ddp.Options), spec.of(fsdp.Options).param_dtype
     if of_ddp.static_graph and of_ddp.accumulate > 1:
@@ -124,12 +127,12 @@ def _possible(spec: TrainSpec, options: TrainOptions, start: StartOptions, where
     if spec.batch % of_ddp.accumulate:
         raise BadInput(
             f"--batch {spec.batch} cannot be divided into --accumulate {of_ddp.accumulate} parts",
-            "make it a multiple",
+            f"use a multiple of {of_ddp.accumulate}",
         )
     if param_dtype and spec.dtype != "float32":
         raise BadInput(
-            f"--param-dtype {param_dtype} cannot be combined with -d {spec.dtype}: both set the type of the "
-            "arithmetic",
+            f"--param-dtype {param_dtype} cannot be combined with -d {spec.dtype}: both set the data type "
+            "of the computation",
             "use one or the other",
         )
     _staged(spec)
@@ -137,7 +140,9 @@ def _possible(spec: TrainSpec, options: TrainOptions, start: StartOptions, where
     if spec.checkpoint:
         checkpoint_options.see_that_it_goes_on(spec, options.checkpoint.at_step)
     if of_ddp.comm_hook == "bf16" and likely_backend(start, where) == "gloo":
-        raise BadInput("--comm-hook bf16 needs NCCL: torch refuses it on CPUs", "use fp16, or a host with GPUs")
+        raise BadInput(
+            "--comm-hook bf16 needs NCCL: torch refuses it on CPUs", "use --comm-hook fp16, or hosts with GPUs"
+        )
     return spec
 
 
@@ -147,7 +152,7 @@ def _installed(spec: TrainSpec, options: TrainOptions, where: LaunchPlan) -> Non
         return
     if find_spec("deepspeed") is None:
         raise BadInput(
-            "DeepSpeed is not installed here", "pip install 'nccltool[deepspeed]', or choose another strategy"
+            "DeepSpeed is not installed here", "run pip install 'nccltool[deepspeed]', or choose another strategy"
         )
 
 
@@ -158,9 +163,9 @@ def _staged(spec: TrainSpec) -> None:
     if not schedule.least_stages <= stages <= (schedule.most_stages or stages):
         known = f"exactly {schedule.stages}" if schedule.most_stages else f"at least {schedule.least_stages}"
         raise BadInput(
-            f"--schedule {asked.schedule} has {known} stage{'s' if schedule.stages > 1 else ''} on each rank, "
+            f"--schedule {asked.schedule} needs {known} stage{'s' if schedule.stages > 1 else ''} per rank, "
             f"not --stages {stages}",
-            "leave --stages out, or choose another schedule",
+            "omit --stages, or choose another schedule",
         )
 
 

@@ -65,7 +65,7 @@ def of(gpu_name: str, dtype: str) -> Peak | None:
     if model is None or dtype == "float64" or (dtype == "bfloat16" and not model.has_bfloat16):
         return None
     peak = model.single if dtype == "float32" else model.half
-    return Peak(peak * _TERA, f"{model.maker}'s data sheet of {model.sheet}, {dtype}, dense: {peak:g} TFLOP/s")
+    return Peak(peak * _TERA, f"{model.maker}'s data sheet for {model.sheet}: {peak:g} TFLOP/s (dense, {dtype})")
 
 
 def flop_per_token(spec: TrainSpec) -> int:

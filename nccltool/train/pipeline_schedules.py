@@ -56,7 +56,7 @@ SCHEDULES = {
         least_stages=2,
         bubble=lambda p, m, v: (p - 1) / (6 * m + p - 1),
         expression="(p - 1) / (6 m + p - 1)",
-        source=f"{_ZERO_BUBBLE}, section 6 (ZB-V); the rest is the time to reach the last rank",
+        source=f"{_ZERO_BUBBLE}, section 6 (ZB-V); what remains is the time until work reaches the last rank",
         least_rounds=2,
     ),
 }

@@ -113,7 +113,7 @@ def too_little(strategy: str, ranks: Sequence[FreeMemory]) -> str:
 def not_compared(strategy: str, reason: str, evidence: tuple[str, ...] = ()) -> Finding:
     return NOT_COMPARED.finding(
         subject=Subject(kind="operation", name=strategy),
-        message=f"{strategy} is not compared: {reason}",
+        message=f"{strategy} was not compared with the reference: {reason}",
         evidence=evidence,
         remedy="use a smaller --batch, --context or model (--size, --layers, --width): every rank trains "
         "the whole model in addition to its part",
@@ -132,9 +132,9 @@ def announced(
         subject=Subject(kind="operation", name=strategy),
         message=f"{strategy} and its reference need about {format_decimal_bytes(needed.total)} on each rank, "
         f"and the reference takes about {format_seconds(seconds)}: {times}, "
-        f"{format_seconds(first_s)} for the first",
+        f"the first of which took {format_seconds(first_s)}",
         evidence=(needed.terms,),
-        remedy="--steps 1 compares one step; a smaller --batch or model needs less memory and time",
+        remedy="use --steps 1 to compare only one step; a smaller --batch or model needs less memory and time",
     )
 
 

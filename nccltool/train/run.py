@@ -173,12 +173,12 @@ def _said(restart: Restart, attempt: _Attempt, order: LaunchOrder[TrainJob]) -> 
         went_on += (
             "started over" if restart.resumed_from == 0 or restart.strategy is None else "was not reached again"
         )
-    lost = "" if restart.lost_s is None else f", {format_seconds(restart.lost_s)} lost"
+    lost = "" if restart.lost_s is None else f" ({format_seconds(restart.lost_s)} lost)"
     return RESTARTED.finding(
         severity="info" if _is_drill(attempt) else "warning",
         subject=restart.subject,
-        message=f"{restart.message}: all ranks were restarted (restart {restart.attempt} of at most "
-        f"{order.max_restarts}), {went_on}{lost}",
+        message=f"{restart.message}; all ranks were restarted (restart {restart.attempt} of at most "
+        f"{order.max_restarts}), and {went_on}{lost}",
         evidence=attempt.culprit.evidence,
         remedy="" if _is_drill(attempt) else attempt.culprit.remedy,
     )

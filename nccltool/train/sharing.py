@@ -70,11 +70,14 @@ def _lacks(spec: TrainSpec, needs: Needs, ranks: int) -> str:
     if "heads" in spec.given and spec.heads % needs.heads:
         return f"{spec.heads} attention heads cannot be split across {ranks} ranks (--heads)"
     if "width" in spec.given and spec.width % _heads(spec, needs):
-        return f"{_heads(spec, needs)} attention heads do not fit --width {spec.width}"
+        return f"--width {spec.width} cannot be divided by {_heads(spec, needs)} attention heads"
     if "context" in spec.given and spec.context % needs.tokens:
         return f"{spec.context} tokens cannot be split across {ranks} ranks (--context)"
     if "layers" in spec.given and spec.layers + 2 < needs.parts:
-        return f"{spec.layers} layers and both ends make {spec.layers + 2} stages, not {needs.parts} (--layers)"
+        return (
+            f"{spec.layers} layers and both ends make {spec.layers + 2} stages, but {needs.parts} are "
+            "needed (--layers)"
+        )
     return ""
 
 

@@ -51,7 +51,7 @@ class Tolerance:
 
 
 _COMPRESSED = (
-    "; the reference compresses its gradients too (PowerSGD): the distance from exact gradients is not checked"
+    "; the reference compresses its gradients too (PowerSGD), so the distance from exact gradients is not checked"
 )
 
 

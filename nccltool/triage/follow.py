@@ -205,7 +205,7 @@ class _Follower:
         if self._has_ended and quiet_s > ECHOES * self._order.settle_s:
             return "the job has ended"
         if self._is_abandoned(now) and quiet_s > self._order.settle_s:
-            return "no process writes to the logs any longer"
+            return "no process is writing to the logs"
         return ""
 
     def _is_abandoned(self, now: float) -> bool:
@@ -248,7 +248,7 @@ class _Follower:
         if self._held is not None:
             self._say(f"looks like {about}; certain if unchanged for {self._needed_s():g} s")
         elif failed:
-            self._say(f"something failed, cause not certain yet: {about}")
+            self._say(f"something failed, but the cause is not certain yet: {about}")
         else:
             self._say("the job recovered from the failure")
 

@@ -128,7 +128,7 @@ def _others(incident: Incident, look: Look, amount: _Amount) -> Iterator[str]:
             text = f"{INDENT}{one.root_cause:{width}}  {one.confidence:.2f}  {why}"
             yield from look.wrapped(text, 2 * INDENT)
     if incident.root_cause != "none":
-        yield from look.wrapped(f"to settle it, check: {escaped(incident.decides)}", INDENT)
+        yield from look.wrapped(f"to confirm the cause, check: {escaped(incident.decides)}", INDENT)
 
 
 def summary(overview: Overview, look: Look = PLAIN) -> str:

@@ -28,7 +28,7 @@ DONE = (
 )
 ROWS = ["inventory: pass, 0.3 s", "doctor: warn, 1.2 s", r"reach: skip (the nodes are\nprocesses of this host)"]
 WORDS = ("preflight", "--nodes", "2", "--only", "inventory,reach")
-SAID = ["inventory: pass", "reach: skip (the nodes are processes of this host: no network to test)"]
+SAID = ["inventory: pass", "reach: skip (the nodes are processes on this host, so there is no network to test)"]
 
 
 def activity(**changed: object) -> Activity:

@@ -25,5 +25,5 @@ def test_rows_that_only_one_side_has_are_named() -> None:
 
 def test_rows_that_ignoring_makes_equal_are_refused() -> None:
     both = (row(1.0), row(1.0, key=replace(KEY, dtype="bfloat16")))
-    with pytest.raises(BadInput, match="differ only in what --ignore names"):
+    with pytest.raises(BadInput, match="differ only in keys that --ignore names"):
         compared(side("a", run("a", [], rows=both)), of("b", 1.0), ignore=frozenset({"dtype"}))

@@ -61,7 +61,7 @@ def test_a_run_ends_before_its_time_limit(nccltool: Nccltool, time: str, deadlin
         ("--time 0 probe", "--time 0: expected more than 0"),
         (
             "--time 10 probe --deadline 600",
-            "--deadline 600 is more than --time 0:10:00 leaves for a run to end by itself",
+            "--deadline 600 is too long for a run to end by itself within --time 0:10:00",
         ),
         ("--partition '' probe", "--partition is empty"),
         ("--log '' probe", "--log is empty"),

@@ -261,7 +261,7 @@ OTHER = "20250109T000000Z-0001"
         ),
         (
             [*good(0, job=replace(begun(0).job, run_id=OTHER)), *good(1)],
-            f"F:1 and F:{{len0}} are from different runs: they are from the runs {OTHER}, {LEADER}",
+            f"F:1 and F:{{len0}} are from different runs: their run IDs differ: {OTHER}, {LEADER}",
         ),
     ],
 )
@@ -279,7 +279,7 @@ def test_a_log_that_begins_late_is_found_before_all_of_it_is_held(tmp_path: Path
 def test_operations_of_a_later_release(tmp_path: Path) -> None:
     start = begun(0, job=replace(job_of(0), ops=("all_reduce", "scan")))
     assert refusal(part(start, [], ended()), tmp_path) == (
-        "F:1: part 0 sent an event that this nccltool does not understand: scan"
+        "F:1: part 0 sent an event that this version of nccltool does not understand: scan"
     )
 
 

@@ -50,7 +50,7 @@ def test_the_slower_of_two_hosts_limits(lab: Lab, start: Start, tmp_path: Path) 
     ]
     source = "(/sys/class/net/eth0/speed)"
     assert document["run"]["limit_source"] == (
-        f"network, DIFFERENT between hosts: 1.25 GB/s each way on n2, eth0 10 Gb/s Ethernet {source}; "
+        f"network (different between hosts): 1.25 GB/s each way on n2, eth0 10 Gb/s Ethernet {source}; "
         f"up to 3.12 GB/s on n1, eth0 25 Gb/s Ethernet {source}"
     )
     assert document["run"]["limit_unknown_reason"] is None

@@ -311,7 +311,7 @@ def test_a_firewall_drops_the_port_of_the_rendezvous(
     error = finding(command.wait(NAMED_WITHIN_S), "rdzv-unreachable")
     assert error["subject"] == {"kind": "host", "name": f"n{culprit + 1}"}
     assert re.fullmatch(what, error["message"])
-    assert error["evidence"] == ["n1: no answer in 5 s: a firewall drops it, or there is no route"]
+    assert error["evidence"] == ["n1: no answer within 5 s: a firewall drops the packets, or there is no route"]
     assert servers.lab.quiet()
 
 

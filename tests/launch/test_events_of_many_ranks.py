@@ -155,7 +155,8 @@ EXAMPLES: dict[type[Event], Callable[[], Event | Iterator[Event]]] = {
         port=65535,
         addresses=ADDRESSES[:8],
         failures=tuple(
-            f"{one}: no answer in 5 s: a firewall drops it, or there is no route" for one in ADDRESSES[8:]
+            f"{one}: no answer within 5 s: a firewall drops the packets, or there is no route"
+            for one in ADDRESSES[8:]
         ),
     ),
     events.HalfOpen: lambda: events.HalfOpen(node=NODES - 1, callers=(ADDRESSES[0],) * tcp_table.MOST),
@@ -462,5 +463,5 @@ def test_a_part_of_one_rank_that_is_lost_is_found_among_ten_thousand() -> None:
     found = divergence.finding("ddp", wrong, RANKS, RANKS, 2 * RANKS, False)
     assert found.subject == Subject(kind="rank", name="7777")
     assert (
-        "micro-batch 15554 counts 0 times, micro-batch 15555 counts 0 times, the others once" in found.evidence[1]
+        "micro-batch 15554 counts 0 times, micro-batch 15555 counts 0 times; the others count once" in found.evidence[1]
     )

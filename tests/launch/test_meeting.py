@@ -14,7 +14,7 @@ from nccltool.launch.meeting import COME_S, TRY_S, Meeting
 from tests.samples import job
 
 PORT, DATA = 29500, 40000
-NO_ANSWER = "no answer in 5 s"
+NO_ANSWER = "no answer within 5 s"
 
 
 def node(number: int, **changes: Any) -> events.Node:
@@ -242,7 +242,7 @@ def test_another_version_is_named() -> None:
     there.hear(node(0))
     there.hear(node(1, nccltool="0.0.1"))
     assert (there.step(1.0), there.failed) == (None, True)
-    assert named(there) == [("version-mismatch", "n1", f"n1 has nccltool 0.0.1; this host has {__version__}")]
+    assert named(there) == [("version-mismatch", "n1", f"n1 has nccltool 0.0.1, but this host has {__version__}")]
 
 
 def test_a_host_without_torch_is_named() -> None:

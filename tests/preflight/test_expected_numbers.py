@@ -108,8 +108,8 @@ def test_where_a_limit_is_not_known_a_floor_is_judged(
 @pytest.mark.parametrize(
     ("emulated", "ranks", "expectation", "reason"),
     [
-        (True, 4, SHARE, "applies to real hosts; these nodes are processes of one host"),
-        (True, 4, FLOOR, "applies to real hosts; these nodes are processes of one host"),
+        (True, 4, SHARE, "applies only to real hosts, but these nodes are processes on one host"),
+        (True, 4, FLOOR, "applies only to real hosts, but these nodes are processes on one host"),
         (True, 4, replace(FLOOR, nodes=None), ""),
         (False, 8, replace(FLOOR, ranks_per_node=8), "applies to 8 ranks per node"),
         (False, 16, replace(FLOOR, ranks_per_node=8), ""),
@@ -138,7 +138,7 @@ def test_a_number_that_only_warns_does_not_make_the_verdict_unknown() -> None:
     assert [(one.status, one.required) for one in outcomes if one.source == "a page"] == [("unknown", False)]
 
 
-@pytest.mark.parametrize(("row", "doubt"), [(NOISY, "too noisy"), (LAUNCHED, "limited by launches")])
+@pytest.mark.parametrize(("row", "doubt"), [(NOISY, "too noisy"), (LAUNCHED, "limited by launch overhead")])
 def test_a_number_that_cannot_be_told_says_why(row: Any, doubt: str) -> None:
     part = replace(PART, expect=(wanted("busbw", low=310e9),))
     (one,) = [one for one in probe_run.judged(ran(run(measurements=(row,))), part) if one.source == "a page"]

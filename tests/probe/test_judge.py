@@ -157,7 +157,8 @@ def wrong_finding(rank: int, message: str, evidence: str) -> Finding:
         subject=Subject(kind="rank", name=str(rank)),
         message=message,
         evidence=(evidence,),
-        remedy="do not train on this: repeat with -c 20 on halves of the hosts to find the one that corrupts data",
+        remedy="do not train on these hosts: repeat with -c 20 on each half of them to find the one that "
+        "corrupts data",
     )
 
 
@@ -211,7 +212,7 @@ def test_python_is_no_slow_fabric() -> None:
     (found,) = judge.below((row(9.0, launch_limited=True),), (), 10.0)
     assert (found.code, found.message, found.remedy) == (
         "busbw-unknown",
-        "all_reduce at 1 MiB: busbw 9.00 GB/s: limited by launches, cannot be compared with 10 GB/s",
+        "all_reduce at 1 MiB: busbw 9.00 GB/s: limited by launch overhead, so it cannot be compared with 10 GB/s",
         "use --cuda-graph; check what else runs on the CPUs of these hosts",
     )
     assert judge.below((row(11.0, launch_limited=True),), (), 10.0) == ()

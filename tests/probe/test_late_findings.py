@@ -14,8 +14,8 @@ from nccltool.probe.late_findings import ArrivalsOf
 from nccltool.probe.late_rank import of_pairs
 from tests import samples
 
-MEASURED = "arrivals at 15 empty all-reduces after each row: transfer time does not count"
-CHECK = "top (other processes on its cores), CPU binding, clocks and throttling (nvidia-smi -q -d PERFORMANCE)"
+MEASURED = "measured at 15 empty all-reduces after each row, without transfer time"
+CHECK = "other processes on its cores (top), CPU binding, clocks and throttling (nvidia-smi -q -d PERFORMANCE)"
 
 
 def world(emulated: bool = False, ranks: Sequence[int] = range(4)) -> RunState:
@@ -42,9 +42,9 @@ def error(subject: Subject, message: str, evidence: str, remedy: str) -> Finding
     )
 
 
-BETA = f"on beta: {CHECK}; repeat the run without it"
-ALPHA = f"on alpha: {CHECK}"
-RARE = "between 50 ms and 50 ms, by chance in fewer than 1 in 1,000,000 healthy runs"
+BETA = f"check on beta: {CHECK}; repeat the run without this host"
+ALPHA = f"check on alpha: {CHECK}"
+RARE = "late by 50 ms to 50 ms; by chance, this happens in fewer than 1 in 1,000,000 healthy runs"
 RANK_3 = error(
     Subject(kind="rank", name="3"),
     "rank 3 on beta arrived late in all 4 rows, by a median of 50 ms; the others waited for it",
@@ -91,7 +91,7 @@ RANK_3 = error(
                 replace(
                     RANK_3,
                     message="rank 3 arrived late in all 4 rows, by a median of 50 ms; the others waited for it",
-                    remedy=f"on its host: {CHECK}",
+                    remedy=f"check on its host: {CHECK}",
                 ),
             ),
         ),
@@ -105,7 +105,7 @@ RANK_3 = error(
                     message="rank 3 on beta arrived late in 3 of 4 rows, by a median of 5 ms; the others waited "
                     "for it",
                     evidence=(
-                        "between 5 ms and 5 ms, by chance in fewer than 1 in 1,000,000 healthy runs",
+                        "late by 5 ms to 5 ms; by chance, this happens in fewer than 1 in 1,000,000 healthy runs",
                         MEASURED,
                     ),
                 ),
@@ -119,7 +119,7 @@ RANK_3 = error(
                     RANK_3,
                     message="rank 3 on beta arrived late in the only row, by a median of 50 ms; the others "
                     "waited for it",
-                    evidence=("by chance in fewer than 1 in 100 healthy runs", MEASURED),
+                    evidence=("by chance, this happens in fewer than 1 in 100 healthy runs", MEASURED),
                 ),
             ),
         ),

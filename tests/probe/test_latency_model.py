@@ -93,9 +93,10 @@ def test_a_dip() -> None:
             code="dip",
             severity="info",
             subject=Subject(kind="operation", name="all_reduce"),
-            message="all_reduce: 4 MiB is slower than 1 MiB: busbw 4.00 GB/s, then 2.00 GB/s",
-            evidence=("their intervals are more than 5 % apart",),
-            remedy="a switch of protocol or algorithm between these sizes; on CPUs, the end of a cache",
+            message="all_reduce: busbw drops from 4.00 GB/s at 1 MiB to 2.00 GB/s at 4 MiB",
+            evidence=("the intervals of the two sizes are more than 5 % apart",),
+            remedy="likely cause: the protocol or algorithm changes between these sizes; on CPUs, a cache "
+            "becomes too small",
         ),
     )
 

@@ -147,10 +147,14 @@ SIZE = "write bytes with an optional unit: 8, 64K, 1MiB, 2G"
         ("-d bogus", "--dtype: unknown type 'bogus'", f"choose from {TYPES}"),
         ("-d floot32", "--dtype: unknown type 'floot32'", f"did you mean float32? choose from {TYPES}"),
         ("-o median", "--reduce-op: unknown reduction 'median'", None),
-        ("-d int32 -o avg", "-d int32 -o avg: gloo cannot average int32: use -o sum, or a floating type", None),
+        (
+            "-d int32 -o avg",
+            "-d int32 -o avg: gloo cannot average int32: use -o sum, or a floating-point type",
+            None,
+        ),
         (
             "-d int32 -o avg --backend gloo",
-            "-d int32 -o avg: gloo cannot average int32: use -o sum, or a floating type",
+            "-d int32 -o avg: gloo cannot average int32: use -o sum, or a floating-point type",
             None,
         ),
         (
@@ -207,11 +211,11 @@ SIZE = "write bytes with an optional unit: 8, 64K, 1MiB, 2G"
             "node ranks run from 0 to N-1",
         ),
         ("--node-rank 1 --rdzv-endpoint node1:29500", "--node-rank 1 must be less than --nodes 1", None),
-        ("--cuda-graph", "--cuda-graph needs NCCL or RCCL, and a GPU on every rank", "leave it out on CPUs"),
+        ("--cuda-graph", "--cuda-graph needs NCCL or RCCL, and a GPU on every rank", "omit it on CPUs"),
         (
             "--cuda-graph --backend gloo",
             "--cuda-graph needs NCCL or RCCL, and a GPU on every rank",
-            "leave it out on CPUs",
+            "omit it on CPUs",
         ),
     ],
 )

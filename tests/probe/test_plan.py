@@ -63,7 +63,7 @@ def test_placements(placement: str, forms: list[tuple[str, str]]) -> None:
     ordered = job(ops=("all_reduce", "all_gather", "gather"), sizes=Sizes(listed=(1024,)), placement=placement)
     assert [(step.op, step.placement) for step in plan.steps(ordered, "gloo", 2)] == forms
     without = [op for op in ordered.ops if op not in dict(forms)]
-    reason = f"torch.distributed has no {placement} form of it"
+    reason = f"torch.distributed offers no {placement} form of it"
     assert _left_out(ordered, 2) == [f"{op} was left out: {reason}" for op in without]
 
 
@@ -118,7 +118,7 @@ def test_the_default_sweep_leaves_nothing_out_but_pairs_of_one(backend: str, wor
         ("float32", "sum", "gloo", []),
         ("float16", "avg", "gloo", []),
         ("int32", "avg", "nccl", []),
-        ("int32", "avg", "gloo", ["gloo cannot average int32: use -o sum, or a floating type"]),
+        ("int32", "avg", "gloo", ["gloo cannot average int32: use -o sum, or a floating-point type"]),
     ],
 )
 def test_what_a_backend_cannot_do(dtype: str, reduce_op: str, backend: str, messages: list[str]) -> None:
@@ -173,9 +173,7 @@ def test_what_does_not_fit_is_left_out(free: int, steps: dict[str, list[int]], s
 
 def test_what_a_size_needs_is_taken_apart() -> None:
     (finding,) = plan.too_large(job(ops=("all_gather",), sizes=Sizes(listed=(8 * GIB,))), "nccl", 4, room(10**9))
-    assert finding.evidence == (
-        "buffers 10.7 GB, the check 0.5 GB, the backend's own buffers and a margin 2.0 GB",
-    )
+    assert finding.evidence == ("buffers 10.7 GB, the check 0.5 GB, backend buffers and a margin 2.0 GB",)
     assert finding.remedy == "use smaller sizes (-e), or stop other processes on that GPU"
 
 

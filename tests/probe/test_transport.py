@@ -219,7 +219,7 @@ def test_a_slow_host_is_named() -> None:
     )
     assert slow == Limits(
         rows=rows(60, 60),
-        source="network, DIFFERENT between hosts: 40.00 GB/s each way on beta, 7 x 400 Gb/s (/sys/y); "
+        source="network (different between hosts): 40.00 GB/s each way on beta, 7 x 400 Gb/s (/sys/y); "
         "up to 50.00 GB/s on alpha, 8 x 400 Gb/s InfiniBand (/sys/x)",
     )
 
@@ -243,7 +243,7 @@ def test_a_slow_host_is_named() -> None:
             within("x", "y", network=wire(None, "hidden")),
             "the network of alpha: hidden",
         ),
-        (on_one_host(), "gloo", {}, "gloo on one host goes through host memory"),
+        (on_one_host(), "gloo", {}, "on one host, gloo communicates through host memory"),
         (on_one_host()[:1], "nccl", {}, "one rank: no data crosses a link"),
         (
             on_one_host(gpu_name="NVIDIA L40S"),
@@ -314,7 +314,7 @@ def test_without_a_switch_the_links_to_those_that_take_part_count(
     some = [replace(one, rank=rank, local_rank=rank, gpu=f"GPU-{rank}") for rank in range(ranks)]
     found = transport.limits(("all_reduce", "all_gather", "send_recv"), "nccl", some, {})
     if all_gather is None or send_recv is None:
-        assert found == Limits(unknown_reason="9 ranks on 8 GPUs: they are partitions, and share links")
+        assert found == Limits(unknown_reason="9 ranks on 8 GPUs: the ranks use partitions, which share links")
         return
     assert [(row.op, round(row.busbw_bytes_per_s / GB, 6), row.may_be_exceeded) for row in found.rows] == [
         ("all_reduce", all_gather, False),

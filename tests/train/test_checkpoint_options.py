@@ -48,8 +48,8 @@ def test_the_folder_of_other_hosts_is_not_made_here(tmp_path: Path) -> None:
     [
         (("--kill-rank", "1"), {}, "--kill-rank also needs --at-step"),
         (("--at-step", "1"), {}, "--at-step also needs --kill-rank"),
-        (("--kill-rank", "1", "--at-step", "7"), {}, "--at-step 7 is after the last step, --steps 6"),
-        (("--kill-rank", "2", "--at-step", "1"), {}, "--kill-rank 2: there is no such rank in this run"),
+        (("--kill-rank", "1", "--at-step", "7"), {}, "--at-step 7 is after the last step (--steps 6)"),
+        (("--kill-rank", "2", "--at-step", "1"), {}, "--kill-rank 2: this run has no such rank"),
         (
             ("--kill-rank", "1", "--at-step", "1"),
             {"NCCLTOOL_FAULT": "stop"},
@@ -89,10 +89,10 @@ def test_words_that_cannot_be_used(words: tuple[str, ...], env: dict[str, str], 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--layers", "2"), "is from a different training run: --layers is 4 there and 2 here"),
+        (("--layers", "2"), "is from a different training run: --layers is 4 in the checkpoint and 2 here"),
         (
             ("--kill-rank", "1", "--at-step", "4"),
-            "has 4 steps already, and training resumes after them",
+            "already contains step 4, and training resumes after it",
         ),
     ],
 )

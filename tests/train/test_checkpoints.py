@@ -70,7 +70,7 @@ def from_elsewhere(path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "damage", "reason"),
     [
-        (PART, shorten, "__0_0.distcp has 4 of 7 bytes"),
+        (PART, shorten, "__0_0.distcp has 4 bytes, expected 7"),
         (PART, change, "__0_0.distcp has changed (its SHA-256 does not match)"),
         (PART, Path.unlink, "__0_0.distcp is missing"),
         ("complete.json", Path.unlink, "it has no complete.json: it was not written completely"),
@@ -127,4 +127,6 @@ def test_another_training_is_told_by_its_options(folder: Path) -> None:
     assert checkpoints.other_training(mark, replace(SPEC, batch=8, steps=9, options={"accumulate": 2})) == ""
     other = replace(SPEC, width=128, learning_rate=0.2)
     said = checkpoints.other_training(mark, other)
-    assert said == "--width is 64 there and 128 here, --learning-rate is 0.1 there and 0.2 here"
+    assert said == (
+        "--width is 64 in the checkpoint and 128 here, --learning-rate is 0.1 in the checkpoint and 0.2 here"
+    )

@@ -30,21 +30,21 @@ LOST_IN_A_SHORT_SUM: dict[str, Any] = {"shares": Shares.of((1.03, 0.0), off=0.26
             (diverged(0, "gradient", **LOST), diverged(1, "gradient", **LOST)),
             "1",
             "ddp: the gradient of all ranks (the part from rank 1 is wrong) differs from the reference in step 2",
-            "the gradient is explained by: micro-batch 1 counts 0 times, the others once",
+            "the gradient is wrong because micro-batch 1 counts 0 times; the others count once",
         ),
         (
             (diverged(0, "share", **LOST_IN_A_SHORT_SUM), diverged(1, "share", **LOST_IN_A_SHORT_SUM)),
             "1",
             "ddp: the weight of a micro-batch in the gradient of all ranks (the part from rank 1 is wrong) "
             "differs from the reference in step 2",
-            "the gradient is explained by: micro-batch 1 counts 0 times, the others once",
+            "the gradient is wrong because micro-batch 1 counts 0 times; the others count once",
         ),
         (
             (diverged(0, "gradient"), diverged(1, "loss", shares=Shares.of((2.0, 0.0)))),
             "1",
             "ddp: the loss of rank 1 differs from the reference in step 2",
-            "the gradient is explained by: micro-batch 0 counts 2 times, micro-batch 1 counts 0 times, "
-            "the others once",
+            "the gradient is wrong because micro-batch 0 counts 2 times, micro-batch 1 counts 0 times; "
+            "the others count once",
         ),
         (
             (diverged(0, "loss"), diverged(1, "parameters", got="nan", error="nan")),
@@ -56,13 +56,13 @@ LOST_IN_A_SHORT_SUM: dict[str, Any] = {"shares": Shares.of((1.03, 0.0), off=0.26
             (diverged(1, "gradient"), diverged(0, "gradient", number=3)),
             "1",
             "ddp: the gradient of rank 1 differs from the reference in step 2",
-            "no weights of the micro-batches explain the gradient: numbers in it were corrupted",
+            "no weighting of the micro-batches explains the gradient, so its values were corrupted",
         ),
         (
             (diverged(0, "gradient", got="0.0", error="1.0"),),
             "0",
             "ddp: the gradient of rank 0 differs from the reference in step 2",
-            "it is all zero: it was lost, or never arrived",
+            "the gradient is all zeros: it was lost or never arrived",
         ),
         (
             (diverged(0, "update"), diverged(1, "update")),

@@ -266,7 +266,7 @@ def test_a_step_that_overflowed_is_told() -> None:
         *("pass", [False, True]),
         None,
     )
-    assert "ddp: a gradient overflowed in step 2; the parameters were not updated\n" in table.render(run)
+    assert "ddp: a gradient overflowed, so the parameters were not updated: step 2\n" in table.render(run)
 
 
 def test_a_training_that_was_never_updated_is_not_right() -> None:

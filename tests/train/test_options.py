@@ -86,8 +86,8 @@ def test_an_option_crosses_to_the_workers_as_it_was_given() -> None:
         *(
             ((*words.split(),), "", message, remedy)
             for words, message, remedy in (
-                ("fsdp --comm-hook fp16", "--comm-hook is for ddp, not for fsdp", "leave it out, or"),
-                ("ddp,zero1 --no-reshard", "--no-reshard is for fsdp, not for ddp, zero1", "leave it out, or"),
+                ("fsdp --comm-hook fp16", "--comm-hook is for ddp, not for fsdp", "omit it, or"),
+                ("ddp,zero1 --no-reshard", "--no-reshard is for fsdp, not for ddp, zero1", "omit it, or"),
                 (
                     "ddp --accumulate 2 --static-graph",
                     "--static-graph cannot be combined with --accumulate: torch would synchronize every "
@@ -96,40 +96,48 @@ def test_an_option_crosses_to_the_workers_as_it_was_given() -> None:
                 ),
                 (
                     "pipeline --stages 2",
-                    "--schedule 1f1b has exactly 1 stage on each rank, not --stages 2",
-                    "leave --stages out",
+                    "--schedule 1f1b needs exactly 1 stage per rank, not --stages 2",
+                    "omit --stages",
                 ),
                 (
                     "pipeline --schedule interleaved --stages 1",
-                    "--schedule interleaved has at least 2 stages on each rank, not --stages 1",
-                    "leave --stages out",
+                    "--schedule interleaved needs at least 2 stages per rank, not --stages 1",
+                    "omit --stages",
                 ),
                 (
                     "3d --schedule zbv --stages 3",
-                    "--schedule zbv has exactly 2 stages on each rank, not --stages 3",
-                    "leave --stages out",
+                    "--schedule zbv needs exactly 2 stages per rank, not --stages 3",
+                    "omit --stages",
                 ),
-                ("ddp --zero 2", "--zero is for deepspeed, not for ddp", "leave it out, or"),
-                ("ddp --accumulate 3", "--batch 4 cannot be divided into --accumulate 3 parts", "make it a"),
+                ("ddp --zero 2", "--zero is for deepspeed, not for ddp", "omit it, or"),
+                (
+                    "ddp --accumulate 3",
+                    "--batch 4 cannot be divided into --accumulate 3 parts",
+                    "use a multiple of 3",
+                ),
                 (
                     "fsdp --param-dtype bf16 -d fp16",
                     "--param-dtype bfloat16 cannot be combined with -d float16: "
-                    "both set the type of the arithmetic",
+                    "both set the data type of the computation",
                     "use one",
                 ),
-                ("fsdp --param-dtype int8", "--param-dtype: 'int8' is not a training type", "choose from bf"),
+                (
+                    "fsdp --param-dtype int8",
+                    "--param-dtype: 'int8' is not a data type for training",
+                    "choose from bf",
+                ),
                 (
                     "ddp --comm-hook bf16 --backend gloo",
                     "--comm-hook bf16 needs NCCL: torch refuses it on CPUs",
-                    "use fp16",
+                    "use --comm-hook fp16",
                 ),
             )
         ),
-        (("fsdp", "--param-dtype", ""), "", "--param-dtype: '' is not a training type", "choose from bf"),
+        (("fsdp", "--param-dtype", ""), "", "--param-dtype: '' is not a data type for training", "choose from bf"),
         (("ddq",), "", "unknown strategy 'ddq'", "did you mean ddp? choose from "),
         (("",), "", "unknown strategy ''", "choose from "),
-        (("ddp", "--width", "65"), "", "--width 65 cannot be divided by --heads 4", "make it a multiple"),
-        (("ddp", "-d", "int8"), "", "--dtype: 'int8' is not a training type", "choose from float32, "),
+        (("ddp", "--width", "65"), "", "--width 65 cannot be divided by --heads 4", "use a multiple of 4"),
+        (("ddp", "-d", "int8"), "", "--dtype: 'int8' is not a data type for training", "choose from float32, "),
         (("ddp",), "kill:rank=9", "NCCLTOOL_FAULT: this run has no rank 9", "ranks start at 0"),
     ],
 )
@@ -146,7 +154,7 @@ def test_deepspeed_is_asked_for_and_is_not_installed(words: str) -> None:
     with pytest.raises(BadInput) as error:
         spec(*words.split())
     assert error.value.message == "DeepSpeed is not installed here"
-    assert error.value.remedy == "pip install 'nccltool[deepspeed]', or choose another strategy"
+    assert error.value.remedy == "run pip install 'nccltool[deepspeed]', or choose another strategy"
 
 
 def test_other_hosts_may_have_deepspeed() -> None:

@@ -39,8 +39,8 @@ def test_a_gpu_that_is_known(name: str, dtype: str, tera: float) -> None:
     found = peak_flops.of(name, dtype)
     assert found is not None
     assert found.flop_per_s == tera * 1e12
-    assert found.source.startswith(f"{'AMD' if name.startswith('AMD') else 'NVIDIA'}'s data sheet of ")
-    assert found.source.endswith(f", {dtype}, dense: {tera:g} TFLOP/s")
+    assert found.source.startswith(f"{'AMD' if name.startswith('AMD') else 'NVIDIA'}'s data sheet for ")
+    assert found.source.endswith(f": {tera:g} TFLOP/s (dense, {dtype})")
 
 
 @pytest.mark.parametrize(

@@ -84,13 +84,13 @@ NEEDED = ReferenceNeeds(model=1, gradients=1, optimizer=0, activations=1, compar
             NEEDED,
             1.5,
             "ddp and its reference need about 0.0 MB on each rank, and the reference takes about 96 s: "
-            "1 step of 64 micro-batches, 1.5 s for the first",
+            "1 step of 64 micro-batches, the first of which took 1.5 s",
         ),
         (
             replace(NEEDED, model=5 * GB),
             0.01,
             "ddp and its reference need about 5.0 GB on each rank, and the reference takes about 640 ms: "
-            "1 step of 64 micro-batches, 10 ms for the first",
+            "1 step of 64 micro-batches, the first of which took 10 ms",
         ),
     ],
 )

@@ -139,11 +139,12 @@ def test_a_run_goes_on_where_its_checkpoint_ends(play: Play, tmp_path: Path) -> 
     assert (run.verdict.status, run.verdict.exit_code, run.restarts) == ("warn", 0, heard(outcome.state).restarts)
     found = {finding.code: finding for finding in run.findings}
     assert [finding.severity for finding in run.findings] == ["warning", "info"]
-    assert " in step 3 of ddp: all ranks were restarted (restart 1 of at most 2), ddp resumed after step 1, " in (
-        found["restarted"].message
+    assert (
+        " in step 3 of ddp; all ranks were restarted (restart 1 of at most 2), and ddp resumed after step 1 ("
+        in (found["restarted"].message)
     )
     assert found["resumed"].message == (
-        "ddp resumed after step 1, saved by 1 rank: the global batch stays 4 sequences, 4 of each of 1 rank"
+        "ddp resumed after step 1, saved by 1 rank: the global batch remains 4 sequences, 4 on each of 1 rank"
     )
     kept = [
         json.loads(line) for file in tmp_path.glob("runs/*/events.jsonl") for line in file.read_text().splitlines()

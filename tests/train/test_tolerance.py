@@ -40,7 +40,7 @@ from nccltool.train.tolerance import Products
         (
             {"options": {"comm_hook": "powersgd"}},
             1024 * 2**-23,  # sqrt(4 x 64) times as much
-            "step x 1024 x 1.19e-07 (float32); the reference compresses its gradients too (PowerSGD): "
+            "step x 1024 x 1.19e-07 (float32); the reference compresses its gradients too (PowerSGD), so "
             "the distance from exact gradients is not checked",
         ),
     ],

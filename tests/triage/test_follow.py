@@ -78,7 +78,7 @@ def test_a_job_that_stands_still_hangs(tmp_path: Path, monkeypatch: pytest.Monke
     (tmp_path / "job.log").write_text(INIT)
     followed, said = follow(tmp_path / "job.log", settle_s=30, for_s=8)
     assert summed(followed) == ("other", 1, "the --for time has elapsed")
-    assert [note for note in said if note.startswith("something failed, cause not certain yet: other")]
+    assert [note for note in said if note.startswith("something failed, but the cause is not certain yet: other")]
 
 
 def test_the_end_of_who_writes_is_the_end(tmp_path: Path, clock: Clock) -> None:
@@ -89,7 +89,7 @@ def test_the_end_of_who_writes_is_the_end(tmp_path: Path, clock: Clock) -> None:
         clock.later(writer.close, 5.0)
         followed, _ = follow(log)
         assert writer.closed
-    assert (followed.why, followed.incident.lines_read) == ("no process writes to the logs any longer", 1)
+    assert (followed.why, followed.incident.lines_read) == ("no process is writing to the logs", 1)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

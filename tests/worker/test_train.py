@@ -354,8 +354,8 @@ def test_a_rank_that_comes_late_to_the_backward_pass(start: Start) -> None:
         (
             ("dp,pipeline,tensor", "--nodes", "3", "--layers", "3", "--heads", "2", "--schedule", "zbv"),
             [
-                "dp was left out: it runs in one process, but there are 3 ranks (--nproc-per-node 1)",
-                "pipeline was left out: 3 layers and both ends make 5 stages, not 6 (--layers)",
+                "dp was left out: it runs in one process, but there are 3 ranks: use --nproc-per-node 1",
+                "pipeline was left out: 3 layers and both ends make 5 stages, but 6 are needed (--layers)",
                 "tensor was left out: 2 attention heads cannot be split across 3 ranks (--heads)",
             ],
         ),

@@ -108,8 +108,8 @@ def _whole(baseline: Baseline, expected: Sequence[BaselineRow], look: Look) -> l
     ]
     foot = [
         "time: median of the runs' means",
-        "busbw: GB/s = 10**9 B/s, of that time",
-        "spread: between runs, relative standard deviation from the median absolute deviation; ? = a single run",
+        "busbw: computed from that time; 1 GB/s = 10**9 B/s",
+        "spread: relative standard deviation between runs, from the median absolute deviation; ? = only one run",
     ]
     runs = [f"run {run.id}, {run.started}, {named(run.hosts, 8)}" for run in baseline.runs[:_RUNS_SHOWN]]
     if len(baseline.runs) > _RUNS_SHOWN:

@@ -24,9 +24,9 @@ _NARROWER = ((), ("busbw A", "busbw B"), ("busbw A", "busbw B", "time A", "time 
 """Columns that are left out, one step after the other, until the table fits."""
 _DETAILS = ("dtype", "reduce_op", "placement", "cadence")
 _LEGEND = (
-    "time: median of the runs' {statistic}s   busbw: GB/s = 10**9 B/s, of that time\n"
-    "change: of bus bandwidth, B compared with A; interval: of this row alone; margin: {margin:.3g} %\n"
-    "verdict: over all rows: at most {alpha:.3g} of the comparisons of equal runs find a difference"
+    "time: median of the runs' {statistic}s   busbw: computed from that time; 1 GB/s = 10**9 B/s\n"
+    "change: bus bandwidth of B compared with A; interval: for this row only; margin: {margin:.3g} %\n"
+    "verdict: over all rows; at most {alpha:.3g} of comparisons between equal runs report a difference"
 )
 _TONES: dict[Comparable, Tone] = {"worse": "fail", "better": "pass", "same": "pass", "cannot-tell": "warn"}
 CSV_COLUMNS = (

@@ -159,22 +159,26 @@ def operation(program: str | None, told: Told, where: str) -> str:
     """The operation that a file names, or the user."""
     found = nccl_tests.operation(program) if program else None
     if program and found is None:
-        refuse(where, f"{program} tests an operation that nccltool does not know", "leave out this file")
+        refuse(where, f"{program} tests an operation that nccltool does not know", "omit this file")
     if found and told.op and found != told.op:
-        refuse(where, f"it is a test of {found}, but --op says {told.op}", "leave out --op")
+        refuse(where, f"it is a test of {found}, but --op says {told.op}", "omit --op")
     op = found or told.op
     if op is None:
-        refuse(where, "it does not name its operation (nccl-tests before 2.17)", "use --op, as in --op all_reduce")
+        refuse(
+            where,
+            "it does not name its operation (nccl-tests before 2.17)",
+            "pass the operation, for example --op all_reduce",
+        )
     return op
 
 
 def world_size(found: int | None, told: Told, where: str) -> int:
     """The ranks that a file lists, or the user."""
     if found is not None and told.ranks is not None and found != told.ranks:
-        refuse(where, f"it lists {found} ranks, but --ranks says {told.ranks}", "leave out --ranks")
+        refuse(where, f"it lists {found} ranks, but --ranks says {told.ranks}", "omit --ranks")
     size = found if found is not None else told.ranks
     if size is None:
-        refuse(where, "it does not list its ranks", "use --ranks, as in --ranks 8")
+        refuse(where, "it does not list its ranks", "pass the number of ranks, for example --ranks 8")
     if not 1 <= size <= _MOST_RANKS:
         refuse(where, f"it lists {size} ranks; expected 1 to {_MOST_RANKS}")
     return size

@@ -97,7 +97,8 @@ def _wrong_data(test: Report) -> Iterator[Finding]:
         subject=_file(test),
         message=f"{test.op} delivered wrong data in {len(bad) or test.out_of_bounds} checks, first: {first}",
         evidence=_some(evidence),
-        remedy="do not train on this: repeat with -c 20 on halves of the hosts to find the one that corrupts data",
+        remedy="do not train on these hosts: repeat with -c 20 on each half of them to find the one that "
+        "corrupts data",
     )
 
 
@@ -107,9 +108,10 @@ def _world_of_one(test: Report, told: Told) -> Iterator[Finding]:
     yield WORLD_OF_ONE.finding(
         severity="warning" if told.ranks == 1 else "error",
         subject=_file(test),
-        message=f"{test.where}: the world has one rank: no data crossed a link",
+        message=f"{test.where}: the world has one rank, so no data crossed a link",
         evidence=("one rank is listed; bus bandwidth counts the bytes that cross links",),
-        remedy="if these should be one job of several ranks, build nccl-tests with MPI=1; if not: --ranks 1",
+        remedy="if this should be one job with several ranks, build nccl-tests with MPI=1; otherwise pass "
+               "--ranks 1",
     )
 
 
@@ -174,7 +176,7 @@ def _under_minimum(test: Report) -> Iterator[Finding]:
         yield IMPORT_UNDER_MINIMUM.finding(
             subject=_file(test),
             message=f"nccl-tests reports a mean of {test.average.value:g} GB/s, under 0.9 x NCCL_TESTS_MIN_BW",
-            evidence=("a mean over sizes depends on the sweep more than on the fabric",),
+            evidence=("a mean over sizes depends more on the sweep than on the fabric",),
             remedy="check the bus bandwidth of the largest size",
         )
 

@@ -57,7 +57,11 @@ def from_heading(line: str, above: Sequence[Placement], where: str) -> Columns:
     words = line[1:].split()
     unknown = [word for word in words if word not in (*_FIRST[0], *_FIRST[1], *_OF_HALF, *_LAST)]
     if unknown:
-        refuse(where, f"unknown column {unknown[0]!r}", "this nccltool reads layouts of 2.0 to 2.19")
+        refuse(
+            where,
+            f"unknown column {unknown[0]!r}",
+            "this version of nccltool reads the layouts of nccl-tests 2.0 to 2.19",
+        )
     count = sum(words.count(word) for word in _TIMES)
     if not above or count != len(above):
         refuse(where, f"{count} columns of times under {len(above)} placements; expected one for each")

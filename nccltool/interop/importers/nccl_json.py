@@ -162,7 +162,7 @@ def _said(file: _File, config: _Config, together: int) -> Iterator[str]:
     if len(config.devices) > together:
         yield (
             f"{len(config.devices)} processes ran in groups; "
-            f"the numbers are those of the {together} in the first group"
+            f"the numbers are from the {together} in the first group"
         )
 
 

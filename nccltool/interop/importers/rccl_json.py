@@ -42,7 +42,7 @@ def read(whole: Any, where: str, told: Told) -> tuple[Report, ...]:
     first = records[0]
     for record, place in zip(records, places, strict=True):
         if _world(record) != _world(first):
-            refuse(place, "from a different test than the first; expected one test per file")
+            refuse(place, "this record is from a different test than the first; expected one test per file")
     ranks = first.ranks * (first.gpus_per_rank or 1) if first.ranks is not None else first.gpus
     nodes = f", {first.nodes} nodes" if first.nodes else ""
     report = Report(

@@ -148,8 +148,7 @@ class _Section:
             yield f"blocking: {self.blocking.strip()}"
         if len(self.ranks) > together:
             yield (
-                f"{len(self.ranks)} ranks ran in groups; "
-                f"the numbers are those of the {together} in the first group"
+                f"{len(self.ranks)} ranks ran in groups; the numbers are from the {together} in the first group"
             )
 
 

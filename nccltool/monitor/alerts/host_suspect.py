@@ -25,5 +25,5 @@ To the owner of the host, with the evidence folder of the failed check.
 EXPR = "nccltool_suspect == 1"
 SEVERITY = "critical"
 SUMMARY = "{{ $labels.host }} should be drained"
-DESCRIPTION = "A fault was measured on {{ $labels.host }} alone, or confirmed with another partner."
+DESCRIPTION = "A fault was measured on {{ $labels.host }} by itself, or confirmed with another partner."
 SOURCE = "the verdict of nccltool preflight"

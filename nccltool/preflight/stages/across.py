@@ -7,7 +7,7 @@ from nccltool.preflight.stages.base import StageContext, StageResult, skipped
 NEEDS = ("inventory", "doctor", "reach", "within")
 STARTS_RANKS = True
 PART = probe_run.PART
-_ONE_NODE = "one node: no network to test"
+_ONE_NODE = "with one node, there is no network to test"
 
 
 def about_s(context: StageContext, part: ProbePart) -> float:

@@ -94,7 +94,7 @@ def _releases(survey: Survey, came: Sequence[int]) -> Iterator[CheckOutcome]:
     for node in came:
         there = survey.nodes[node].nccltool if node in survey.nodes else __version__
         passed = CheckOutcome(check=RELEASE, host=survey.hosts[node], status="pass")
-        reason = f"it has nccltool {there}; this host has {__version__}"
+        reason = f"it has nccltool {there}, but this host has {__version__}"
         shown: Blame = "alone" if len(came) > 1 else "everywhere"
         failed = replace(passed, status="fail", reason=reason, page=RELEASE.page, shown=shown)
         yield passed if there == __version__ else failed
@@ -108,7 +108,7 @@ def _gpus(
     ranked = known.most_common(2)
     norm = ranked[0][0] if len(ranked) == 1 or (ranked and ranked[0][1] > ranked[1][1]) else None
     wanted = part.gpus if part.gpus is not None else norm
-    source = "the suite" if part.gpus is not None else f"as on most of the {len(counts)} hosts"
+    source = "the suite" if part.gpus is not None else f"the number on most of the {len(counts)} hosts"
     is_expected = wanted is not None and (len(counts) > 1 or part.gpus is not None)
     for host, count in counts.items():
         status, shown, reason = _gpus_of(count, wanted)
@@ -138,7 +138,7 @@ def _too_few(count: int, ranks: int, backend: str) -> tuple[CheckStatus, Blame, 
     on = f"{ranks} ranks on {count} GPU{'s' if count > 1 else ''}"
     if backend == "nccl":
         return "fail", "everywhere", on
-    return "warn", "everywhere", f"{on}: they use Gloo on CPUs, and no GPU is tested"
+    return "warn", "everywhere", f"{on}: the ranks use Gloo on CPUs, so no GPU is tested"
 
 
 def _gpus_of(count: int | Unknown, wanted: int | None) -> tuple[CheckStatus, Blame, str]:
@@ -146,7 +146,7 @@ def _gpus_of(count: int | Unknown, wanted: int | None) -> tuple[CheckStatus, Bla
     if isinstance(count, Unknown):
         return "unknown", "", count.reason
     if wanted is None:
-        return "fail", "suspected", f"{count} GPUs; no number of GPUs has a majority among the hosts"
+        return "fail", "suspected", f"{count} GPUs; no number of GPUs is shared by most hosts"
     if count != wanted:
         return "fail", "alone", f"{count} GPUs found, expected {wanted}"
     return "pass", "", ""

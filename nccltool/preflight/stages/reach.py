@@ -20,7 +20,7 @@ RENDEZVOUS, PORTS, PATH_MTU, NAMES = (
 )
 _SECONDS = 1.0
 """Hosts that reach each other answer in milliseconds; 6 s where one does not."""
-_HERE = "the nodes are processes of this host: no network to test"
+_HERE = "the nodes are processes on this host, so there is no network to test"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

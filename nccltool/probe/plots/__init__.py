@@ -28,6 +28,6 @@ def drawn(info: "RunInfo", rows: "Sequence[Measurement]", path: str) -> bytes:
 
     shapes = chart.shapes(info, rows)
     if not shapes:
-        raise BadInput(f"--plot {path}: run {info.id} has no measurements", "plot a run of probe")
+        raise BadInput(f"--plot {path}: run {info.id} has no measurements", "plot a run of nccltool probe")
     found: bytes = members.module(__name__, Path(path).suffix.lower()[1:]).render(shapes)
     return found

@@ -88,7 +88,7 @@ def _note(name: str, text: str) -> str:
 
 def _notes(run: Run) -> Iterator[str]:
     yield _note("version", f"{run.info.nccltool}, run {run.info.id}, {run.verdict.status}")
-    yield _note("unknown", "NCCL headers, warm-up iterations, pids and PCI addresses: unknown, shown as 0")
+    yield _note("unknown", "NCCL headers, warm-up iterations, pids and PCI addresses are unknown and shown as 0")
     for finding in run.findings:
         yield _note(finding.severity, f"{finding.code}: {finding.message}")
 
@@ -99,7 +99,7 @@ def _notes_of_backend(run: Run) -> Iterator[str]:
         version = f"{info.backend_version}, " if info.backend_version else ""
         yield _note("backend", f"{info.backend} {version}{info.backend_reason}")
     if info.emulated:
-        yield _note("emulated", "the nodes are processes of one host; no network between nodes was measured")
+        yield _note("emulated", "the nodes are processes on one host, so no network between nodes was measured")
 
 
 def _notes_of_table(table: Table) -> Iterator[str]:

@@ -17,8 +17,8 @@ _HEAVY_TAIL = 1.25
 """A time this far above the median is that of a few slow iterations, and the row says so under -v."""
 LEGEND = (
     "size: as in nccl-tests, 1 MiB = 2**20 B   algbw, busbw: GB/s = 10**9 B/s",
-    f"time: {STATISTIC} over iterations of the slowest rank   {{}}%: how far off it could be, from 95 % intervals",
-    "wrong: elements over all ranks; - = not checked",
+    f"time: {STATISTIC} over iterations of the slowest rank   {{}}%: possible error, from 95 % intervals",
+    "wrong: wrong elements on all ranks; - = not checked",
 )
 
 
@@ -91,7 +91,7 @@ def _operations(run: Run, look: Look) -> _Table:
         ("wrong", "right", [] if checked else [_wrong(group, look) for group in groups]),
         ("busbw by size", "left", [look.sparkline([r.busbw_bytes_per_s for r in group]) for group in groups]),
     ]
-    nothing_wrong = ("no wrong element in any row",) if checked else ()
+    nothing_wrong = ("no wrong elements in any row",) if checked else ()
     return _Table(
         text=_drawn(columns, look),
         above=(*_of_all(run, look), *nothing_wrong),
@@ -113,7 +113,7 @@ def _of_all(run: Run, look: Look) -> Iterator[str]:
         which = f"{vague} of {len(rows)} rows, marked !," if vague < len(rows) else "every row"
         yield f"{which} could be off by more than {look.plus_minus}{VAGUE_ABOVE:.0%}"
     if all(row.cadence == "isolated" for row in rows):
-        yield "isolated: each call was timed by itself"
+        yield "isolated: each call was timed separately"
     launched = sum(row.launch_limited for row in rows)
     if launched:
         yield f"{launched} of {len(rows)} rows (launch) show the launch time in Python, not the time on the fabric"
@@ -190,9 +190,9 @@ def _notes(row: Measurement, run: Run, verbose: bool) -> Iterator[str]:
     if row.cadence == "isolated" and any(other.cadence != "isolated" for other in run.measurements):
         yield "isolated"
     if row.launch_limited:
-        yield "limited by launches" if verbose else "launch"
+        yield "limited by launch overhead" if verbose else "launch"
     if verbose and row.late_rank is not None and row.late_s is not None:
-        yield f"waited {format_seconds(row.late_s)} for rank {row.late_rank}"
+        yield f"others waited {format_seconds(row.late_s)} for rank {row.late_rank}"
     middle = row.time_s.median
     if verbose and middle is not None and row.time_s.seconds > _HEAVY_TAIL * middle:
         yield f"tail: median {format_seconds(middle)}"

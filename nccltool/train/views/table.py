@@ -21,9 +21,9 @@ DETAILS = ("strategy", "tokens/s", "loss error", "allowed")
 LEGEND = (
     "step: mean time of a step",
     "exposed: share of a step spent waiting for communication",
-    "scaling: compared with rank 0 alone on its part of the batch",
+    "scaling: efficiency compared with rank 0 training its part of the batch alone",
     "memory: peak of any rank during the timed steps",
-    "loss error: largest absolute error of any step; allowed: at that step, from rounding alone",
+    "loss error: largest absolute error of the loss in any step; allowed: error in that step from rounding alone",
 )
 _TONES: dict[str, Tone] = {"pass": "pass", "fail": "fail", "unknown": "warn"}
 
@@ -50,7 +50,7 @@ def headline(run: TrainRun) -> str:
         parts.append(f"{named(by_status['fail'], _MOST_NAMED)} {verb} from the reference")
     if compared == 1 and by_status["pass"]:
         (one,) = (one for one in run.trainings if one.status == "pass")
-        took = f", {format_seconds(one.step_time_s.seconds)} a step" if one.step_time_s else ""
+        took = f", {format_seconds(one.step_time_s.seconds)} per step" if one.step_time_s else ""
         parts.append(f"{one.strategy} equals the reference{took}")
     elif not compared and not ended:
         parts.append("no strategy was compared with the reference")
@@ -110,7 +110,7 @@ def _beside_trainings(run: TrainRun, verbose: bool) -> Iterator[str]:
             yield _bubble(training.strategy, training.bubble, verbose)
     slow = {f"rank {t.slowest_rank} in {t.strategy}": None for t in timed if t.slowest_rank is not None}
     if slow:
-        yield f"slowest without communication, by at least a quarter: {', '.join(slow)}"
+        yield f"at least 25 % slower than the typical rank, without communication: {', '.join(slow)}"
     for training in run.trainings:
         if training.model is not None and training.model.grown and verbose:
             yield _shared(training.strategy, training.model)
@@ -118,12 +118,12 @@ def _beside_trainings(run: TrainRun, verbose: bool) -> Iterator[str]:
         overflowed = [str(step.step) for step in training.steps if step.overflowed]
         if overflowed:
             steps = ", ".join(overflowed)
-            yield f"{training.strategy}: a gradient overflowed in step {steps}; the parameters were not updated"
+            yield f"{training.strategy}: a gradient overflowed, so the parameters were not updated: step {steps}"
 
 
 def _shared(strategy: str, model: ModelShape) -> str:
     each = f"{model.ranks} ranks share a model"
-    replicas = f", in {model.replicas} replicas" if model.replicas > 1 else ""
+    replicas = f" ({model.replicas} replicas)" if model.replicas > 1 else ""
     larger = ", ".join(f"{size} {getattr(model, size)}" for size in model.grown)
     return f"{strategy}: {each}{replicas}; enlarged to fit: {larger}"
 
@@ -137,7 +137,7 @@ def _bubble(strategy: str, bubble: Bubble, verbose: bool) -> str:
     of = f"{bubble.schedule}, {bubble.ranks} ranks{stages}, {bubble.micro_batches} micro-batches"
     return (
         f"bubble of {strategy} ({of}): {measured} of a step; "
-        f"{least} = {bubble.expression} if stages were equal and nothing else caused waits"
+        f"expected {least} = {bubble.expression} with equal stages and no other waits"
     )
 
 

@@ -60,7 +60,7 @@ def _meant(path: str) -> list[str]:
         return [path]
     inside = [str(file) for file in within(Path(path)) if not foreign(head_of(str(file)))]
     if not inside:
-        raise BadInput(f"{path} is a folder without logs", "name the folder that holds the logs")
+        raise BadInput(f"{path} is a folder without logs", "name the folder that contains the logs")
     return inside
 
 
@@ -112,7 +112,7 @@ def chunks(file: str) -> Iterator[bytes]:
     except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
         own = getattr(error, "strerror", None)  # of the operating system; else the content is damaged
         why = own or str(error) or type(error).__name__
-        remedy = "name a log that this user may read" if own else "unpack what is readable, and name that file"
+        remedy = "name a log that this user may read" if own else "unpack the readable part, and name that file"
         raise BadInput(f"{file} cannot be read: {why}", remedy) from error
 
 

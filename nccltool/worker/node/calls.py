@@ -35,7 +35,7 @@ class Failure:
     large_lost: events.LargeLost = ""
 
 
-NO_ANSWER = Failure(f"no answer in {TRY_S:.0f} s: a firewall drops it, or there is no route")
+NO_ANSWER = Failure(f"no answer within {TRY_S:.0f} s: a firewall drops the packets, or there is no route")
 SILENT = Failure(f"it accepts the connection, and says nothing for {TRY_S:.0f} s: the process there hangs")
 LOST_FROM = Failure(
     f"small packets arrive from it, and large ones do not within {TRY_S:.0f} s: they are lost on the way "

@@ -165,7 +165,7 @@ class Checkpoints:
             removed = "removed a checkpoint whose write was interrupted"
             self._report(finding_kinds.CHECKPOINT_UNFINISHED, path, f"{name}: {removed}: {path.name}")
         found, skipped = checkpoints.newest(folder, self._slot.tick)
-        remedy = "check the file system and what else writes there; the next older intact one is used"
+        remedy = "check the file system and what else writes there; training uses the next older intact checkpoint"
         for path, reason in skipped:
             message = f"{name}: skipped the checkpoint {path}: {reason}"
             self._report(finding_kinds.CHECKPOINT_DAMAGED, path, message, remedy)
@@ -265,7 +265,7 @@ def _reason(cause: BaseException) -> str:
     if isinstance(cause, OSError) and cause.strerror:
         return cause.strerror
     if "inline_container" in str(cause):  # all that torch's writer says of a write that fails
-        return "the write was cut short: the file system is full, or a quota or limit was reached"
+        return "the write was incomplete: the file system is full, or a quota or limit was reached"
     return f"{type(cause).__name__}: {cause}".splitlines()[0][:300]
 
 

@@ -39,7 +39,7 @@ class CheckpointReader(FileSystemReader):
             metadata = _Unpickler(file).load()
         foreign = {info.relative_path for info in metadata.storage_data.values()} - self._mark.files.keys()
         if foreign:
-            raise ValueError(f"the checkpoint refers to files that are not its own: {sorted(foreign)[:3]}")
+            raise ValueError(f"the checkpoint refers to files that do not belong to it: {sorted(foreign)[:3]}")
         metadata.storage_meta = metadata.storage_meta or StorageMeta()
         metadata.storage_meta.load_id = self.load_id
         return metadata

@@ -85,7 +85,7 @@ def test_only_the_first_group_counts() -> None:
         device["group"] = 1
     test = read(file)
     assert (test.world_size, test.hosts) == (4, ("node-a",))
-    assert "8 processes ran in groups; the numbers are those of the 4 in the first group" in test.said
+    assert "8 processes ran in groups; the numbers are from the 4 in the first group" in test.said
 
 
 def test_a_list_of_files() -> None:

@@ -20,7 +20,7 @@ def test_rccl() -> None:
         (
             "2.name",
             "AllGather",
-            "out.json, record 3: from a different test than the first; expected one test per file",
+            "out.json, record 3: this record is from a different test than the first; expected one test per file",
         ),
         (
             "2.redop",
@@ -31,7 +31,7 @@ def test_rccl() -> None:
         (
             "0.name",
             "Bogus",
-            "out.json, record 2: from a different test than the first; expected one test per file",
+            "out.json, record 2: this record is from a different test than the first; expected one test per file",
         ),
         (
             "0.colour",

@@ -80,9 +80,9 @@ def test_what_it_says_has_its_name(stage: Stage) -> None:
 @pytest.mark.parametrize(
     ("stage", "nodes", "nproc", "reason"),
     [
-        ("reach", 2, 2, "the nodes are processes of this host: no network to test"),
-        ("within", 2, 1, "one rank per node: no communication inside a node"),
-        ("across", 1, 2, "one node: no network to test"),
+        ("reach", 2, 2, "the nodes are processes on this host, so there is no network to test"),
+        ("within", 2, 1, "with one rank per node, there is no communication inside a node"),
+        ("across", 1, 2, "with one node, there is no network to test"),
         ("pairs", 2, 2, "pairs of nodes cannot be measured yet"),
     ],
 )

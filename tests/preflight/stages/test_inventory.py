@@ -52,7 +52,7 @@ def of_gpus(outcomes: Iterable[CheckOutcome]) -> dict[str | None, tuple[str, str
     return {one.host: (one.status, one.shown, one.reason) for one in outcomes if one.code == "inventory/gpus"}
 
 
-GLOO = "2 ranks on 1 GPU: they use Gloo on CPUs, and no GPU is tested"
+GLOO = "2 ranks on 1 GPU: the ranks use Gloo on CPUs, so no GPU is tested"
 PERMITTED = {"NCCL_MULTI_RANK_GPU_ENABLE": "1"}
 
 

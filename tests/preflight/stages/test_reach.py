@@ -47,7 +47,7 @@ def reached(failing: dict[tuple[int, int], str]) -> Survey:
     )
 
 
-FW, MTU = "no answer in 5 s", "it accepts the connection, but its data does not arrive within 5 s"
+FW, MTU = "no answer within 5 s", "it accepts the connection, but its data does not arrive within 5 s"
 
 
 @pytest.mark.parametrize(

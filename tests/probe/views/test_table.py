@@ -109,7 +109,7 @@ def test_rows_that_python_limited_are_marked_and_it_is_said_once() -> None:
     text = shown(measured)
     assert column(text, "note", "") == ["launch", ""]
     assert "\n1 of 2 rows (launch) show the launch time in Python, not the time on the fabric\n" in text
-    assert verbose(measured).count("limited by launches") == 1
+    assert verbose(measured).count("limited by launch overhead") == 1
 
 
 def uncertain(share: float | None) -> Measurement:

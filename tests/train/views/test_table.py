@@ -28,7 +28,7 @@ def rows(run: TrainRun) -> list[list[str]]:
 
 def test_the_table() -> None:
     assert rows(judged(*RIGHT)) == [["ddp", "pass", "20", "ms", "400", "25", "50", "256"]]
-    assert table.render(judged(*RIGHT)).startswith("PASS train: ddp equals the reference, 20 ms a step\n")
+    assert table.render(judged(*RIGHT)).startswith("PASS train: ddp equals the reference, 20 ms per step\n")
     assert "\nddp          12800       1e-05  0.00011\n" in table.render(judged(*RIGHT), VERBOSE)
     nothing = judged(NotTrained(strategy="ddp", reason="so"))
     assert rows(nothing) == [["ddp", "skip", "?", "?", "?", "?", "?"]]
@@ -56,11 +56,16 @@ H100, A100 = "NVIDIA H100 80GB HBM3", "NVIDIA A100-SXM4-80GB"
             (H100, H100),
             {"dtype": "bfloat16"},
             989.5e12,
-            "NVIDIA's data sheet of H100 SXM, bfloat16, dense: 989.5 TFLOP/s",
+            "NVIDIA's data sheet for H100 SXM: 989.5 TFLOP/s (dense, bfloat16)",
         ),
-        ((H100, A100), {"dtype": "bfloat16"}, 312e12, "NVIDIA's data sheet of A100, bfloat16, dense: 312 TFLOP/s"),
-        ((H100, H100), {}, 67e12, "NVIDIA's data sheet of H100 SXM, float32, dense: 67 TFLOP/s"),
-        ((H100, "Some GPU"), {}, None, "unknown: no data sheet for Some GPU in float32"),
+        (
+            (H100, A100),
+            {"dtype": "bfloat16"},
+            312e12,
+            "NVIDIA's data sheet for A100: 312 TFLOP/s (dense, bfloat16)",
+        ),
+        ((H100, H100), {}, 67e12, "NVIDIA's data sheet for H100 SXM: 67 TFLOP/s (dense, float32)"),
+        ((H100, "Some GPU"), {}, None, "unknown: no data sheet value of Some GPU for float32"),
         (
             (H100, None),
             {},
@@ -89,13 +94,15 @@ def test_utilisation(names: tuple[str | None, ...], spec: dict[str, Any], peak: 
 def test_gpus_that_gloo_leaves_unused_have_no_utilisation() -> None:
     run = judged(hello(0, H100), hello(1, H100), *RIGHT)
     (done,) = run.trainings
-    source = "unknown: ranks do not use GPUs over Gloo, and the peak rate of CPU cores is unknown"
+    source = "unknown: with Gloo, ranks do not use GPUs, and the peak rate of CPU cores is unknown"
     assert (done.model_flop_utilisation, done.model_flop_utilisation_source) == (None, source)
     assert (run.info.backend, run.info.gpu) == ("gloo", "")
 
 
 def test_the_slowest_rank_is_shown() -> None:
-    assert "slowest without communication, by at least a quarter: rank 1 in ddp\n" in table.render(judged(*RIGHT))
+    assert "at least 25 % slower than the typical rank, without communication: rank 1 in ddp\n" in table.render(
+        judged(*RIGHT)
+    )
 
 
 def test_a_training_that_was_interrupted() -> None:

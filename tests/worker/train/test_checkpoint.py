@@ -99,7 +99,7 @@ def test_the_losses_go_on_after_a_kill_and_with_another_number_of_ranks(start: S
     message = alone.findings["checkpoint-unfinished"]["message"]
     assert message.endswith("write was interrupted: .saving-step-000008-0")
     assert alone.findings["resumed"]["message"] == (
-        "fsdp resumed after step 4, saved by 2 ranks: the global batch stays 8 sequences, 8 of each of 1 rank"
+        "fsdp resumed after step 4, saved by 2 ranks: the global batch remains 8 sequences, 8 on each of 1 rank"
     )
     training = the_only(alone)
     assert ([step["step"] for step in training["steps"]], training["oracle"]["ok"]) == ([5, 6, 7], True)

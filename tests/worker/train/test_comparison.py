@@ -138,7 +138,7 @@ def test_memory_that_ends_in_the_reference_is_no_fault_of_the_strategy(said: Sai
     assert event.reason == f"rank 0 ran out of memory in the reference: {kind.error}"
     assert isinstance(finding, Reported)
     assert finding.finding.code == "not-compared"
-    assert finding.finding.message == f"ddp is not compared: {event.reason}"
+    assert finding.finding.message == f"ddp was not compared with the reference: {event.reason}"
 
 
 def test_another_failure_is_not_taken_for_it(said: Said) -> None:

@@ -17,7 +17,7 @@ class Training(Strategy):
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
         if setup.world > 1:
-            why = f"it runs in one process, but there are {setup.world} ranks (--nproc-per-node 1)"
+            why = f"it runs in one process, but there are {setup.world} ranks: use --nproc-per-node 1"
             raise CannotTrain(why, applies=False)
         devices = torch.cuda.device_count() if setup.device.type == "cuda" else 0
         if devices < 2:  # torch then calls the model as if it were not wrapped
