@@ -463,5 +463,6 @@ def test_a_part_of_one_rank_that_is_lost_is_found_among_ten_thousand() -> None:
     found = divergence.finding("ddp", wrong, RANKS, RANKS, 2 * RANKS, False)
     assert found.subject == Subject(kind="rank", name="7777")
     assert (
-        "micro-batch 15554 counts 0 times, micro-batch 15555 counts 0 times; the others count once" in found.evidence[1]
+        "micro-batch 15554 counts 0 times, micro-batch 15555 counts 0 times; the others count "
+        "once" in found.evidence[1]
     )

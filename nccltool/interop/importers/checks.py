@@ -111,7 +111,7 @@ def _world_of_one(test: Report, told: Told) -> Iterator[Finding]:
         message=f"{test.where}: the world has one rank, so no data crossed a link",
         evidence=("one rank is listed; bus bandwidth counts the bytes that cross links",),
         remedy="if this should be one job with several ranks, build nccl-tests with MPI=1; otherwise pass "
-               "--ranks 1",
+        "--ranks 1",
     )
 
 

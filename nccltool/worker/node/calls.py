@@ -24,7 +24,7 @@ _LARGE = 20_000
 """Bytes: more than two jumbo frames."""
 _WORD = 128
 _CAME = b"."
-_BLACK_HOLE = "path MTU below that of the interfaces: jumbo frames?"
+_BLACK_HOLE = "is the path MTU smaller than the MTU of the interfaces?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +36,14 @@ class Failure:
 
 
 NO_ANSWER = Failure(f"no answer within {TRY_S:.0f} s: a firewall drops the packets, or there is no route")
-SILENT = Failure(f"it accepts the connection, and says nothing for {TRY_S:.0f} s: the process there hangs")
+SILENT = Failure(f"it accepts the connection but says nothing for {TRY_S:.0f} s: the process there hangs")
 LOST_FROM = Failure(
-    f"small packets arrive from it, and large ones do not within {TRY_S:.0f} s: they are lost on the way "
+    f"small packets arrive from it, but large ones do not within {TRY_S:.0f} s: they are lost on the way "
     f"({_BLACK_HOLE})",
     "from-goal",
 )
 LOST_TO = Failure(
-    f"small packets arrive at it, and large ones do not within {TRY_S:.0f} s: they are lost on the way "
+    f"small packets reach it, but large ones do not within {TRY_S:.0f} s: they are lost on the way "
     f"({_BLACK_HOLE})",
     "to-goal",
 )
