@@ -196,13 +196,13 @@ METRICS = (
     ),
     _of_command(
         "last_run_success",
-        "1 if the newest run of a command passed or only warned; 0 if it failed, was incomplete, or was "
-        "inconclusive.",
+        "1 if the newest run of a command passed, with or without warnings; 0 if it failed, was incomplete, or "
+        "was inconclusive.",
         lambda run: run.status in ("pass", "warn"),
     ),
     PrometheusMetric(
         "last_run_status",
-        "1 for the status of the newest run of a command, 0 for the others.",
+        "1 for the status of the newest run of a command, 0 for all other statuses.",
         ("command", "status"),
         lambda run: _states((run.command,), run.status, Status),
         "command",
@@ -230,7 +230,7 @@ METRICS = (
     ),
     _of_row(
         "late_seconds",
-        "Time that the other ranks waited for the late rank; absent if no rank stood out.",
+        "Time that the other ranks waited for the late rank; absent if no rank was clearly late.",
         lambda row: row.late_s,
     ),
     PrometheusMetric(
@@ -255,7 +255,8 @@ METRICS = (
     ),
     PrometheusMetric(
         "check_status",
-        "1 for the status of a check on a host, 0 for the others; host is empty for checks of all hosts together.",
+        "1 for the status of a check on a host, 0 for all other statuses; host is empty for a check that covers "
+        "all hosts together.",
         ("check", "host", "status"),
         lambda run: (
             pair for one in run.checks for pair in _states((one.code, one.host or ""), one.status, CheckStatus)
@@ -263,7 +264,7 @@ METRICS = (
     ),
     PrometheusMetric(
         "host_status",
-        "1 for the verdict of the newest preflight on a host, 0 for the others.",
+        "1 for the verdict of the newest preflight on a host, 0 for all other verdicts.",
         ("host", "status"),
         lambda run: (pair for host in run.hosts or () for pair in _states((host.host,), host.status, HostStatus)),
     ),
@@ -286,12 +287,12 @@ METRICS = (
     ),
     _of_training(
         "train_loss_error",
-        "Largest relative difference of a loss from the reference in one process.",
+        "Largest relative difference between a loss and the single-process reference.",
         lambda training: training.oracle.loss_error if training.oracle else None,
     ),
     _of_training(
         "train_correct",
-        "1 if the training equals the reference, 0 if not; absent if inconclusive.",
+        "1 if the training matches the reference, 0 if not; absent if inconclusive.",
         lambda training: training.oracle.ok if training.oracle else None,
     ),
     _of_training(

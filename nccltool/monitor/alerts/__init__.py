@@ -14,8 +14,8 @@ SECTIONS = ("Meaning", "Impact", "Verify", "Causes", "Fix", "Escalate")
 _BY_NAME = {"Nccltool" + file.title().replace("-", ""): file for file in members.names(__path__)}
 NAMES = tuple(_BY_NAME)
 _COLLECT = (
-    "Attach the archive from `nccltool bundle ID`: facts, findings, logs and the run. "
-    "Without ID, it contains the newest run."
+    "Attach the archive from `nccltool bundle ID`. It contains facts, findings, logs and the run. "
+    "If you leave out ID, it contains the newest run."
 )
 
 
@@ -49,6 +49,6 @@ def page(name: str) -> str | None:
         return None
     text = inspect.cleandoc(members.module(__name__, _BY_NAME[name]).__doc__ or "")
     head, _, sections = text.partition("\n\n## ")
-    since = "is true" if alert.hold == "0m" else f"has been true for {alert.hold}"
-    rule = f"Fires when `{alert.expr}` {since}; severity {alert.severity}."
+    since = "is true" if alert.hold == "0m" else f"has been true for {alert.hold.removesuffix('m')} minutes"
+    rule = f"This {alert.severity} alert fires when `{alert.expr}` {since}."
     return f"# {name}\n\n{head}\n\n{rule}\n\n## {sections}\n\n{_COLLECT}\n"

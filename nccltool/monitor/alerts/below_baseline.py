@@ -13,14 +13,17 @@ spends a third of its time in communication takes a third longer.
     nccltool doctor --hosts LIST               # expected: no new findings since the baseline
 
 ## Causes
-One slow host or link (a collective is as slow as its slowest rank), a NIC at a lower rate, GPUDirect off, a
-changed setting, other traffic on the fabric.
+* One host or link is slow; a collective is only as fast as its slowest rank.
+* A NIC runs at a lower rate.
+* GPUDirect RDMA is off.
+* A setting changed.
+* Other traffic uses the fabric.
 
 ## Fix
 Drain the host that is slow with every partner, then run nccltool explain slow-path. Blast radius: its jobs.
 
 ## Escalate
-To the owner of the fabric, with both runs.
+Send the owner of the fabric both runs.
 """
 
 EXPR = "nccltool_baseline_ratio < 0.9"

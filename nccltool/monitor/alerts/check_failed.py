@@ -1,8 +1,8 @@
 """A check fails on a host.
 
 ## Meaning
-A doctor rule or another check of the newest preflight failed on this host. Without a host label, it is a check
-of all hosts together.
+A doctor rule or another check of the newest preflight failed on this host. An alert without a host label is about
+a check that covers all hosts together.
 
 ## Impact
 See the page of the check.
@@ -13,13 +13,13 @@ See the page of the check.
     nccltool doctor                            # on the host; expected: no such finding
 
 ## Causes
-See the page of the check. Most often, a setting was changed on some hosts only.
+The page of the check lists its causes. The most common one is a setting that was changed on only some hosts.
 
 ## Fix
 Apply the remedy of the finding, then run nccltool preflight again. Blast radius: see the page of the check.
 
 ## Escalate
-To the owner of the host.
+Contact the owner of the host.
 """
 
 EXPR = 'nccltool_check_status{status="fail"} == 1'

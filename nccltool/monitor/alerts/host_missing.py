@@ -12,13 +12,15 @@ Jobs that need the host do not start, or start with fewer hosts.
     sinfo -N -n HOST                           # Slurm; expected: idle, mixed or allocated
 
 ## Causes
-The host is down or being installed, a firewall or a failed link cuts it off, or its name does not resolve.
+* The host is down or being installed.
+* A firewall or a failed link cuts it off from the network.
+* Its name does not resolve.
 
 ## Fix
 Bring the host back, or remove it from the list of expected hosts. Blast radius: none.
 
 ## Escalate
-To the owner of the host.
+Contact the owner of the host.
 """
 
 EXPR = 'nccltool_host_status{status="missing"} == 1'

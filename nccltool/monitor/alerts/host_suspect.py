@@ -4,7 +4,7 @@
 The newest preflight measured a fault on this host alone, or confirmed it with another partner.
 
 ## Impact
-Every collective that includes this host is as slow, or as wrong, as the host.
+This host slows down or corrupts every collective that includes it.
 
 ## Verify
     nccltool runs ID                           # of the preflight: the failed check and its evidence
@@ -19,7 +19,7 @@ pass the file nodes.exclude of the run folder to `srun --exclude`. Blast radius:
 running jobs continue.
 
 ## Escalate
-To the owner of the host, with the evidence folder of the failed check.
+Send the owner of the host the evidence folder of the failed check.
 """
 
 EXPR = "nccltool_suspect == 1"

@@ -1,8 +1,8 @@
 """The slowest calls take far longer than last week.
 
 ## Meaning
-The 99th percentile of an operation's time is more than three times its own mean over the last week, at the same
-size and on the same number of ranks.
+The 99th percentile of an operation's time is more than three times its mean over the last week, at the same size
+and with the same number of ranks.
 
 ## Impact
 A step waits for its slowest call. With hundreds of calls per step, the tail determines the step time.
@@ -12,15 +12,16 @@ A step waits for its slowest call. With hundreds of calls per step, the tail det
     nccltool doctor --hosts LIST               # expected: no finding about CPUs, power or noise
 
 ## Causes
-Other processes on the cores of the ranks, CPU frequency scaling or C-states, a link that retransmits,
-congestion.
+* Other processes run on the cores of the ranks.
+* CPU frequency scaling or C-states slow the ranks down.
+* A link retransmits packets, or is congested.
 
 ## Fix
 Bind ranks to their own cores (srun --cpu-bind=cores, or numactl --physcpubind), stop other processes on them,
 and check the error counters of the links. Blast radius: none.
 
 ## Escalate
-To the owner of the fabric, if retransmission counters grow.
+If retransmission counters grow, contact the owner of the fabric.
 """
 
 EXPR = (

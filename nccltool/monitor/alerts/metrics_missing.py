@@ -13,15 +13,18 @@ The other alerts cannot fire, so their silence does not mean that the cluster is
     ls -l /var/lib/node_exporter/*.prom        # expected: written last night, by the nightly run
 
 ## Causes
-nccltool serve is not running, or listens on loopback only; the target is missing from the scrape configuration; a
-firewall; node_exporter without --collector.textfile.directory; no run has completed yet.
+* nccltool serve is not running, or listens only on loopback.
+* The target is missing from the scrape configuration.
+* A firewall blocks the scrape.
+* node_exporter runs without --collector.textfile.directory.
+* No run has completed yet.
 
 ## Fix
 Run systemctl start nccltool-serve. Otherwise the targets page of Prometheus shows why the scrape failed. Blast
 radius: none.
 
 ## Escalate
-To the owner of Prometheus.
+Contact the owner of Prometheus.
 """
 
 EXPR = "absent(nccltool_last_run_timestamp_seconds)"

@@ -13,16 +13,18 @@ Faults since then go unnoticed. A nightly run that hangs or never starts looks l
     kubectl get cronjob,job                    # expected: LAST SCHEDULE within a day, no failed jobs
 
 ## Causes
-The timer or CronJob is off or suspended, or fails before nccltool starts; the scheduler finds no free nodes; runs
-continue but the export of their results fails. Or someone ran the command once by hand: then limit the rule to
-scheduled commands, `nccltool_last_run_timestamp_seconds{command="preflight"}`.
+* The timer is off, the CronJob is suspended, or either fails before nccltool starts.
+* The scheduler finds no free nodes.
+* Runs continue, but the export of their results fails.
+* Someone ran the command once by hand. In that case, limit the rule to scheduled commands:
+  `nccltool_last_run_timestamp_seconds{command="preflight"}`.
 
 ## Fix
-Run systemctl start nccltool-nightly (or kubectl create job --from=cronjob/NAME TEST) and watch how it ends;
-then repair the schedule. Blast radius: a nightly suite occupies its nodes for minutes.
+Run systemctl start nccltool-nightly (or kubectl create job --from=cronjob/NAME TEST) and check its result, then
+repair the schedule. Blast radius: a nightly suite occupies its nodes for minutes.
 
 ## Escalate
-To the owner of the schedule.
+Contact the owner of the schedule.
 """
 
 EXPR = "time() - nccltool_last_run_timestamp_seconds > 129600"

@@ -1,7 +1,7 @@
 """nccltool serve cannot read its runs.
 
 ## Meaning
-The run directory is missing or unreadable, so its runs are not shown; or runs in it are damaged.
+The run directory is missing or unreadable, so no runs are shown, or some of its runs are damaged.
 
 ## Impact
 Numbers are missing. A full disk is the usual reason for damaged runs.
@@ -12,15 +12,17 @@ Numbers are missing. A full disk is the usual reason for damaged runs.
     ls -ld DIR                                 # expected: readable by the user of nccltool serve
 
 ## Causes
-A file system that is not mounted, permissions, a full disk; a clock that was ahead, so that a run starts more
-than an hour in the future.
+* A file system is not mounted.
+* The user of nccltool serve may not read the folder.
+* The disk is full.
+* A clock was ahead, so a run starts more than an hour in the future.
 
 ## Fix
 Mount the file system, or free disk space; then read log.txt of the damaged runs and run nccltool runs rm ID.
 Blast radius: none.
 
 ## Escalate
-To the owner of the exporter's host.
+Contact the owner of the exporter's host.
 """
 
 EXPR = "nccltool_run_directory_readable == 0 or nccltool_damaged_runs > 0"

@@ -14,14 +14,15 @@ or die.
     nccltool triage ID                         # the root cause, from the output of the ranks
 
 ## Causes
-See the findings. For status unknown: too much noise, no thresholds, or missing permissions.
+The findings of the run show the cause. The status is unknown if there is too much noise, if there are no
+thresholds, or if permissions are missing.
 
 ## Fix
-Apply the remedy of the finding; nccltool explain CODE shows its page. Then run the command again: the alert
-ends with the first run that passes. Blast radius: see the page of the finding.
+Apply the remedy of the finding; nccltool explain CODE shows its page. Then run the command again: the alert clears
+when a run passes. Blast radius: see the page of the finding.
 
 ## Escalate
-To the owner of the hosts that the findings name, with the run folder.
+Send the owner of the hosts that the findings name the run folder.
 """
 
 EXPR = "nccltool_last_run_success == 0"

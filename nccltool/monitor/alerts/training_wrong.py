@@ -13,15 +13,16 @@ Real training jobs with this strategy on these hosts silently compute wrong resu
     nccltool probe --nodes N -c 20             # expected: `wrong` 0 in every row
 
 ## Causes
-Corrupted data (see NccltoolWrongData), a torch or NCCL version with a defect, wrong gradient scaling in a
-patched framework.
+* Data was corrupted (see NccltoolWrongData).
+* The version of torch or NCCL has a defect.
+* A patched framework scales gradients incorrectly.
 
 ## Fix
 If probe finds wrong data, drain that host. Otherwise pin the torch and NCCL versions of the last run that
 passed. Blast radius: all jobs that use the pinned image.
 
 ## Escalate
-To the owner of the framework, with the run folder.
+Send the owner of the framework the run folder.
 """
 
 EXPR = "nccltool_train_correct == 0"

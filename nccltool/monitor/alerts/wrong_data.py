@@ -14,15 +14,16 @@ then are suspect.
     nccltool probe --nodes 2 -c 20             # on each half of the hosts; expected: `wrong` 0 in every row
 
 ## Causes
-A GPU, host memory, NIC or switch that corrupts data; a driver or NCCL version with a defect; peer-to-peer over
-PCIe through an IOMMU, or with ACS redirection.
+* A GPU, host memory, a NIC or a switch corrupts data.
+* The version of the driver or of NCCL has a defect.
+* Peer-to-peer traffic over PCIe goes through an IOMMU, or ACS redirects it.
 
 ## Fix
-Save the run folder. Halve the set of hosts until you find the host that produces wrong data, and drain it. Then
+Save the run folder. Test halves of the hosts until you find the host that produces wrong data, and drain it. Then
 run nccltool explain data-corruption. Blast radius: the jobs of the drained host.
 
 ## Escalate
-To the owner of the hardware, with the run folder, `nccltool doctor --format json`, and the kernel log.
+Send the owner of the hardware the run folder, the output of `nccltool doctor --format json`, and the kernel log.
 """
 
 EXPR = "max_over_time(nccltool_wrong_elements_total[7d]) > 0"

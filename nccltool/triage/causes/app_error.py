@@ -13,14 +13,15 @@ The job died. Hosts and fabric are healthy.
     # with @record, torchrun prints the traceback
 
 ## Causes
-A missing file, a wrong argument, a shape mismatch, a failed assertion; parameters without a gradient in DDP
-(find_unused_parameters); a NaN check.
+* A file is missing, or an argument is wrong.
+* Tensor shapes do not match, an assertion fails, or a check finds NaN.
+* In DDP, some parameters get no gradient (see find_unused_parameters).
 
 ## Fix
-Correct the program or its input and restart from the last checkpoint. Blast radius: this job.
+Correct the program or its input, then restart from the last checkpoint. Blast radius: this job.
 
 ## Escalate
-To the owner of the program, with the rank and the traceback.
+Send the owner of the program the rank and the traceback.
 """
 
 from itertools import takewhile

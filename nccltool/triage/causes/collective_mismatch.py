@@ -1,8 +1,8 @@
 """Ranks call different collectives, sizes or orders.
 
 ## Meaning
-All ranks of a group must call the same collectives, in the same order, with matching sizes. One rank did not: it
-took another branch, ran a different number of batches, or used tensors of a different shape.
+All ranks of a group must call the same collectives, in the same order, with matching sizes. One rank took a
+different branch, ran a different number of batches, or used tensors of a different shape.
 
 ## Impact
 The job hangs until the watchdog stops it, fails with truncated messages, or silently computes wrong results.
@@ -13,15 +13,18 @@ The job hangs until the watchdog stops it, fails with truncated messages, or sil
     # expected: one line; a rank with a different OpType or NumelIn at the same SeqNum is the one that differs
 
 ## Causes
-A collective inside `if rank == 0`; a checkpoint or evaluation on one rank only; uneven data, which gives ranks
-different numbers of steps; parameters unused on some ranks; process groups created in different orders.
+* A collective is inside `if rank == 0`.
+* Only one rank writes a checkpoint or runs an evaluation that uses collectives.
+* Uneven data gives ranks different numbers of steps.
+* Some ranks do not use all parameters.
+* Ranks create process groups in different orders.
 
 ## Fix
-Correct the program: every rank must call every collective. For uneven inputs use torch's Join, drop_last=True
-or padding. Blast radius: this job.
+Correct the program: every rank must call every collective. For uneven inputs, use torch's Join, drop_last=True or
+padding. Blast radius: this job.
 
 ## Escalate
-To the owner of the training code, with both calls and their stacks from the flight recorder.
+Send the owner of the training code both calls and their stacks from the flight recorder.
 """
 
 from nccltool.triage.causes.base import FITS, Clue, Clues, Given, LogEvent, Offender, Timeline, odd_one_out

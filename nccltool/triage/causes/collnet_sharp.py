@@ -13,15 +13,17 @@ NCCL usually falls back to its own algorithms. If it does not, or the plugin cra
     ibnetdiscover | grep -iE 'SHARP|aggregation'     # expected: aggregation nodes
 
 ## Causes
-The aggregation manager is down or out of resources (dead jobs that never released them); too many SHARP jobs;
-incompatible versions of plugin, daemon and switch; a host that cannot reach an aggregation node.
+* The aggregation manager is down, or dead jobs still hold its resources.
+* Too many jobs use SHARP.
+* The versions of plugin, daemon and switch are incompatible.
+* A host cannot reach an aggregation node.
 
 ## Fix
-Set NCCL_COLLNET_ENABLE=0 for the job; clean up stale SHARP jobs, or restart sharp_am. Blast radius: the variable
-affects this job; a restart of sharp_am breaks all jobs that use SHARP.
+Set NCCL_COLLNET_ENABLE=0 for the job. To repair SHARP, clean up stale SHARP jobs or restart sharp_am. Blast
+radius: the variable affects this job; a restart of sharp_am breaks all jobs that use SHARP.
 
 ## Escalate
-To the fabric team, with the sharp_am log.
+Send the fabric team the sharp_am log.
 """
 
 from nccltool.triage.causes.base import SAYS, Clues, Offender, Timeline

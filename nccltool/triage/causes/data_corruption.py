@@ -1,11 +1,10 @@
-"""A checked result is wrong, and nothing failed before it.
+"""A checked result is wrong, and no error preceded it.
 
 ## Meaning
-A test or the program compared a result with the expected value, and they differ: #wrong above 0, or a failed
-checksum.
+A test or the program found a result that differs from its expected value: #wrong is above 0, or a checksum failed.
 
 ## Impact
-Results that these hosts have produced since then cannot be trusted. Nothing crashes.
+Do not trust any result that these hosts have produced since the last good check. Nothing crashes.
 
 ## Verify
     nccltool probe --nodes 2 --check 10        # expected: wrong 0; otherwise it names the rank and operation
@@ -14,16 +13,18 @@ Results that these hosts have produced since then cannot be trusted. Nothing cra
     nvidia-smi -q -d ECC                       # expected: no uncorrectable errors
 
 ## Causes
-Peer-to-peer or GPUDirect through an IOMMU; a NIC or switch that reorders packets although it must not; GPU memory
-without ECC; an algorithm defect in one version (try NCCL_PROTO=Simple); a program that reads a buffer before the
-collective is complete.
+* Peer-to-peer or GPUDirect traffic goes through an IOMMU.
+* A NIC or switch reorders packets where order is required.
+* The GPU memory has no ECC.
+* One NCCL version has a defective algorithm; try NCCL_PROTO=Simple.
+* The program reads a buffer before the collective is complete.
 
 ## Fix
-Drain the hosts and test them in pairs until the faulty path is found. Blast radius: these hosts; checkpoints
+Drain the hosts and test them in pairs until the faulty path is found. Blast radius: these hosts. Checkpoints
 written since the last good check are suspect.
 
 ## Escalate
-At once, to the owners of the hosts and of the results.
+Inform the owners of the hosts and of the results immediately.
 """
 
 from nccltool.triage.causes.base import FITS, Clue, Clues, Given, Offender, Timeline

@@ -5,7 +5,7 @@ Each rank of a communicator needs its own GPU. Two ranks selected the same one, 
 default device of their host.
 
 ## Impact
-Communicators cannot be created ("invalid usage"). The job does not start.
+NCCL cannot create communicators ("invalid usage"). The job does not start.
 
 ## Verify
     grep -h 'Init START' LOG | grep -o 'rank [0-9]* .*busId [0-9a-f]*' | sort -k6
@@ -14,15 +14,18 @@ Communicators cannot be created ("invalid usage"). The job does not start.
     echo $CUDA_VISIBLE_DEVICES                 # on each rank; expected: all GPUs, or a different one on each
 
 ## Causes
-torch.cuda.set_device(LOCAL_RANK) is missing or comes after the first collective; more ranks than GPUs; the same
-CUDA_VISIBLE_DEVICES for all ranks; two containers with different hostnames on one GPU; MIG slices of one GPU.
+* The program does not call torch.cuda.set_device(LOCAL_RANK), or calls it after the first collective.
+* There are more ranks than GPUs.
+* All ranks have the same CUDA_VISIBLE_DEVICES.
+* Two containers with different hostnames share a GPU.
+* Ranks use MIG slices of the same GPU.
 
 ## Fix
 Call torch.cuda.set_device(int(os.environ["LOCAL_RANK"])) before init_process_group, and start at most one rank
 per GPU. Blast radius: this job.
 
 ## Escalate
-To the owner of the scheduler, if it assigns one GPU to two tasks.
+If the scheduler assigns one GPU to two tasks, contact its owner.
 """
 
 from nccltool.triage.causes.base import TYPICAL, Clue, Clues, Given, Offender, Timeline

@@ -1,27 +1,29 @@
 """An environment variable has an invalid value.
 
 ## Meaning
-NCCL, torch or Gloo rejected a value, or the value left no option: an unknown algorithm, an algorithm that does
-not support the operation, an address that cannot be parsed.
+NCCL, torch or Gloo rejected a value, such as an unknown algorithm or a malformed address. Or the value excludes
+every algorithm that supports the operation.
 
 ## Impact
-Init or the first collective fails at once, on all ranks.
+Init or the first collective fails immediately on all ranks.
 
 ## Verify
     env | grep -E '^(NCCL|TORCH|GLOO)_'        # on a rank; expected: only variables that you set on purpose
-    cat /etc/nccl.conf ~/.nccl.conf            # expected: no surprises
+    cat /etc/nccl.conf ~/.nccl.conf            # expected: only settings that you know
     nccltool doctor                            # expected: no findings about values
 
 ## Causes
-NCCL_ALGO=Tree for an operation that has no tree algorithm; NCCL_ALGO=CollNet without SHARP; a typo; quotes or
-spaces that became part of the value; a setting copied from another version.
+* NCCL_ALGO=Tree is set for an operation that has no tree algorithm.
+* NCCL_ALGO=CollNet is set without SHARP.
+* The value has a typo, or includes quotes or spaces.
+* The setting was copied from a different version.
 
 ## Fix
-Unset the variable, or set a value that this version documents. Blast radius: this job; for a setting in
+Unset the variable, or set a value that is documented for this version. Blast radius: this job; for a setting in
 /etc/nccl.conf, every job on the host.
 
 ## Escalate
-To the owner of the job template or module file that sets the variable.
+Contact the owner of the job template or module file that sets the variable.
 """
 
 from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Clues, Given, Offender, Timeline

@@ -1,4 +1,4 @@
-"""The limit on open files is reached.
+"""The process reached the limit on open files.
 
 ## Meaning
 The process cannot open more files or sockets (RLIMIT_NOFILE). NCCL over sockets needs channels x sockets x peers
@@ -13,15 +13,17 @@ The rank at the limit cannot open or accept connections; the other ranks see clo
     env | grep -E 'NSOCKS|NTHREADS'            # expected: not set, unless the cloud provider recommends it
 
 ## Causes
-A limit of 1024 in a batch step or container; NCCL_NSOCKS_PERTHREAD x NCCL_SOCKET_NTHREADS far above the
-default; all-to-all among many ranks; a descriptor leak; torch's file_descriptor sharing strategy.
+* The limit in the batch step or container is 1024.
+* NCCL_NSOCKS_PERTHREAD x NCCL_SOCKET_NTHREADS is far above the default.
+* The job runs all-to-all among many ranks.
+* The program leaks file descriptors, or uses torch's file_descriptor sharing strategy.
 
 ## Fix
 Raise the limit (--ulimit nofile=1048576, or LimitNOFILE=1048576 in slurmd.service), or lower
-NCCL_NSOCKS_PERTHREAD. Blast radius: the variable affects this job; the unit affects new jobs on the host.
+NCCL_NSOCKS_PERTHREAD. Blast radius: the variable affects this job; the unit file affects new jobs on the host.
 
 ## Escalate
-To the platform team, for the default limit of the host.
+Ask the platform team to raise the default limit of the host.
 """
 
 import re

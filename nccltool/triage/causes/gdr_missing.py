@@ -12,19 +12,22 @@ Bandwidth between hosts drops to half or less, and CPU load rises. Libraries tha
     lsmod | grep -E 'nvidia_peermem|gdrdrv'    # expected: one line each
     grep -h 'GPU Direct RDMA' LOG | sort -u    # with NCCL_DEBUG_SUBSYS=INIT,NET; expected: Enabled for all HCAs
     grep -c 'GDRDMA' LOG                       # expected: not 0
-    ls -l /dev/gdrdrv                          # expected: it exists, also in the container
+    ls -l /dev/gdrdrv                          # expected: exists, also in the container
 
 ## Causes
-nvidia-peermem not loaded after a driver update; a kernel, driver or NIC without dma-buf; a container without
-the device; NCCL_NET_GDR_LEVEL=LOC or NCCL_NET_GDR_DISABLE; an IOMMU or a hypervisor in the path; ROCm without
-peer memory support.
+* nvidia-peermem was not loaded after a driver update.
+* The kernel, the driver or the NIC does not support dma-buf.
+* The container has no access to the device.
+* NCCL_NET_GDR_LEVEL=LOC or NCCL_NET_GDR_DISABLE is set.
+* An IOMMU or a hypervisor is in the path.
+* ROCm has no peer memory support.
 
 ## Fix
 Run modprobe nvidia-peermem and load it at boot (/etc/modules-load.d), or install the open kernel modules, which
-support dma-buf. Blast radius: loading a module does not disturb jobs; a driver change needs a drain.
+support dma-buf. Blast radius: loading a module does not disturb jobs; drain the host before a driver change.
 
 ## Escalate
-To the platform team, with kernel, driver and OFED versions.
+Send the platform team the kernel, driver and OFED versions.
 """
 
 from collections.abc import Iterable

@@ -1,29 +1,30 @@
-"""A GPU failed: Xid, ECC, illegal access, fallen off the bus.
+"""A GPU failed: Xid or ECC error, illegal memory access, or GPU fallen off the bus.
 
 ## Meaning
 The driver reported a GPU error, or a CUDA kernel made an illegal memory access. Errors on the other ranks are
 consequences.
 
 ## Impact
-The rank on this GPU dies or hangs, and the job with it. After an uncorrectable error, or when the GPU has fallen
+The rank on this GPU dies or hangs, and so does the job. After an uncorrectable error, or when the GPU has fallen
 off the bus, every job on it fails until it is reset or replaced.
 
 ## Verify
     dmesg -T | grep -iE 'xid|nvrm|fallen off'          # on the host; expected: nothing since the job began
-    nvidia-smi -q -d ECC,ROW_REMAPPER,PAGE_RETIREMENT  # expected: no pending, no uncorrectable
-    dcgmi diag -r 3                                    # only without running jobs; expected: Pass
+    nvidia-smi -q -d ECC,ROW_REMAPPER,PAGE_RETIREMENT  # expected: no pending or uncorrectable errors
+    dcgmi diag -r 3                                    # only while no jobs run; expected: Pass
     CUDA_LAUNCH_BLOCKING=1 COMMAND                     # if the same kernel always fails, the program is the cause
 
 ## Causes
-GPU memory or link errors; overheating or power; a driver defect; for illegal accesses (Xid 13, 31) usually a
-kernel of the program.
+* GPU memory or a link has errors.
+* The driver has a defect.
+* Illegal accesses (Xid 13, 31) usually come from a kernel of the program.
 
 ## Fix
-Drain the host, then nvidia-smi --gpu-reset -i GPU, or reboot. Blast radius: all jobs on the host. Replace a GPU
-that fails again. If an Xid 13 or 31 follows the program to another GPU, the program is the cause.
+Drain the host, then run nvidia-smi --gpu-reset -i GPU, or reboot. Blast radius: all jobs on the host. Replace a
+GPU that fails again. If an Xid 13 or 31 follows the program to another GPU, the program is the cause.
 
 ## Escalate
-To the hardware vendor with the output of nvidia-bug-report.sh, if the fault returns after a reset.
+If the fault returns after a reset, send the hardware vendor the output of nvidia-bug-report.sh.
 """
 
 from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Clues, Given, Offender, Timeline

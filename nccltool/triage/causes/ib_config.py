@@ -5,27 +5,28 @@ Ranks found each other, but the queue pairs between their HCAs cannot connect, o
 network.
 
 ## Impact
-Multi-host jobs fail when HCAs connect: in init or at the first collective. Every restart fails the same way.
+Multi-host jobs fail when HCAs connect, during init or in the first collective. Every restart fails the same way.
 
 ## Verify
     show_gids  # expected: the selected index is RoCE v2 with an IPv4 address, on every host
     ibv_devinfo | grep -E 'hca_id|state|link_layer'    # expected: the same list on all hosts, PORT_ACTIVE
-    ib_write_bw -d mlx5_0 -x 3 PEER            # expected: a bandwidth, for every pair of rails
+    ib_write_bw -d mlx5_0 -x 3 PEER            # expected: a result for every pair of rails
     cat /sys/class/infiniband/mlx5_0/ports/1/pkeys/0   # expected: the same on all hosts
 
 ## Causes
-An NCCL_IB_GID_INDEX that is right on one host only, or that selects RoCE v1; rails in subnets without a route
-between them while NCCL_CROSS_NIC allows cross-rail traffic; an NCCL_IB_HCA prefix that also matches storage NICs
-or a NIC without an address; an HCA that is down on one host, which then uses sockets; devices not visible in a
-container.
+* NCCL_IB_GID_INDEX is correct on only one host, or selects RoCE v1.
+* Rails are in subnets without a route between them, but NCCL_CROSS_NIC allows cross-rail traffic.
+* The NCCL_IB_HCA prefix also matches storage NICs, or a NIC without an address.
+* An HCA is down on one host, which then uses sockets.
+* Devices are not visible in a container.
 
 ## Fix
-Unset NCCL_IB_GID_INDEX (NCCL 2.21 and later select it), or set the index that show_gids prints; list the compute
-HCAs exactly: NCCL_IB_HCA==mlx5_0,mlx5_1. Blast radius: this job. Changes of addresses, partitions or routes
+Unset NCCL_IB_GID_INDEX (NCCL 2.21 and later choose the index), or set the index that show_gids prints. List the
+exact compute HCAs: NCCL_IB_HCA==mlx5_0,mlx5_1. Blast radius: this job. Changes to addresses, partitions or routes
 affect every job on the fabric.
 
 ## Escalate
-To the fabric team with both ends (HCA, port, GID) from the message.
+Send the fabric team the HCA, port and GID of both ends from the message.
 """
 
 from nccltool.triage.causes.base import FITS, HINT, SAYS, TYPICAL, Clue, Clues, Given, LogEvent, Offender, Timeline

@@ -1,11 +1,11 @@
 """A port, cable or switch failed: a link is down or flapping, or packets were lost during the run.
 
 ## Meaning
-The fabric worked and then lost packets: a port went down, or retries were exceeded between HCAs that had
-exchanged data before.
+The fabric worked and then lost packets: a port went down, or HCAs that had exchanged data before exceeded their
+retry limit.
 
 ## Impact
-The job dies or hangs where it used the link. Other jobs on this link fail too, now or later.
+The job dies or hangs when it uses the link. Other jobs on this link fail too, now or later.
 
 ## Verify
     dmesg -T | grep -iE 'mlx5.*link (up|down)'  # on the suspect host; expected: nothing during the job
@@ -14,15 +14,17 @@ The job dies or hangs where it used the link. Other jobs on this link fail too, 
     ethtool -S IFACE | grep -E 'link_down|discard|crc' # expected: not growing
 
 ## Causes
-A bad cable or transceiver; a switch or switch port that restarted; a NIC firmware failure; congestion without
-working PFC/ECN on RoCE.
+* A cable or transceiver is bad.
+* A switch or a switch port restarted.
+* The firmware of a NIC failed.
+* The network is congested, and PFC or ECN does not work (RoCE).
 
 ## Fix
-Drain the host, or exclude its HCA with NCCL_IB_HCA=^mlx5_2, and restart the job. Blast radius: one host fewer for
-all users until the link is repaired. NCCL_IB_TIMEOUT=22 NCCL_IB_RETRY_CNT=13 lets this job survive short flaps.
+Drain the host, or exclude its HCA with NCCL_IB_HCA=^mlx5_2, and restart the job. Blast radius: the capacity of one
+host until the link is repaired. With NCCL_IB_TIMEOUT=22 and NCCL_IB_RETRY_CNT=13, a job survives short flaps.
 
 ## Escalate
-To the fabric team with host, HCA, port and the times of the port errors.
+Send the fabric team the host, the HCA, the port, and the times of the port errors.
 """
 
 from collections import Counter

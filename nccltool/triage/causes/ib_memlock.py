@@ -1,11 +1,11 @@
-"""Memory could not be registered with the HCA: the limit on locked memory is too low.
+"""Ranks could not register memory with the HCA: the limit on locked memory is too low.
 
 ## Meaning
 RDMA pins the memory that it reads and writes. The limit on locked memory (ulimit -l, RLIMIT_MEMLOCK) is too low,
 so ibv_reg_mr, ibv_create_cq or ibv_create_qp fail with "Cannot allocate memory".
 
 ## Impact
-Ranks on this host fail when they set up RDMA. So do all RDMA jobs that are started the same way on it.
+Ranks on this host fail when they set up RDMA, and so does every RDMA job that is started on it in the same way.
 
 ## Verify
     srun -w HOST bash -c 'ulimit -l'           # started the same way as the job; expected: unlimited
@@ -13,17 +13,18 @@ Ranks on this host fail when they set up RDMA. So do all RDMA jobs that are star
     docker run ... bash -c 'ulimit -l'         # expected: unlimited
 
 ## Causes
-slurmd or sshd started before limits were raised; a container without --ulimit memlock=-1; a limits.conf that
-applies to login shells but not to batch steps. Less often: the HCA is out of resources, or GPU memory cannot be
-registered.
+* slurmd or sshd started before the limits were raised.
+* The container was started without --ulimit memlock=-1.
+* limits.conf applies to login shells, but not to batch steps.
+* Less often, the HCA is out of resources, or GPU memory cannot be registered.
 
 ## Fix
-Containers: --ulimit memlock=-1:-1. Slurm: LimitMEMLOCK=infinity in slurmd.service,
-PropagateResourceLimitsExcept=MEMLOCK in slurm.conf, then systemctl restart slurmd. Blast radius: a restart of
+Containers: --ulimit memlock=-1:-1. Slurm: set LimitMEMLOCK=infinity in slurmd.service and
+PropagateResourceLimitsExcept=MEMLOCK in slurm.conf, then run systemctl restart slurmd. Blast radius: a restart of
 slurmd does not end running jobs; the new limit applies to new jobs.
 
 ## Escalate
-To the platform team, for the unit file and the container runtime.
+Ask the platform team to correct the unit file or the container runtime.
 """
 
 from nccltool.triage.causes.base import FITS, SAYS, Clue, Clues, Given, LogEvent, Offender, Timeline

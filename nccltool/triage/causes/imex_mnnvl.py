@@ -1,8 +1,8 @@
 """Multi-node NVLink does not work because of the IMEX daemon or its channels.
 
 ## Meaning
-GPUs of a rack share memory over NVLink if the IMEX daemons of all hosts are connected and the process has access
-to an IMEX channel. One of the two is missing.
+GPUs in a rack can share memory over NVLink if the IMEX daemons of all hosts are connected and the process has
+access to an IMEX channel. One of the two is missing.
 
 ## Impact
 Communicators that span hosts of the rack cannot be created, or fall back to the network.
@@ -14,16 +14,18 @@ Communicators that span hosts of the rack cannot be created, or fall back to the
     cat /etc/nvidia-imex/nodes_config.cfg      # expected: the same on all hosts
 
 ## Causes
-nvidia-imex is not running on one host, or has a different node list; a container or pod without a channel
-(Kubernetes: no ComputeDomain); a cgroup that denies the device; hosts from different cliques in one job.
+* nvidia-imex is not running on one host, or has a different node list.
+* A container or pod has no channel (in Kubernetes, no ComputeDomain).
+* A cgroup denies access to the device.
+* The job uses hosts from different cliques.
 
 ## Fix
-Run systemctl start nvidia-imex on all hosts of the domain, with the same node list; give the container a
-channel. Blast radius: a restart of IMEX breaks running jobs in the domain. NCCL_MNNVL_ENABLE=0 makes one job use
-the network.
+Run systemctl start nvidia-imex on all hosts of the domain, with the same node list, and give the container a
+channel. Blast radius: a restart of IMEX breaks running jobs in the domain. To make one job use the network
+instead, set NCCL_MNNVL_ENABLE=0.
 
 ## Escalate
-To the platform team, with the output of nvidia-imex-ctl -N from every host.
+Send the platform team the output of nvidia-imex-ctl -N from every host.
 """
 
 import re

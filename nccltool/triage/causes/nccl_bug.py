@@ -1,28 +1,27 @@
 """This NCCL version, or software around it, has a known defect.
 
 ## Meaning
-The log matches a reported defect, which a later version usually fixes; or NCCL failed one of its own internal
-checks.
+The log matches a reported defect, which a later version usually fixes, or one of NCCL's internal checks failed.
 
 ## Impact
 The job hangs or fails although settings and hardware are right.
 
 ## Verify
     grep -h 'NCCL version' LOG | sort -u       # expected: a version newer than the one with the defect
-    ss -ltnp | grep PID  # for foreign connections to NCCL's ports: find the scanner or collector
+    ss -ltnp | grep PID  # if NCCL's ports have foreign connections: find the scanner
     LD_PRELOAD=/path/to/newer/libnccl.so.2 COMMAND     # expected: works
 
 ## Causes
-The reason that triage prints: it names the defect and the versions. Metric scrapers and port scanners that
-connect to NCCL's ports disturb versions that do not discard foreign connections.
+* Triage prints the defect and the affected versions.
+* Metric scrapers or port scanners connect to NCCL's ports, and this version does not discard foreign connections.
 
 ## Fix
 Install a newer NCCL (a drop-in replacement within a major version), or apply the workaround from the defect's
-report. For foreign connections: exclude ephemeral ports from scans, or set NCCL_SOCKET_IFNAME to a network that
-is not scanned. Blast radius: this job.
+report. If foreign connections are the cause, exclude ephemeral ports from scans, or set NCCL_SOCKET_IFNAME to a
+network that is not scanned. Blast radius: this job.
 
 ## Escalate
-To github.com/NVIDIA/nccl with the version, a log at NCCL_DEBUG=INFO, and a small reproducer.
+Open an issue at github.com/NVIDIA/nccl with the version, a log at NCCL_DEBUG=INFO, and a small reproducer.
 """
 
 import re

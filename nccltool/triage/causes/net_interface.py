@@ -2,8 +2,8 @@
 
 ## Meaning
 NCCL uses the interface in NCCL_SOCKET_IFNAME, and Gloo uses the one in GLOO_SOCKET_IFNAME. Without these
-variables, they use the first interface other than lo or docker. The interface does not reach the other hosts, has
-no address, or does not exist.
+variables, they use the first interface other than lo or docker. That interface does not reach the other hosts,
+has no address, or does not exist.
 
 ## Impact
 A multi-host job does not start: ranks fail in init or wait until they time out. If it does start, it can be slow.
@@ -15,16 +15,18 @@ A multi-host job does not start: ranks fail in init or wait until they time out.
     ip route get PEER_ADDRESS                  # expected: "dev" with that interface
 
 ## Causes
-A name that differs between hosts (eth0, ens3); an exclusion list (^docker0) that replaces the built-in one and
-allows lo again; bridges, tunnels and veth pairs in containers; a hostname that resolves to loopback.
+* The interface has different names on different hosts (eth0, ens3).
+* An exclusion list (^docker0) replaces the built-in one, and so allows lo again.
+* NCCL selects a bridge, a tunnel or a veth pair in a container.
+* The hostname resolves to a loopback address.
 
 ## Fix
-Set the interface that reaches the other hosts: NCCL_SOCKET_IFNAME=eth0 GLOO_SOCKET_IFNAME=eth0, or a common prefix
-if names differ. Restart the job. Blast radius: this job. Changes of /etc/hosts or of the interface affect all jobs
-on the host.
+Set the interface that reaches the other hosts: NCCL_SOCKET_IFNAME=eth0 GLOO_SOCKET_IFNAME=eth0, or a common
+prefix if names differ. Restart the job. Blast radius: this job. Changes to /etc/hosts or to the interface affect
+all jobs on the host.
 
 ## Escalate
-To the network team if the interface for this traffic is missing, down or without an address.
+Contact the network team if the interface for this traffic is missing, down or without an address.
 """
 
 import re

@@ -4,25 +4,27 @@
 Ranks know each other's addresses but cannot connect, or packets above some size are lost.
 
 ## Impact
-Init fails, or hangs until connections time out (about a minute). All jobs across these two hosts are affected.
+Init fails, or hangs until connections time out (about a minute). Every job that uses both hosts is affected.
 
 ## Verify
     nc -vz PEER 29500                          # from the host that reports the error; expected: succeeded
-    ping -M do -s 8972 -c 3 PEER               # jumbo frames; expected: 0% packet loss, or use -s 1472
+    ping -M do -s 8972 -c 3 PEER               # -s 1472 without jumbo frames; expected: 0% packet loss
     nft list ruleset; iptables -S              # on both hosts; expected: no rule that drops high ports
     ip route get PEER                          # expected: the fabric's interface
 
 ## Causes
-A host firewall or a cloud security group that allows only some ports (NCCL uses ephemeral ones); a missing rule
-for EFA traffic within the security group; a missing route between subnets; MTU 9000 on hosts and 1500 on a
-switch; a Kubernetes network policy.
+* A host firewall or cloud security group allows only some ports, but NCCL uses ephemeral ports.
+* The security group has no rule for EFA traffic between its members.
+* A route between subnets is missing.
+* The MTU is 9000 on hosts but 1500 on a switch.
+* A Kubernetes network policy blocks the traffic.
 
 ## Fix
 Allow all traffic between the hosts of a job in the firewall or security group. Blast radius: the rule applies to
 every job on these hosts. For one job, set NCCL_SOCKET_IFNAME to another network.
 
 ## Escalate
-To the network team with source, destination, port and the time of the failure.
+Send the network team the source, the destination, the port, and the time of the failure.
 """
 
 from nccltool.triage.addresses import is_of_containers, is_unreachable

@@ -1,9 +1,9 @@
 """Nothing failed, even if some lines look like errors.
 
 ## Meaning
-No line shows a failure from which the job did not recover. Healthy runs also log warnings about plugins that are
-not installed, refused connections that a retry fixed, failed allocations that the program handles, and worker
-groups that restarted and then finished.
+The logs show no failure, or only failures from which the job recovered. Healthy runs also log warnings about
+plugins that are not installed, refused connections that a retry fixed, failed allocations that the program
+handles, and worker groups that restarted and then finished.
 
 ## Impact
 None.
@@ -13,14 +13,15 @@ None.
     grep -c 'Init COMPLETE' LOG        # expected: the number of ranks, or a multiple of it
 
 ## Causes
-A successful run; or a log that ends before the failure, or lacks the host where it happened.
+* The run was successful.
+* The log ends before the failure, or does not include the host on which it happened.
 
 ## Fix
-Nothing to do. Blast radius: none. If the job did fail, run triage over the logs of all ranks and of the
-scheduler, taken with NCCL_DEBUG=INFO.
+Nothing to do. Blast radius: none. If the job did fail, run triage on the logs of all ranks and of the scheduler,
+recorded with NCCL_DEBUG=INFO.
 
 ## Escalate
-Only if the job failed and the complete logs show nothing.
+Escalate only if the job failed and the complete logs show no failure.
 """
 
 from nccltool.triage.causes.base import Clue, Clues, Given, Offender, Timeline

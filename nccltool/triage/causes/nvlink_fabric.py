@@ -1,8 +1,8 @@
 """NVLink, NVSwitch, the fabric manager, or NVLink SHARP (NVLS) failed.
 
 ## Meaning
-On a host with NVSwitches, GPUs are usable only after the fabric manager has configured the switches. It has not,
-or a link, a switch or a multicast resource failed.
+On a host with NVSwitches, GPUs are usable only after the fabric manager has configured the switches. It has not
+done so, or a link, a switch or a multicast resource failed.
 
 ## Impact
 CUDA returns "system not yet initialized" (802) on the whole host, or communicators with NVLS cannot be created.
@@ -10,21 +10,24 @@ CUDA returns "system not yet initialized" (802) on the whole host, or communicat
 ## Verify
     systemctl status nvidia-fabricmanager      # expected: active (running), the version of the driver
     nvidia-smi -q | grep -A3 Fabric            # expected: State: Completed, Status: Success
-    nvidia-smi nvlink -s                       # expected: all links with a speed
+    nvidia-smi nvlink -s                       # expected: a speed for every link
     dmesg -T | grep -i sxid                    # expected: nothing
 
 ## Causes
-The fabric manager is not running, or its version differs from the driver's; a GPU reset without a restart of the
-fabric manager; a failed link or switch; multicast memory left by a killed process; partitions of a virtualized
-host.
+* The fabric manager is not running, or its version differs from the driver's.
+* A GPU was reset, but the fabric manager was not restarted.
+* A link or switch failed.
+* A killed process did not release its multicast memory.
+* The partitions of a virtualized host are misconfigured.
 
 ## Fix
-Run systemctl restart nvidia-fabricmanager, or reboot the host. Blast radius: all jobs on it. Install the fabric
-manager in exactly the version of the driver. NCCL_NVLS_ENABLE=0 lets one job run without NVLS, but more slowly.
+Run systemctl restart nvidia-fabricmanager, or reboot the host. Blast radius: all jobs on the host. Install the
+fabric manager version that exactly matches the driver. With NCCL_NVLS_ENABLE=0, a job runs without NVLS, but more
+slowly.
 
 ## Escalate
-To the vendor with the output of nvidia-bug-report.sh and the fabric manager's log, if links or switches report
-errors.
+If links or switches report errors, send the vendor the output of nvidia-bug-report.sh and the fabric manager's
+log.
 """
 
 from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Clues, Given, Offender, Timeline

@@ -1,7 +1,7 @@
 """The job failed, and the logs do not say why.
 
 ## Meaning
-There are signs of a failure but no line with its cause, or only lines that repeat that something failed.
+The logs show that something failed, but no line shows why.
 
 ## Impact
 The job did not complete. A restart may or may not help.
@@ -12,15 +12,18 @@ The job did not complete. A restart may or may not help.
     dmesg -T | grep -E 'Xid|oom|mlx5|AER'      # on every host; expected: nothing since the job began
 
 ## Causes
-Logs of one rank only, NCCL_DEBUG not set, truncated or unflushed output, a launcher that hid the error.
+* Only the logs of one rank are available.
+* NCCL_DEBUG is not set.
+* The output is truncated or was not flushed.
+* The launcher hid the error.
 
 ## Fix
 Restart with NCCL_DEBUG=INFO TORCH_FR_BUFFER_SIZE=2000 TORCH_NCCL_DUMP_ON_TIMEOUT=1, and collect the logs of all
-ranks, the scheduler's record, the kernel logs of all hosts and the flight recorder dumps. Run nccltool probe on
-the same hosts: it names a rank that hangs. Blast radius: none, except disk space.
+ranks, the scheduler's record, the kernel logs of all hosts and the flight recorder dumps. To find a rank that
+hangs, run nccltool probe on the same hosts. Blast radius: none, except disk space.
 
 ## Escalate
-With the collected logs, if they still do not show a cause.
+If the collected logs still do not show a cause, escalate with all of them.
 """
 
 from nccltool.triage.causes.base import FITS, Clue, Clues, Given, Offender, Timeline, signs

@@ -1,8 +1,8 @@
 """GPU or host memory is exhausted, or the OOM killer ended a process (exit code -9).
 
 ## Meaning
-An allocation on the GPU or on the host failed, or the kernel killed a process because its host or cgroup had no
-memory left. The other ranks then lose the connection to it, or wait for it.
+An allocation on the GPU or on the host failed, or the kernel killed a process because its host or cgroup ran out
+of memory. The other ranks then lose the connection to it, or wait for it.
 
 ## Impact
 The job dies. It will die again at the same point unless it uses less memory or gets more.
@@ -14,15 +14,18 @@ The job dies. It will die again at the same point unless it uses less memory or 
     kubectl describe pod POD | grep -A3 'Last State'               # expected: not OOMKilled
 
 ## Causes
-A batch, sequence or model that is too large; one rank with more data than the others; processes of another job
-on the GPU; DataLoader workers that copy the data set; a cgroup limit that is too low.
+* The batch, the sequence or the model is too large.
+* One rank has more data than the others.
+* Processes of another job use the GPU.
+* DataLoader workers copy the data set.
+* The memory limit of the cgroup is too low.
 
 ## Fix
 Reduce the micro batch size or the number of DataLoader workers, shard the model further, or request more memory
-(Slurm: --mem). Blast radius: this job. Kill foreign processes only after asking their owner.
+(Slurm: --mem). Blast radius: this job. Ask the owner of a foreign process before you kill it.
 
 ## Escalate
-To the platform team if the host runs short of memory when no job is running.
+Contact the platform team if the host runs short of memory when no job is running.
 """
 
 from nccltool.triage.causes.base import FITS, SAYS, Clue, Clues, Given, LogEvent, Offender, Timeline, first_to_end

@@ -1,4 +1,4 @@
-"""Peer-to-peer between GPUs, or between GPU and NIC, is broken by ACS, an IOMMU or virtualization.
+"""ACS, an IOMMU or virtualization breaks peer-to-peer traffic between GPUs, or between a GPU and a NIC.
 
 ## Meaning
 Devices write to each other over PCIe. With ACS request redirection, or an IOMMU that translates addresses, these
@@ -14,19 +14,21 @@ that uses PCIe peer-to-peer is affected.
     # on bare metal; expected: nothing on bridges above GPUs and NICs
     cat /proc/cmdline                                  # expected: no iommu=on, or iommu=pt
     nvidia-smi topo -p2p rw                            # expected: OK for every pair
-    NCCL_P2P_DISABLE=1 COMMAND                         # if it hangs only without it, this is the cause
+    NCCL_P2P_DISABLE=1 COMMAND                         # if it hangs only without the variable, this is the cause
 
 ## Causes
-ACS enabled by firmware, or by the kernel for an IOMMU; a VM with devices passed through one by one; AMD and Intel
-hosts with the IOMMU in translating mode; consumer GPUs whose driver does not support peer access.
+* The firmware enables ACS, or the kernel enables it for an IOMMU.
+* The host is a VM, and its devices are passed through one by one.
+* The IOMMU of an AMD or Intel host is in translating mode.
+* The driver of a consumer GPU does not support peer access.
 
 ## Fix
 Set NCCL_P2P_DISABLE=1 or NCCL_NET_GDR_LEVEL=LOC as a workaround. Then disable ACS on the bridges (setpci, or in
 the BIOS) and boot with iommu=pt. Blast radius: the variables make this job slower; setpci and boot options change
-device isolation on the whole host and need a drain.
+device isolation on the whole host, so drain it first.
 
 ## Escalate
-To the platform team, or the cloud provider for a virtual host: ACS cannot be changed inside a VM.
+Contact the platform team. For a VM, contact the cloud provider, because ACS cannot be changed inside it.
 """
 
 import re

@@ -1,8 +1,8 @@
 """The log shows only the consequences of another rank's exit.
 
 ## Meaning
-Ranks lost a peer: connections were closed or reset, or the store was gone. The peer's own log shows why it exited,
-but was not provided.
+Ranks lost a peer: connections were closed or reset, or the store disappeared. The peer's own log shows why it
+exited, but was not provided.
 
 ## Impact
 The job died with the peer.
@@ -14,14 +14,15 @@ The job died with the peer.
     dmesg -T | tail -50                                # on the peer's host; expected: no Xid, no oom-kill
 
 ## Causes
-A crash, an OOM kill, an exception or an early exit on the other rank; a host that went down.
+* The other rank crashed, raised an exception, exited early, or was killed for lack of memory.
+* The host of the other rank went down.
 
 ## Fix
-Get the log of the suspect rank or host and its kernel log, then run nccltool triage over all logs together.
-Blast radius: none.
+Get the log of the suspect rank or host and its kernel log, then run nccltool triage on all logs together. Blast
+radius: none.
 
 ## Escalate
-To the person who has the logs of the other host.
+Ask whoever has the logs of the other host for them.
 """
 
 from collections import Counter

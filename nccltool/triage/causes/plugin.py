@@ -1,8 +1,8 @@
 """A network, tuner or profiler plugin is missing, fails, or is incompatible.
 
 ## Meaning
-NCCL loads plugins for the network (aws-ofi-nccl, FasTrak, gIB, HPC-X), for tuning and profiling. One that was
-requested could not be used.
+NCCL loads plugins for networks (aws-ofi-nccl, FasTrak, gIB, HPC-X), tuning and profiling. It could not use a
+requested plugin.
 
 ## Impact
 With NCCL_NET set, the job fails. Without it, NCCL falls back to its own transports and is slow, or ranks use
@@ -15,15 +15,17 @@ different networks.
     echo $LD_LIBRARY_PATH $NCCL_NET $NCCL_NET_PLUGIN $NCCL_TUNER_PLUGIN
 
 ## Causes
-The library is not in the image or not on the loader's path; it was built for a different NCCL, libfabric or CUDA;
-the provider finds no device in this container; the plugin rejects its settings.
+* The library is not in the image, or not in the loader's search path.
+* The library was built for a different version of NCCL, libfabric or CUDA.
+* The provider finds no device in this container.
+* The plugin rejects its settings.
 
 ## Fix
-Install the plugin version for this NCCL and platform on all hosts, or unset NCCL_NET NCCL_NET_PLUGIN
+Install the plugin version that matches this NCCL and platform on all hosts, or unset NCCL_NET NCCL_NET_PLUGIN
 NCCL_TUNER_PLUGIN to run without it. Blast radius: this job; without the plugin it may be much slower.
 
 ## Escalate
-To the platform vendor, with the plugin version and its first error line.
+Send the platform vendor the plugin version and the plugin's first error line.
 """
 
 import re

@@ -1,7 +1,7 @@
 """The scheduler or the user stopped the job.
 
 ## Meaning
-SIGTERM, scancel, a time limit, preemption, eviction or Ctrl-C came first. Later errors of the ranks are
+The job was canceled, preempted or evicted, or reached its time limit. The errors that ranks logged after that are
 consequences.
 
 ## Impact
@@ -13,14 +13,17 @@ None on the cluster. Work since the last checkpoint is lost.
     grep -hE 'CANCELLED|SIGTERM|signal: 15' LOG | head -3          # expected: before the first error
 
 ## Causes
-The time limit; a job of higher priority; a reclaimed spot instance; maintenance; scancel or Ctrl-C; a scale-down.
+* The job reached its time limit, or a job with higher priority preempted it.
+* The cloud provider reclaimed a spot instance.
+* Maintenance began, or the job was scaled down.
+* Someone ran scancel or pressed Ctrl-C.
 
 ## Fix
-Restart with a longer time limit, or write a checkpoint on a signal before the end (Slurm:
+Restart with a longer time limit, or write a checkpoint when a signal announces the end (Slurm:
 --signal=B:USR1@300). Blast radius: none.
 
 ## Escalate
-Not needed, unless nobody stopped the job on purpose: find the sender of the signal in the scheduler's log.
+If nobody stopped the job on purpose, find the sender of the signal in the scheduler's log.
 """
 
 from nccltool.triage.causes.base import FITS, SAYS, Clue, Clues, Given, LogEvent, Offender, Timeline, signs

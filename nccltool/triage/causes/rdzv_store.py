@@ -1,4 +1,4 @@
-"""Ranks could not join the rendezvous: wrong or unresolvable master address, port in use, too few joined.
+"""Ranks could not join the rendezvous: bad master address, port in use, or too few ranks.
 
 ## Meaning
 Before NCCL starts, ranks connect to a TCPStore or a rendezvous at MASTER_ADDR:MASTER_PORT. That failed.
@@ -13,17 +13,19 @@ The job does not start. Nothing was trained or measured.
     squeue -j JOB -o '%D %N'                   # expected: as many nodes as --nnodes
 
 ## Causes
-An old process that still holds the port; two jobs with the same port on a host; a pod name not yet in DNS; a
-wrong --nnodes; a node that started late or not at all; clock skew (torchrun's c10d rendezvous drops a node that
-is about 15 s behind).
+* An old process, or another job on the host, uses the same port.
+* The name of a pod is not yet in DNS.
+* The value of --nnodes is wrong.
+* A node started late, or not at all.
+* A clock is wrong: torchrun's c10d rendezvous drops a node that is about 15 s behind.
 
 ## Fix
 Port in use: kill the old process, or set another --master-port or --rdzv-endpoint. Name not found: use an IP
-address, or wait for the DNS record. Too few nodes: start the missing nodes, or raise --rdzv-conf
-join_timeout=900. Blast radius: this job.
+address, or wait for the DNS record. Too few nodes: start the missing nodes, or set a longer timeout, such as
+--rdzv-conf join_timeout=900. Blast radius: this job.
 
 ## Escalate
-To the owner of DNS or the scheduler, if names or nodes are missing.
+If names do not resolve or nodes are missing, contact the owner of DNS or of the scheduler.
 """
 
 from nccltool.triage.causes.base import FITS, HINT, SAYS, TYPICAL, Clue, Clues, Offender, Timeline

@@ -1,7 +1,7 @@
-"""/dev/shm is too small; a SIGBUS without another error is also a sign.
+"""/dev/shm is too small; a SIGBUS without another error also points to this.
 
 ## Meaning
-Ranks on one host exchange data through files in /dev/shm, and so do torch's DataLoader workers. It is full.
+Ranks on one host exchange data through files in /dev/shm, and so do torch's DataLoader workers. /dev/shm is full.
 
 ## Impact
 Ranks on this host fail in init or when data loading starts. A write to a full /dev/shm can also kill a process
@@ -13,14 +13,16 @@ with SIGBUS.
     dmesg -T | grep -i 'bus error'             # expected: nothing
 
 ## Causes
-Docker's default of 64 MiB; a pod without a memory-backed volume at /dev/shm; files left by a killed job.
+* The container has Docker's default of 64 MiB.
+* The pod has no memory-backed volume at /dev/shm.
+* A killed job left files behind.
 
 ## Fix
-docker run --shm-size=16g or --ipc=host; Kubernetes: mount an emptyDir with medium: Memory at /dev/shm. Blast
+Docker: add --shm-size=16g or --ipc=host. Kubernetes: mount an emptyDir with medium: Memory at /dev/shm. Blast
 radius: the container must be restarted. If files are left over, delete only /dev/shm/nccl-* of dead processes.
 
 ## Escalate
-To the owner of the pod template.
+Contact the owner of the pod template.
 """
 
 from nccltool.triage.causes.base import FITS, SAYS, Clue, Clues, Given, Offender, Timeline

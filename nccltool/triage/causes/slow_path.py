@@ -9,21 +9,25 @@ Steps take from a few percent longer to ten times as long.
 
 ## Verify
     grep -h 'Using network' LOG | sort | uniq -c       # expected: IB, or the platform's plugin; not Socket
-    grep -ho 'via [A-Z0-9]*/[A-Za-z_0-9]*' LOG | sort | uniq -c     # expected: P2P within, NET/IB between hosts
+    grep -ho 'via [A-Z0-9]*/[A-Za-z_0-9]*' LOG | sort | uniq -c     # expected: P2P in a host, NET/IB between hosts
     grep -h 'coll channels' LOG | sort | uniq -c       # expected: the same on all ranks, not 1 or 2 on 8 NICs
     nccltool probe --nodes 2 --op all_reduce           # expected: near the limit that it prints
 
 ## Causes
-No RDMA devices in the container (NET/IB : No device found); NCCL_IB_HCA or NCCL_IB_DISABLE; a NIC too far from
-the GPU (distance 3 > 2); peer-to-peer disabled; a NUMA layout or PCIe slot that halves the lanes; congestion or a
-wrong MTU.
+* The container has no RDMA devices (`NET/IB : No device found`).
+* NCCL_IB_HCA or NCCL_IB_DISABLE excludes the NICs.
+* A NIC is too far from the GPU (distance 3 > 2).
+* Peer-to-peer is disabled.
+* The NUMA layout or the PCIe slot halves the lanes.
+* The network is congested, or an MTU is wrong.
 
 ## Fix
 Add the RDMA devices to the container (--device /dev/infiniband, or an SR-IOV resource), and unset NCCL_IB_DISABLE
-and NCCL_IB_HCA. Move NICs, or set NCCL_NET_GDR_LEVEL=PHB if the topology allows it. Blast radius: this job.
+and NCCL_IB_HCA. Move NICs closer to their GPUs, or set NCCL_NET_GDR_LEVEL=PHB if the topology allows it. Blast
+radius: this job.
 
 ## Escalate
-To the fabric team with ib_write_bw results, if all settings are right and the bandwidth is still low.
+If all settings are right and the bandwidth is still low, send the fabric team the results of ib_write_bw.
 """
 
 import re

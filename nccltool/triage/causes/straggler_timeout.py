@@ -1,30 +1,32 @@
 """A rank was late: it was slow or stuck outside the collective.
 
 ## Meaning
-Most ranks wait in a collective that one rank has not entered, until the watchdog stops them. The rank that is
-missing among those that time out is the suspect.
+Most ranks wait in a collective that one rank has not entered, until the watchdog stops them. The suspect is the
+rank that does not report a timeout.
 
 ## Impact
 The job hangs until the timeout (10 minutes by default with NCCL, 30 minutes otherwise), then dies.
 
 ## Verify
-    grep -h 'Watchdog caught' LOG | grep -o 'Rank [0-9]*' | sort -u    # expected: all ranks but the late one
+    grep -h 'Watchdog caught' LOG | grep -o 'Rank [0-9]*' | sort -u    # expected: all ranks except the late one
     py-spy dump --pid PID  # on the late rank, while it hangs; expected: inside the collective
-    grep -h 'last enqueued' LOG | sort -u      # expected: equal numbers; the smallest is the late rank
+    grep -h 'last enqueued' LOG | sort -u      # expected: equal numbers; the late rank has the smallest
     iostat -x 5; nfsstat -c                    # on its host, while it reads data or writes a checkpoint
 
 ## Causes
-Work on one rank only (preprocessing, saving, evaluation) that takes longer than the timeout; a DataLoader that
-waits for storage; a deadlock, or a thread that holds the GIL; a slow or throttled GPU; garbage collection; a
-debugger.
+* Work on one rank (preprocessing, saving, evaluation) takes longer than the timeout.
+* A DataLoader waits for storage.
+* A rank is deadlocked, or one of its threads holds the GIL.
+* A GPU is slow or throttled.
+* Garbage collection or a debugger delays a rank.
 
 ## Fix
-Run py-spy dump --pid PID on the late rank. If its work is correct but long, raise the timeout:
-init_process_group(timeout=timedelta(hours=2)), or spread the work over all ranks. Blast radius: this job; a
-longer timeout also delays the report of real failures.
+Run py-spy dump --pid PID on the late rank. If its work is correct but takes long, spread it over all ranks, or
+raise the timeout: init_process_group(timeout=timedelta(hours=2)). Blast radius: this job; a longer timeout also
+delays the report of real failures.
 
 ## Escalate
-To the owner of the training code; to the storage team if the late rank waits for files.
+Contact the owner of the training code, or the storage team if the late rank waits for files.
 """
 
 from collections import Counter

@@ -1,4 +1,4 @@
-"""The topology could not be read: topology file, PCI paths, hidden /sys.
+"""NCCL could not read the topology: bad topology file, missing PCI paths, or hidden /sys.
 
 ## Meaning
 NCCL learns how GPUs and NICs are connected from /sys and NVML, or from NCCL_TOPO_FILE and NCCL_GRAPH_FILE. This
@@ -14,15 +14,18 @@ Init fails on this host. If NCCL only warns, it guesses the topology and can be 
     nvidia-smi -L                              # expected: the GPUs that the job was given
 
 ## Causes
-A topology file for another VM type or NCCL version; a graph file with more GPUs than the job has; a container
-that hides /sys, or some GPUs from NVML; MIG or GPU sharing; a VM without a PCI tree.
+* The topology file is for a different VM type or NCCL version.
+* The graph file has more GPUs than the job.
+* The container hides /sys, or hides some GPUs from NVML.
+* The job uses MIG or shared GPUs.
+* The VM has no PCI tree.
 
 ## Fix
-Unset NCCL_GRAPH_FILE and NCCL_TOPO_FILE, or use the files for this platform and version; mount /sys in the
-container; assign whole GPUs to pods. Blast radius: this job.
+Unset NCCL_GRAPH_FILE and NCCL_TOPO_FILE, or use the files for this platform and version. Mount /sys in the
+container. Assign whole GPUs to pods. Blast radius: this job.
 
 ## Escalate
-To the platform vendor, with the dumped topology.
+Send the platform vendor the dumped topology.
 """
 
 from nccltool.triage.causes.base import FITS, HINT, SAYS, TYPICAL, Clue, Clues, Given, Offender, Timeline

@@ -15,15 +15,17 @@ missing symbols.
     ldconfig -p | grep nccl; echo $LD_LIBRARY_PATH     # expected: no other libnccl before torch's own
 
 ## Causes
-Images of different ages in one job; LD_LIBRARY_PATH or LD_PRELOAD with another libnccl; a container for a newer
-CUDA than the driver supports; a driver update without a reboot.
+* Ranks of the job use images of different ages.
+* LD_LIBRARY_PATH or LD_PRELOAD contains a different libnccl.
+* The container needs a newer CUDA than the driver supports.
+* The host was not rebooted after a driver update.
 
 ## Fix
-Start all ranks from one image; unset LD_PRELOAD and remove foreign libraries from LD_LIBRARY_PATH; use an image
-for the driver's CUDA version. Blast radius: this job. A driver update needs a drain and a reboot of the host.
+Start all ranks from one image. Unset LD_PRELOAD, and remove foreign libraries from LD_LIBRARY_PATH. Use an image
+for the driver's CUDA version. Blast radius: this job. To update the driver, drain and reboot the host.
 
 ## Escalate
-To the owner of the images, with both versions.
+Send the owner of the images both versions.
 """
 
 from nccltool.triage.causes.base import FITS, SAYS, Clue, Clues, Given, Offender, Timeline, odd_one_out
