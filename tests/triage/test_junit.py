@@ -24,7 +24,7 @@ def test_a_failure_has_the_lines_and_the_remedy(tmp_path: Path, nccltool: Ncclto
     log.write_text(LOGS["shm-64m-pod"])
     text = nccltool("triage", str(log), "--format", "junit").out
     assert 'message="triage: shm-size (confidence 0.98), suspect file /dev/shm; 4 lines read"' in text
-    assert "-&gt; docker run --shm-size=16g" in text
+    assert "-&gt; Docker: add --shm-size=16g" in text
 
 
 def test_a_log_that_says_nothing_is_an_error(tmp_path: Path, nccltool: Nccltool) -> None:

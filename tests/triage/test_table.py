@@ -25,7 +25,7 @@ def test_the_table_names_cause_offender_lines_and_remedy(tmp_path: Path, nccltoo
     ]
     assert f"{log}:1, host pod-0, 2025-12-01 10:00:02" in said.out
     assert "failed to extend /dev/shm/nccl-Qx81aZ" in said.out
-    assert "\n-> docker run --shm-size=16g" in said.out
+    assert "\n-> Docker: add --shm-size=16g" in said.out
     assert "\nnccltool explain shm-size\n" in said.out
 
 
