@@ -1,4 +1,4 @@
-"""A GPU failed: Xid or ECC error, illegal memory access, or GPU fallen off the bus.
+"""A GPU failed, or a kernel made an illegal memory access.
 
 ## Meaning
 The driver reported a GPU error, or a CUDA kernel made an illegal memory access. Errors on the other ranks are

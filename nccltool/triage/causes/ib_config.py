@@ -1,4 +1,4 @@
-"""InfiniBand or RoCE is misconfigured: GID index, RoCE version, subnet, rails, partition, HCA selection.
+"""InfiniBand or RoCE is misconfigured.
 
 ## Meaning
 Ranks found each other, but the queue pairs between their HCAs cannot connect, or hosts use different kinds of

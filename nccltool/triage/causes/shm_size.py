@@ -1,4 +1,4 @@
-"""/dev/shm is too small; a SIGBUS without another error also points to this.
+"""/dev/shm is too small.
 
 ## Meaning
 Ranks on one host exchange data through files in /dev/shm, and so do torch's DataLoader workers. /dev/shm is full.

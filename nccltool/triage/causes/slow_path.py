@@ -1,4 +1,4 @@
-"""The job works, but over a slow path: sockets instead of RDMA, one NIC, no GPUDirect, PCIe instead of NVLink.
+"""The job works, but over a slow path, such as sockets instead of RDMA.
 
 ## Meaning
 Nothing failed. NCCL uses a slower path than the hosts offer, or the measured bandwidth is far below that of the

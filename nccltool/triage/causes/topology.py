@@ -1,4 +1,4 @@
-"""NCCL could not read the topology: bad topology file, missing PCI paths, or hidden /sys.
+"""NCCL could not read the topology of the host.
 
 ## Meaning
 NCCL learns how GPUs and NICs are connected from /sys and NVML, or from NCCL_TOPO_FILE and NCCL_GRAPH_FILE. This
