@@ -2,12 +2,14 @@
 
 import itertools
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from benchmarks import chaos, chaos_processes, chaos_trials
 from benchmarks.chaos_processes import Process
+from benchmarks.chaos_run import Stage
 from benchmarks.chaos_trials import Act, Phase, Scene, Target, Trial
 from benchmarks.chaos_truth import Naming, Outcome, Score, judge
 
@@ -52,6 +54,7 @@ def outcome(
 
 
 RANK, AGENT = trial(LOCAL, Target.RANK, Act.TERM), trial(LOCAL, Target.AGENT, Act.KILL)
+NODE = trial(LOCAL, Target.NODE, Act.KILL)
 FAR_END, CUT = trial(BY_SSH, Target.FAR_END, Act.STOP), trial(BY_SSH, Target.NETWORK, Act.DROP)
 ONE_WAY = trial(BY_SSH, Target.NETWORK, Act.ONE_WAY)
 RUNNER, RUNNER_KILLED = (trial(LOCAL, Target.RUNNER, act) for act in (Act.INT, Act.KILL))
@@ -77,7 +80,9 @@ RUNNER_PAUSED = trial(LOCAL, Target.RUNNER, Act.PAUSE)
         (CUT, [("host", "n1")], Naming.INNOCENT),
         (ONE_WAY, [("host", "n3")], Naming.RIGHT),
         (ONE_WAY, [("host", "n1")], Naming.INNOCENT),
-        (RUNNER_PAUSED, [("run", "this command")], Naming.NOBODY),
+        (NODE, [("run", "node process")], Naming.RIGHT),  # the only one
+        (RANK, [("run", "node process")], Naming.INNOCENT),
+        (RUNNER_PAUSED, [("run", "this command")], Naming.RIGHT),
         (RUNNER_PAUSED, [("rank", "0")], Naming.INNOCENT),
     ],
 )
@@ -187,6 +192,26 @@ def test_the_target_is_found(target: Target, local: int, by_ssh: int) -> None:
     hit = trial(BY_SSH, target, Act.KILL)
     assert chaos_processes.find(hit, 10, tree(10, BY_SSH), (0, 1, 2)) == by_ssh
     assert chaos_processes.find(hit, 10, [], (0, 1, 2)) is None
+
+
+@pytest.fixture(scope="module")
+def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    with Stage(tmp_path_factory.mktemp("chaos")) as one:
+        yield one
+
+
+def assert_right(stage: Stage, seed: int) -> None:
+    drawn = chaos_trials.draw(seed)
+    came, _ = stage.run(drawn)
+    score = judge(drawn, stage.place(drawn.scene).hosts(drawn.scene), came)
+    assert score.is_right, f"seed {seed}, {drawn}: {score}\n{came.document}"
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+@pytest.mark.parametrize("seed", [103, 107, 131, 176, 178, 186, 190, 205])
+def test_trials_on_one_host(stage: Stage, seed: int) -> None:
+    assert_right(stage, seed)
 
 
 def result(score: Score) -> chaos.Result:

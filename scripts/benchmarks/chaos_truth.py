@@ -10,6 +10,8 @@ from benchmarks.chaos_trials import Act, Target, Trial
 
 Name = tuple[str, str]
 """Kind and name of a finding's subject."""
+NODE_PROCESS: Name = ("run", "node process")
+COMMAND: Name = ("run", "this command")
 INTERRUPTED = 130
 _SEVERAL = re.compile(r"ranks (\d+(?:, \d+)*) on .* made no progress")
 _INTERRUPTS = (Act.INT, Act.TERM, Act.HUP)
@@ -85,7 +87,7 @@ def names(document: Mapping[str, Any]) -> frozenset[Name]:
     blamed |= {("rank", rank) for found in several for rank in found[1].split(", ")}
     outcomes = document.get("outcomes", ())
     blamed |= {("host", one["host"]) for one in outcomes if one["status"] == "fail" and one.get("host")}
-    return frozenset(one for one in blamed if one[0] != "run")
+    return frozenset(one for one in blamed if one[0] != "run" or one in (NODE_PROCESS, COMMAND))
 
 
 def passed(document: Mapping[str, Any] | None) -> bool:
@@ -111,7 +113,9 @@ def right_names(trial: Trial, hosts: tuple[str, ...]) -> frozenset[Name]:
     host = hosts[trial.node]
     match trial.target:
         case Target.RUNNER | Target.CHILD:
-            return frozenset()
+            return frozenset({COMMAND})
+        case Target.NODE if not trial.scene.is_ssh:
+            return frozenset({("host", host), NODE_PROCESS})
         case Target.RANK | Target.SUPERVISOR:
             return frozenset({("rank", str(trial.rank))})
         case Target.NETWORK:
