@@ -135,6 +135,10 @@ def test_all_ranks_of_a_message_are_named() -> None:
     assert judge(CUT, HOSTS, outcome(3, said)).naming is Naming.INNOCENT
 
 
+def test_hosts_in_one_word_are_named_each() -> None:
+    assert judge(CUT, HOSTS, outcome(3, document(3, ("host", "n[2-3]")))).named == (("host", "n2"), ("host", "n3"))
+
+
 def test_a_warning_blames_nobody() -> None:
     said = document(0, ("rank", "1"), rows=4, severity="warning")
     assert judge(RANK, HERE, outcome(0, said)).naming is Naming.NOBODY
@@ -209,7 +213,7 @@ def assert_right(stage: Stage, seed: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.torch
-@pytest.mark.parametrize("seed", [103, 107, 131, 176, 178, 186, 190, 205])
+@pytest.mark.parametrize("seed", [103, 107, 131, 176, 178, 186, 205])
 def test_trials_on_one_host(stage: Stage, seed: int) -> None:
     assert_right(stage, seed)
 

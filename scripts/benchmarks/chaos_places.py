@@ -20,7 +20,7 @@ about = "20 s"
 [inventory]
 [doctor]
 select = ["PLG007"]
-[across]
+[{stage}]
 ops = ["all_reduce"]
 sizes = ["64 KiB"]
 """
@@ -134,7 +134,7 @@ def _argv(scene: Scene, folder: Path, *where: str) -> tuple[str, ...]:
     words = _WORDS[scene.product]
     if scene.product == "preflight":
         suite = folder / "suite.toml"
-        suite.write_text(_SUITE)
+        suite.write_text(_SUITE.format(stage="across" if scene.nodes > 1 else "within"))
         words = ("--suite", str(suite))
     each = ("--nproc-per-node", str(scene.ranks), "--timeout", "4", "--format", "json", "-q")
     return (*NCCLTOOL, scene.product, *words, *where, *each)

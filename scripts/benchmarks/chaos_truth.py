@@ -2,9 +2,11 @@
 
 import enum
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from ClusterShell.NodeSet import NodeSet
 
 from benchmarks.chaos_trials import Act, Target, Trial
 
@@ -81,13 +83,18 @@ def judge(trial: Trial, hosts: tuple[str, ...], outcome: Outcome) -> Score:
 def names(document: Mapping[str, Any]) -> frozenset[Name]:
     """Whom errors of a document blame: ranks, hosts, pairs; not the run itself."""
     errors = [one for one in document.get("findings", ()) if one["severity"] == "error"]
-    blamed = {(one["subject"]["kind"], one["subject"]["name"]) for one in errors}
+    blamed = {(one["subject"]["kind"], name) for one in errors for name in _each(one["subject"])}
     # the subject is the first of several ranks
     several = [found for one in errors if (found := _SEVERAL.match(one["message"]))]
     blamed |= {("rank", rank) for found in several for rank in found[1].split(", ")}
     outcomes = document.get("outcomes", ())
     blamed |= {("host", one["host"]) for one in outcomes if one["status"] == "fail" and one.get("host")}
     return frozenset(one for one in blamed if one[0] != "run" or one in (NODE_PROCESS, COMMAND))
+
+
+def _each(subject: Mapping[str, str]) -> Iterable[str]:
+    """Several hosts are one word: n[2-3]."""
+    return NodeSet(subject["name"]) if "[" in subject["name"] else (subject["name"],)
 
 
 def passed(document: Mapping[str, Any] | None) -> bool:
