@@ -96,12 +96,9 @@ def import_(file: str, name: str | None, replace: bool, form: str, store: str | 
     from nccltool.cli.screen import put
     from nccltool.compare import baselines
     from nccltool.compare.views import baseline
+    from nccltool.core import user_files
 
-    try:
-        text = Path(file).read_bytes()
-    except OSError as error:
-        raise BadInput(f"{file} cannot be read: {error.strerror}", "check the name") from error
-    found = baselines.from_json(text, file)
+    found = baselines.from_json(user_files.contents(file), file)
     found = changed(found, name=name or found.name)
     _store(store).put(found, "replace" if replace else "new")
     put(baseline.saved(found, form))

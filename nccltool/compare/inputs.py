@@ -9,7 +9,7 @@ import msgspec
 
 from nccltool.compare import baselines, run_samples
 from nccltool.compare.result import Side
-from nccltool.core import documents, run_directory
+from nccltool.core import documents, run_directory, user_files
 from nccltool.core.documents import this_command
 from nccltool.core.errors import BadInput
 from nccltool.interop import import_results
@@ -88,11 +88,7 @@ def _parts(word: str) -> list[str]:
 def _is_ours(path: Path) -> bool:
     """Whether a file is a document of nccltool, as far as its beginning tells."""
     try:
-        text = path.read_bytes()
-    except OSError as error:
-        raise BadInput(f"{path} cannot be read: {error.strerror}", "check the name") from error
-    try:
-        return msgspec.json.decode(text, type=_Head).kind is not None
+        return msgspec.json.decode(user_files.contents(path), type=_Head).kind is not None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return False
 

@@ -6,6 +6,7 @@ Names come from snapshots of anybody: nothing in them is syntax here, as an @gro
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Set
+from itertools import islice
 
 from ClusterShell.RangeSet import RangeSet
 
@@ -17,6 +18,18 @@ _RANGE = re.compile(r"(\d{1,15})-(\d+)", re.ASCII)
 def has_wide_range(hosts: str, most: int) -> bool:
     """Whether a list such as n[1-9999999] has a range of more than `most`, which would take all memory."""
     return any(int(last[:16]) - int(first) >= most for first, last in _RANGE.findall(hosts))
+
+
+def unfold(folded: str, most: int) -> list[str]:
+    """The names that a folded text stands for; of more than `most`, one more than these. Raises ValueError."""
+    from ClusterShell.NodeSet import NodeSet, NodeSetParseError
+
+    try:
+        return [str(name) for name in islice(NodeSet(folded), most + 1)]
+    except NodeSetParseError as error:
+        raise ValueError(str(error)) from error
+    except ValueError as error:  # of its own code, for n[01-----4]
+        raise ValueError("malformed range") from error
 
 
 _LONGEST = 200

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from nccltool.core.errors import BadInput, RunDirError
+from nccltool.core.user_files import SILENCE_S, contents
 from nccltool.core.written_files import PRIVATE, replace
 
 VARIABLE = "NCCLTOOL_RUN_DIR"
@@ -175,14 +176,9 @@ def _write_all(fd: int, data: bytes) -> None:
 def document(path: Path) -> tuple[bytes, str]:
     """The text of a run's document, and where it is; of a folder, or of the file itself. Raises BadInput."""
     file = path / "run.json" if path.is_dir() else path
-    try:
-        text = file.read_bytes()
-    except OSError as error:
-        hint = (
-            "the run did not end normally; see its events.jsonl and log.txt" if path.is_dir() else "check the name"
-        )
-        raise BadInput(f"{file} cannot be read: {error.strerror}", hint) from error
-    return text, str(file)
+    hint = "the run did not end normally; see its events.jsonl and log.txt" if path.is_dir() else "check the name"
+    silence_s = 0.0 if path.is_dir() else SILENCE_S  # a pipe has no place in a run's folder
+    return contents(file, remedy=hint, silence_s=silence_s), str(file)
 
 
 def folders(base: Path) -> tuple[Path, ...]:

@@ -2,9 +2,12 @@
 
 import os
 import select
+import stat
+import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import BinaryIO
 
 from nccltool.core.errors import BadInput
 from nccltool.core.units import format_bytes
@@ -13,33 +16,75 @@ SILENCE_S = 10.0
 """A pipe, `--env-file <(ssh n1 env)`, may take its time; one that nobody writes to says nothing for ever."""
 LARGEST = 64 << 20
 _PIECE = 1 << 16
+_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
+_WRITTEN_TO = "pass a file, or a pipe that a program writes to"
 
 
-def contents(file: Path, option: str, largest: int = LARGEST, silence_s: float = SILENCE_S) -> bytes:
+def contents(
+    file: Path | str,
+    option: str = "",
+    *,
+    remedy: str = "check the name and its permissions",
+    largest: int = LARGEST,
+    silence_s: float = SILENCE_S,
+) -> bytes:
     """All that is in a file. Raises BadInput that names the option and the file."""
-    remedy = "check the name and its permissions"
+    what = f"{option} {file}".lstrip()
     try:
-        handle = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+        handle = os.open(file, _READ)
         try:
-            data = _all_of(handle, largest, silence_s)
+            return _all_of(handle, what, largest, silence_s)
         finally:
             os.close(handle)
-    except OSError as error:
-        raise BadInput(f"{option} {file} cannot be read: {error.strerror}", remedy) from error
+    except (OSError, ValueError) as error:  # a name with a zero byte is a ValueError
+        raise BadInput(f"{what} cannot be read: {getattr(error, 'strerror', None) or error}", remedy) from error
+
+
+def _all_of(handle: int, what: str, largest: int, silence_s: float) -> bytes:
+    data = _read(handle, largest, silence_s)
     if data is None:
-        raise BadInput(
-            f"{option} {file}: no data within {silence_s:g} s", "pass a file, or a pipe that a program writes to"
-        )
+        raise BadInput(f"{what}: no data within {silence_s:g} s", _WRITTEN_TO)
     if len(data) > largest:
-        raise BadInput(f"{option} {file} is larger than {format_bytes(largest)}", remedy)
+        raise BadInput(f"{what} is larger than {format_bytes(largest)}", "pass a smaller file")
     return data
 
 
-def _all_of(handle: int, largest: int, silence_s: float) -> bytes | None:
-    """One byte more than the largest, at most; None when it fell silent."""
-    found, end = bytearray(), time.monotonic() + silence_s
+def standard_input(largest: int = LARGEST) -> bytes:
+    """All that is piped in, however slowly it comes. Raises BadInput."""
+    if sys.stdin is None:
+        raise BadInput("standard input cannot be read: it is closed", "pipe a file into it")
+    data = sys.stdin.buffer.read(largest + 1)
+    if len(data) > largest:
+        raise BadInput(f"standard input is larger than {format_bytes(largest)}", "pass a smaller file")
+    return data
+
+
+def opened(file: Path | str) -> BinaryIO:
+    """A file of any size, to be read in pieces. Raises OSError; BadInput for a device and a silent pipe."""
+    handle = os.open(file, _READ)
+    try:
+        kind = os.fstat(handle).st_mode
+        if stat.S_ISCHR(kind) and not os.isatty(handle):
+            raise BadInput(f"{file} is a device, not a file", "name a file")
+        if stat.S_ISFIFO(kind) and not _polled(handle).poll(SILENCE_S * 1000):
+            raise BadInput(f"{file}: no data within {SILENCE_S:g} s", _WRITTEN_TO)
+        os.set_blocking(handle, True)
+        return os.fdopen(handle, "rb")
+    except BaseException:
+        os.close(handle)
+        raise
+
+
+def _polled(handle: int) -> select.poll:
     ready = select.poll()
     ready.register(handle, select.POLLIN)
+    return ready
+
+
+def _read(handle: int, largest: int, silence_s: float) -> bytes | None:
+    """One byte more than the largest, at most; None when it fell silent."""
+    found, end = bytearray(), time.monotonic() + silence_s
+    ready = _polled(handle)
     while len(found) <= largest:
         if not ready.poll(max(0.0, end - time.monotonic()) * 1000):
             return None

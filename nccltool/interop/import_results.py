@@ -1,16 +1,14 @@
 """From files of other tools to runs: read, check, judge, keep."""
 
 import math
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
 
-from nccltool.core import statistics
+from nccltool.core import statistics, user_files
 from nccltool.core.documents import begun_now
-from nccltool.core.errors import BadInput
 from nccltool.core.findings import Finding, Subject
 from nccltool.core.statistics import Stats
 from nccltool.core.unknown_names import unknown
@@ -83,12 +81,8 @@ def exit_code(found: Sequence[Imported]) -> int:
 
 def _bytes(name: str) -> bytes:
     if name == STANDARD_INPUT:
-        return sys.stdin.buffer.read()
-    try:
-        return Path(name).read_bytes()
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise BadInput(f"{name} cannot be read: {reason}", "check the name; - is standard input") from error
+        return user_files.standard_input()
+    return user_files.contents(name, remedy="check the name; - is standard input")
 
 
 def _run(tests: tuple[Report, ...], where: str, told: Told, command: Sequence[str]) -> Run:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nccltool.core.errors import BadInput
-from nccltool.core.host_lists import has_wide_range
+from nccltool.core.host_lists import has_wide_range, unfold
 from nccltool.core.user_files import contents
 from nccltool.launch.options import StartOptions
 
@@ -101,17 +101,14 @@ def _names(nodes: str, word: str, where: str) -> list[str]:
         raise BadInput(
             f"{where}: {word[:60]!r} expands to more than {MOST} hosts", "check the range: it may be too wide"
         )
-    from ClusterShell.NodeSet import NodeSet, NodeSetParseError
-
     try:
-        named = NodeSet(nodes)
-    except NodeSetParseError as error:
+        names = unfold(nodes, MOST)
+    except ValueError as error:
         raise BadInput(f"{where}: {word[:60]!r} is not a set of hosts: {error}", "for example n[01-04]") from error
-    if len(named) > MOST:
+    if len(names) > MOST:
         raise BadInput(
             f"{where}: {word[:60]!r} expands to more than {MOST} hosts", "check the ranges: one may be too wide"
         )
-    names = [str(node) for node in named]
     if any("/" in name or len(name) > _LONGEST_NAME for name in names):
         raise BadInput(f"{where}: {word[:60]!r} is not a host", f"a name has at most {_LONGEST_NAME} characters")
     return names

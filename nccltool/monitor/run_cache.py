@@ -14,6 +14,7 @@ import msgspec
 
 from nccltool.core import run_directory
 from nccltool.core.errors import BadInput
+from nccltool.core.user_files import contents
 from nccltool.launch.job import Job
 from nccltool.monitor import metrics, run_list
 from nccltool.monitor.export import HeldAgainst, without_baseline
@@ -135,8 +136,8 @@ def _finished(folder: Path, against: HeldAgainst) -> _Read:
 
 def _unfinished(folder: Path, now: float) -> _Read | None:
     try:
-        job = msgspec.json.decode((folder / "job.json").read_bytes(), type=Job)
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        job = msgspec.json.decode(contents(folder / "job.json", silence_s=0), type=Job)
+    except (BadInput, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return _damaged(folder)
     started = _time_of(folder.name)
     if now - started < job.deadline_s + GRACE_S:

@@ -12,6 +12,7 @@ from nccltool.core.errors import BadInput
 from nccltool.core.text import comma_separated
 from nccltool.core.units import parse_age
 from nccltool.core.unknown_names import unknown
+from nccltool.core.user_files import contents
 from nccltool.monitor.run_list import Entry
 
 KINDS = ("probe", "train", "preflight")
@@ -50,8 +51,8 @@ class RunFilter:
 def _kind(entry: Entry) -> str:
     """The command of a run, also of one that did not end in order; empty = not known."""
     try:
-        return msgspec.json.decode((Path(entry.path) / "job.json").read_bytes(), type=_Kept).kind
-    except (OSError, msgspec.DecodeError):
+        return msgspec.json.decode(contents(Path(entry.path) / "job.json", silence_s=0), type=_Kept).kind
+    except (BadInput, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return ""
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from nccltool.core import user_files
 from nccltool.core.errors import BadInput
 from nccltool.core.text import nearest
 
@@ -79,9 +80,7 @@ def _parsed(path: Path) -> object:
     import yaml
 
     try:
-        return yaml.safe_load(path.read_text())
-    except OSError as error:
-        raise BadInput(f"--web-config {path} cannot be read: {error.strerror}", "check the name") from error
+        return yaml.safe_load(user_files.contents(path, "--web-config").decode())
     except UnicodeDecodeError as error:
         raise BadInput(f"--web-config {path} is not text", "name a YAML file") from error
     except yaml.YAMLError as error:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nccltool.core.host_lists import briefly, fold
+from nccltool.core.host_lists import briefly, fold, unfold
 
 
 @pytest.mark.parametrize(
@@ -52,3 +52,14 @@ def test_what_is_folded_unfolds_to_the_same(names: list[str]) -> None:
     from ClusterShell.NodeSet import NodeSet
 
     assert set(NodeSet(fold(names))) == set(names)
+
+
+def test_names_are_unfolded() -> None:
+    assert unfold("n[09-10],login", 10) == ["login", "n09", "n10"]
+    assert len(unfold("n[1-1000]", 10)) == 11
+
+
+@pytest.mark.parametrize("text", ["n[01-----4]", "n[1-", "n[2-1]", "n[]"])
+def test_what_is_no_list(text: str) -> None:
+    with pytest.raises(ValueError, match=r"range|bracket|empty|missing"):
+        unfold(text, 10)

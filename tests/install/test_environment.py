@@ -74,6 +74,12 @@ def test_it_works_through_a_link_and_from_anywhere(checkout: Checkout, tmp_path:
     assert checkout.run("-c", relative, command="bash").stdout == "<x>\n"
 
 
+def test_a_closed_standard_error_ends_nothing(checkout: Checkout) -> None:
+    (checkout.root / ".venv/base.stamp").unlink()  # it would say that it makes the environment
+    closed = f'NCCLTOOL_PYTHON=/nowhere/python3 exec "{checkout.command}" x 2>&-'
+    assert checkout.run("-c", closed, command="bash").returncode == 2
+
+
 def _edit_constraints(root: Path) -> None:
     with (root / "scripts/constraints.txt").open("a") as file:
         file.write("# one more line\n")

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from nccltool.core.errors import BadInput
-from nccltool.core.host_lists import has_wide_range
+from nccltool.core.host_lists import has_wide_range, unfold
 from nccltool.core.text import listed
 from nccltool.launch import inside
 from nccltool.launch.launchers.base import (
@@ -88,8 +88,6 @@ def allocation(env: Mapping[str, str]) -> Allocation | None:
 
 def expand_nodes(nodelist: str) -> tuple[str, ...]:
     """The nodes of a Slurm node list, in its order. Raises BadInput."""
-    from ClusterShell.NodeSet import NodeSet, NodeSetParseError
-
     words = re.findall(r"(?:\[[^\]]*\]|[^,\[\]])+", nodelist)
     # to ClusterShell, @ begins the name of a group, and -, ! and & subtract and intersect
     is_plain = ",".join(words) == nodelist and re.fullmatch(r"[A-Za-z0-9_.,\[\]-]+", nodelist)
@@ -100,8 +98,8 @@ def expand_nodes(nodelist: str) -> tuple[str, ...]:
     if not is_plain or has_wide_range(nodelist, MOST_NODES):
         raise BadInput(problem, remedy)
     try:
-        return tuple(str(node) for word in words for node in NodeSet(word))
-    except NodeSetParseError as error:
+        return tuple(node for word in words for node in unfold(word, MOST_NODES))
+    except ValueError as error:
         raise BadInput(f"{problem}: {error}", remedy) from error
 
 

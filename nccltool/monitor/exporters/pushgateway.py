@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from http.client import HTTPException
-from pathlib import Path
 from typing import ClassVar
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
@@ -16,6 +15,7 @@ from urllib.request import HTTPSHandler, Request, build_opener
 
 from prometheus_client import push_to_gateway
 
+from nccltool.core import user_files
 from nccltool.core.errors import BadInput, NccltoolError
 from nccltool.core.findings import Subject
 from nccltool.monitor import exposition
@@ -141,11 +141,11 @@ def groups(texts: Iterable[str]) -> dict[str, str]:
 
 def password(file: str) -> str:
     """The one in a file. Raises BadInput."""
+    option = "--push-password-file"
     try:
-        return Path(file).read_text().rstrip("\r\n")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not a text file"
-        raise BadInput(f"--push-password-file {file} cannot be read: {reason}", "check the name") from error
+        return user_files.contents(file, option, remedy="check the name").decode().rstrip("\r\n")
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{option} {file} cannot be read: not a text file", "check the name") from error
 
 
 def _refused(gateway: Destination, error: HTTPError) -> PushFailed:

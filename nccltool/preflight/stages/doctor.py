@@ -1,11 +1,12 @@
 """What the doctor says of every host, and where hosts differ."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
 from nccltool.core.findings import Finding
+from nccltool.core.host_lists import unfold
 from nccltool.doctor import judge
 from nccltool.doctor import run as doctor_run
 from nccltool.hosts.facts import HostFacts, or_none
@@ -124,12 +125,10 @@ def _minority(finding: Finding, names: Mapping[str, str], hosts: Sequence[str]) 
     return tuple(names[name] for name in own) if 2 * len(own) < len(hosts) else ()
 
 
-def _unfolded(folded: str, names: Iterable[str]) -> list[str]:
+def _unfolded(folded: str, names: Collection[str]) -> list[str]:
     """The names of ours that a folded text stands for."""
-    from ClusterShell.NodeSet import NodeSet, NodeSetParseError
-
     try:
-        meant = {str(name) for name in NodeSet(folded)}
-    except NodeSetParseError:  # names come from hosts: anything may be in them
+        meant = set(unfold(folded, len(names)))
+    except ValueError:  # names come from hosts: anything may be in them
         return []
     return [name for name in names if name in meant]

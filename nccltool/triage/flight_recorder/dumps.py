@@ -2,6 +2,7 @@
 
 import math
 import pickle
+import pickletools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,12 +13,26 @@ from typing import Any
 import msgspec
 
 from nccltool.core.errors import BadInput
+from nccltool.core.units import format_bytes
 from nccltool.triage.logs.base import LONGEST_TEXT, LogEvent
 
 _HEAD = 1 << 16
 """Bytes of a file in which the first entry of a dump must stand."""
+_LARGEST = 256 << 20
+"""Bytes of a dump: the default of 2,000 entries, with deep stacks, takes about 10 MB."""
+_FEW = 1_000_000
+_NUMBERED = ("PUT", "BINPUT", "LONG_BINPUT")
 _RANK = re.compile(r"(\d{1,7})(?:\.json)?$")
-_NOT_AS_EXPECTED = (KeyError, TypeError, ValueError, AttributeError, IndexError, EOFError)
+_NOT_AS_EXPECTED = (
+    KeyError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    IndexError,
+    EOFError,
+    OverflowError,
+    MemoryError,
+)
 _OWN_INPUTS = re.compile(r"all_?to_?all|scatter$|_v(?:_single)?$|coalesced")
 """Operations whose ranks may give inputs of different sizes: torch's analyser leaves the same ones out."""
 _OWN_OUTPUTS = re.compile(r"all_?to_?all|(?<!all_)(?<!all)gather$|_v(?:_single)?$|coalesced")
@@ -105,11 +120,16 @@ def dump(file: str, trust_pickle: bool = False) -> RecorderDump | None:
     if file == "-" or named is None:
         return None
     try:
+        if not Path(file).is_file():  # what a pipe says is said once: it is read as a log
+            return None
         with Path(file).open("rb") as opened:
             head = opened.read(_HEAD)
             if not head.lstrip().startswith((b"{", b"\x80")) or b"entries" not in head:
                 return None
-            document = _document(file, head + opened.read(), trust_pickle)
+            data = head + opened.read(_LARGEST)
+        if len(data) > _LARGEST:
+            raise BadInput(f"{file} is larger than {format_bytes(_LARGEST)}", "leave it out")
+        document = _document(file, data, trust_pickle)
         return _dump(file, int(named[1]), document) if "pg_config" in document else None
     except (OSError, RecursionError, msgspec.DecodeError, pickle.UnpicklingError, *_NOT_AS_EXPECTED):
         return None  # it is read as a log, and who cannot read it says so there
@@ -123,7 +143,32 @@ def _document(file: str, data: bytes, trust_pickle: bool) -> Any:
             f"{file} is a pickled flight recorder dump, and a pickle can run code",
             "pass --trust-pickle if you trust its author, or dump JSON",
         )
-    return _Plain(BytesIO(data)).load()
+    _check_memo(data)
+    document = _Plain(BytesIO(data)).load()
+    _check_extent(document, max(len(data), _FEW))
+    return document
+
+
+def _check_memo(data: bytes) -> None:
+    """The highest number that a pickle gives an object decides what Python allocates. Raises UnpicklingError."""
+    for opcode, argument, _ in pickletools.genops(data):
+        if opcode.name in _NUMBERED and int(argument or 0) > len(data):
+            raise pickle.UnpicklingError(f"object {argument} in {len(data)} bytes")
+
+
+def _check_extent(document: Any, most: int) -> None:
+    """Lists that hold one list many times, some levels deep, are small in a file and endless when they are walked.
+
+    Raises UnpicklingError for more than `most` elements.
+    """
+    count, rest = 0, [document]
+    while rest:
+        one = rest.pop()
+        parts = one.values() if isinstance(one, dict) else one if isinstance(one, list | tuple) else ()
+        count += len(parts)
+        if count > most:
+            raise pickle.UnpicklingError("it refers to itself too often")
+        rest += parts
 
 
 class _Plain(pickle.Unpickler):

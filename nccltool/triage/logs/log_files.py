@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from nccltool.core.errors import BadInput
+from nccltool.core.user_files import opened
 
 CHUNK_BYTES = 1 << 18
 NOT_LOGS = {
@@ -80,8 +81,8 @@ def head_of(name: str) -> bytes:
     try:
         if not Path(name).is_file():
             return b""
-        with Path(name).open("rb") as opened:
-            return opened.read(HEAD_BYTES)
+        with Path(name).open("rb") as file:
+            return file.read(HEAD_BYTES)
     except OSError:
         return b""  # who reads it says what is wrong
 
@@ -107,7 +108,7 @@ def chunks(file: str) -> Iterator[bytes]:
                 raise BadInput("standard input cannot be read: it is closed", "pipe a log into it")
             yield from _pieces(sys.stdin.buffer, file)
             return
-        with Path(file).open("rb") as raw:
+        with opened(file) as raw:
             yield from _pieces(raw, file)
     except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
         own = getattr(error, "strerror", None)  # of the operating system; else the content is damaged

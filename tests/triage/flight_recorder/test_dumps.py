@@ -1,6 +1,8 @@
 """What is a dump, and what one says of its calls."""
 
 import json
+import math
+import os
 import pickle
 from pathlib import Path
 
@@ -50,3 +52,31 @@ def test_what_is_no_dump_is_read_as_a_log(tmp_path: Path, name: str, text: str) 
     (tmp_path / name).write_text(text)
     assert flight_recorder.dump(str(tmp_path / name)) is None
     assert run.triage([str(tmp_path)], ()).root_cause == "none"
+
+
+def _shared(levels: int) -> list[object]:
+    one: list[object] = [1]
+    for _ in range(levels):
+        one = [one, one]
+    return one
+
+
+@pytest.mark.parametrize(
+    "pickled",
+    [
+        pickle.dumps({"entries": [entry(1, input_sizes=_shared(28))], "pg_config": {}}),
+        pickle.dumps({"entries": [entry(1, record_id=math.inf)], "pg_config": {}}),
+        b"\x80\x02]r\xff\xff\xff\x7fX\x07\x00\x00\x00entries.",
+        b"\x80\x02X\x07\x00\x00\x00entriesX\xff\xff\xff\x7f",
+        pickle.dumps({"entries": [], "pg_config": {}})[:-3],
+    ],
+    ids=["2**28 leaves", "an infinite number", "object 2147483647", "a text without an end", "cut"],
+)
+def test_a_pickle_that_would_take_all_memory_or_is_damaged_is_no_dump(pickled: bytes, tmp_path: Path) -> None:
+    (tmp_path / "rank_0").write_bytes(pickled)
+    assert flight_recorder.dump(str(tmp_path / "rank_0"), trust_pickle=True) is None
+
+
+def test_a_pipe_is_left_to_who_reads_it_as_a_log(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "rank_0")
+    assert flight_recorder.dump(str(tmp_path / "rank_0")) is None
