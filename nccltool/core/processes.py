@@ -134,6 +134,14 @@ def state(pid: int) -> str:
         return ""
 
 
+def name(pid: int) -> str:
+    """What a process is called, at most 15 characters; `?` when it is gone, or another container's."""
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().rstrip("\n")
+    except OSError:
+        return "?"
+
+
 def peak_rss_bytes() -> int | None:
     """Most memory of this process that was resident at once; None when it cannot be read."""
     try:

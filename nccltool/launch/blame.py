@@ -16,7 +16,7 @@ from nccltool.launch import culprits, finding_kinds
 from nccltool.launch.culprits import RankEnd, Role
 from nccltool.launch.events import AgentKilled
 from nccltool.launch.last_words import Whose
-from nccltool.launch.run_state import RankState, RunState
+from nccltool.launch.run_state import ENDED, RankState, RunState
 
 _BETWEEN = "check the network between the hosts, the chosen interface and firewalls"
 _OTHERS_SHOWN = 4
@@ -30,11 +30,18 @@ ALL_RANKS = Subject(kind="run", name="all ranks")
 
 def after_fault(run: RunState) -> Finding | None:
     """The culprit when a rank failed or died; None when no rank did."""
-    if run.agents_killed:  # its ranks went down with it; what they or others still said are echoes
-        return _agent_killed(run, run.agents_killed[0])
+    if crashed := _crashed(run):  # its ranks went down with it; what they or others still said are echoes
+        return _agent_killed(run, crashed[0])
     own = culprits.own(run) or culprits.perhaps_own(run)
     if own:
         return _went_down(run, own[0])
+    if agents := run.agents_killed:
+        all_at_once = run.ranks and len(agents) > max(1, (run.job.nodes or 1) // 2)
+        return (
+            _terminated(run, _of_nodes(run, agents), agents[0].code)
+            if all_at_once
+            else _agent_killed(run, agents[0])
+        )
     ended = culprits.terminated(run)
     if 0 < len(ended) <= max(1, len(run.ranks) // 2):
         return _went_down(run, ended[0])
@@ -44,12 +51,17 @@ def after_fault(run: RunState) -> Finding | None:
     if echoes:
         return _collective_failed(run, echoes)
     told = ended or culprits.were_told(run)
-    return _terminated(run, told) if told else _whoever(run)
+    return _terminated(run, told, told[0].exit_code or 0) if told else _whoever(run)
 
 
 def knows(run: RunState) -> bool:
     """Whether who failed is surely among what was said, so that waiting for more tells only of echoes."""
-    return bool(run.agents_killed) or culprits.has_own(run)
+    return bool(_crashed(run)) or culprits.has_own(run)
+
+
+def _crashed(run: RunState) -> list[AgentKilled]:
+    """Agents that nobody asked to end, as a launcher may ask all of them where a rank has failed."""
+    return [agent for agent in run.agents_killed if agent.code not in ENDED]
 
 
 def after_timeout(run: RunState, waited_s: float) -> Finding:
@@ -104,7 +116,8 @@ def _went_down(run: RunState, state: RankState) -> Finding:
         subject, message = ALL_RANKS, f"{message}; most other ranks did the same, so no rank stands out"
     others = sorted((one for one in alike if one is not state), key=lambda one: one.rank) if sign else []
     also = (f"{_several(others)} reported the same error",) if others else ()
-    evidence = (*also, *_waiting(run, state, *others), *_said(state))
+    by = (f"its supervisor received {state.ended_by}",) if state.ended_by else ()
+    evidence = (*by, *also, *_waiting(run, state, *others), *_said(state))
     return kind.finding(subject=subject, message=message, evidence=evidence, remedy=remedy)
 
 
@@ -123,12 +136,13 @@ def _whoever(run: RunState) -> Finding | None:
     return _went_down(run, faulted[0]) if faulted else None
 
 
-def _terminated(run: RunState, ended: Sequence[RankState]) -> Finding:
+def _terminated(run: RunState, ended: Sequence[RankState], code: int) -> Finding:
     """Ranks were told to end, and none of them had failed before."""
     hosts = dict.fromkeys(state.host for state in ended)
+    how = f"were ended by {_signal(-code)} {_where(run, ended[0])}"
     return finding_kinds.TERMINATED.finding(
         subject=ALL_RANKS,
-        message=f"{_several(ended)} were ended by SIGTERM {_where(run, ended[0])}; none had failed before that",
+        message=f"{_several(ended)} {how}; none had failed before that",
         evidence=(f"hosts: {listed(hosts)}", *(_who(state) for state in ended[:_OTHERS_SHOWN])),
         remedy="find out who ended the job: the scheduler (preemption, time limit) or an administrator",
     )
@@ -148,7 +162,7 @@ def _troubled(run: RunState, state: RankState, waited_s: float) -> Finding:
 
 
 def _agent_killed(run: RunState, agent: AgentKilled) -> Finding:
-    ranks = [s for _, s in sorted(run.ranks.items()) if s.node_rank == agent.node_rank]
+    ranks = _of_nodes(run, [agent])
     where = f" {_where(run, ranks[0])}" if ranks else ""
     who = f", along with {_several(ranks)}" if ranks else ""
     how = f"was killed by {_signal(-agent.code)}{where}{who}"
@@ -158,6 +172,11 @@ def _agent_killed(run: RunState, agent: AgentKilled) -> Finding:
         evidence=_waiting(run, *ranks),
         remedy=killed_remedy(agent.host, -agent.code),
     )
+
+
+def _of_nodes(run: RunState, agents: Sequence[AgentKilled]) -> list[RankState]:
+    nodes = {agent.node_rank for agent in agents}
+    return [state for _, state in sorted(run.ranks.items()) if state.node_rank in nodes]
 
 
 def _collective_failed(run: RunState, echoes: Sequence[RankState]) -> Finding:
@@ -252,8 +271,9 @@ def _subject(state: RankState) -> Subject:
 
 
 def _who(state: RankState) -> str:
-    node = f"node {state.node_rank}, " if state.node_rank >= 0 else ""
-    return f"rank {state.rank} on {state.host} ({node}pid {state.pid})"
+    known = [f"node {state.node_rank}"] if state.node_rank >= 0 else []
+    known += [f"pid {state.pid}"] if state.pid is not None else []
+    return f"rank {state.rank} on {state.host}" + (f" ({', '.join(known)})" if known else "")
 
 
 def _several(states: Sequence[RankState]) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from nccltool.hosts.sources import net
 from nccltool.launch.allowances import UNHEARD_S
 from nccltool.launch.last_words import Sign, Whose
-from nccltool.launch.run_state import SIGTERM_EXIT, RankState, RunState
+from nccltool.launch.run_state import ENDED, RankState, RunState
 
 GOT_OVER_S = 5.0
 """A rank that got on so long after a line has got over what it tells of; NCCL's watchdog looks every second."""
@@ -30,7 +30,7 @@ class Role(enum.Enum):
     PERHAPS_OWN = enum.auto()
     """Its own, unless it is known of another rank that it is its fault."""
     TERMINATED = enum.auto()
-    """Somebody sent SIGTERM to it."""
+    """Somebody sent SIGTERM to it, or another signal that asks for the end."""
     TOLD = enum.auto()
     """Its agent, a launcher or a scheduler ended it: because of another rank, or with the whole job."""
     WAITED = enum.auto()
@@ -71,7 +71,7 @@ def end_of(state: RankState) -> RankEnd:
     for sign, text in signs:
         if not sign.is_echo:
             return RankEnd(Role.PERHAPS_OWN, sign, text)
-    if state.failed is None and state.exit_code == SIGTERM_EXIT:
+    if state.failed is None and state.exit_code in ENDED:
         return RankEnd(Role.TOLD if state.was_told else Role.TERMINATED)
     if echo is not None:
         return RankEnd(Role.WAITED if echo.whose is Whose.WAITED else Role.LOST, echo)

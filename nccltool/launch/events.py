@@ -248,6 +248,11 @@ class Exited(Event, frozen=True, tag="exit"):
     """Exit code, or minus the signal's number."""
     told: bool = False
     """Its supervisor had been told to end it: by the agent, a launcher, a scheduler."""
+    ended_by: str = ""
+    """Which signal its supervisor got from a process that has no part in the run."""
+    node_rank: int = -1
+    host: str = ""
+    """Said by the agent, where the supervisor was killed, perhaps before it said anything."""
 
 
 class AgentKilled(Event, frozen=True, tag="agent-killed"):

@@ -14,7 +14,8 @@ from nccltool.launch.last_words import LastWords, Sign, sign_of
 
 LOG_TAIL = 12
 """Lines of a rank's log that are kept for a finding."""
-SIGTERM_EXIT = -15
+ENDED = frozenset((-signal.SIGTERM, -signal.SIGHUP, -signal.SIGINT, -signal.SIGQUIT))
+"""Exit codes of what somebody ended by a signal that asks for the end, unlike SIGKILL or a crash."""
 LOOKING_AT_GPU = "checking its GPU"
 """The phase of a rank while it asks CUDA, which may hang with the driver."""
 
@@ -36,6 +37,8 @@ class RankState:
     exit_code: int | None = None
     was_told: bool = False
     """It was ended by way of its supervisor, as agents, launchers and schedulers do."""
+    ended_by: str = ""
+    """Which signal its supervisor got from a process that has no part in the run."""
     said_bye: bool = False
     stack: str = ""
     log: deque[str] = field(default_factory=lambda: deque(maxlen=LOG_TAIL))
@@ -78,6 +81,12 @@ class RankState:
             return False
         self.moved_at = now
         return True
+
+    def end(self, event: events.Exited) -> None:
+        """Take in how its process ended."""
+        self.exit_code, self.was_told, self.ended_by = event.code, event.told, event.ended_by
+        if self.pid is None and event.host:
+            self.host, self.node_rank = event.host, event.node_rank
 
     def hear(self, text: str, now: float) -> None:
         """A line that its process wrote."""
@@ -134,7 +143,7 @@ class RunState:
     @property
     def everybody_spawned(self) -> bool:
         """All ranks have a process."""
-        return len(self.ranks) == self.expected_ranks
+        return 0 < self.expected_ranks == len(self.ranks)  # 0: not known before the nodes have met
 
     @property
     def everybody_left(self) -> bool:
@@ -191,7 +200,7 @@ class RunState:
                 self._fault(state, now)
             case events.Exited():
                 self._ended += not state.ended
-                state.exit_code, state.was_told = event.code, event.told
+                state.end(event)
                 if state.died:
                     self._fault(state, now)
         self.progress_at = now

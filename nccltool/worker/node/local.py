@@ -2,6 +2,7 @@
 
 import logging
 import os
+import signal
 import socket
 import sys
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from torch.distributed import TCPStore
-from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs
+from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs, SignalException
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 from torch.distributed.elastic.rendezvous.api import rendezvous_handler_registry
 from torch.distributed.launcher.api import LaunchConfig, elastic_launch
@@ -97,6 +98,7 @@ def _run_agent(
     logs.mkdir(parents=True)
     with _without_gpus():
         config = _config(job, run_id, store, logs)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # until elastic takes it, as the other signals that end
     try:
         elastic_launch(config, _one_rank)(job, channel)
     except CannotStart as error:
@@ -105,8 +107,12 @@ def _run_agent(
     except ChildFailedError as error:
         for rank_number, failure in error.failures.items():
             if failure.exitcode < 0:  # the supervisor itself was killed; else it has said which rank and how
-                channel.emit(events.Exited(rank=rank_number, code=failure.exitcode))
+                code, host = failure.exitcode, socket.gethostname()
+                channel.emit(events.Exited(rank=rank_number, code=code, node_rank=node_rank, host=host))
         return 1
+    except SignalException as ended:  # elastic has ended the ranks; who waits for us must learn why
+        signal.signal(ended.sigval, signal.SIG_DFL)
+        os.kill(os.getpid(), ended.sigval)
     return 0
 
 
@@ -157,7 +163,7 @@ def _one_rank(job: Job, channel: Channel) -> None:
     assert place is not None
     if job.emulated:
         place = replace(place, nodes_here=len(job.node_ranks))
-    code = supervise(job, place, channel)
+    code = supervise(job, place, channel, agent=os.getppid())
     if code:
         sys.exit(code if code > 0 else 128 - code)
 

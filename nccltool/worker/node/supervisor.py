@@ -3,7 +3,6 @@
 It does nothing else, so it can still speak when the rank is stopped, stuck inside a library, or dead.
 """
 
-import contextlib
 import faulthandler
 import os
 import select
@@ -27,11 +26,17 @@ STACK_AT = 0.5
 """Share of the time that it may stand still after which a rank is asked where it is."""
 _TEXT = 2000
 _WAKE_S = 0.2
+_ENDING = (signal.SIGTERM, signal.SIGHUP)
 
 
-def supervise(job: Job, place: RankPlace, channel: Channel) -> int:
-    """Run a rank in a child process until it ends; its exit code, or minus the signal's number."""
-    return _Watch(job, place, channel).until_exit()
+def supervise(job: Job, place: RankPlace, channel: Channel, agent: int | None = None) -> int:
+    """Run a rank in a child process until it ends; its exit code, or minus the signal's number.
+
+    `agent`: the process that may end us; None = any may, as launchers do that have daemons of their own.
+    """
+    # not handlers: only who waits for a signal learns who sent it
+    signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
+    return _Watch(job, place, channel, agent).until_exit()
 
 
 def _take_over(log_fd: int, stack_fd: int) -> None:
@@ -39,16 +44,19 @@ def _take_over(log_fd: int, stack_fd: int) -> None:
     os.dup2(log_fd, 2)
     processes.write_lines_at_once()
     # elastic's agent installed Python handlers, which a rank inside a library call would never run
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    for number in (*_ENDING, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
     faulthandler.register(signal.SIGUSR1, file=stack_fd, all_threads=False)
 
 
 class _Watch:
     """Starts one rank, and looks after it until it ends."""
 
-    def __init__(self, job: Job, place: RankPlace, channel: Channel) -> None:
+    def __init__(self, job: Job, place: RankPlace, channel: Channel, agent: int | None) -> None:
         self._job, self._place, self._channel, self._slot = job, place, channel, ProgressPage()
+        self._agent = agent
         (log_read, log_write), (stack_read, stack_write) = os.pipe(), os.pipe()
 
         def be_the_rank() -> int:
@@ -66,10 +74,9 @@ class _Watch:
         self._still_since = time.monotonic()
         self._asked = False
         self._told = False
+        self._ended_by = ""
 
     def until_exit(self) -> int:
-        # elastic ends all ranks of a node when one has failed; how each of them ended must still be said
-        signal.signal(signal.SIGTERM, self._end)
         rank, node_rank, host = self._place.rank, self._place.node_rank, socket.gethostname()
         self._channel.emit(events.Spawned(rank=rank, node_rank=node_rank, host=host, pid=self._pid))
         poll = select.poll()
@@ -81,15 +88,23 @@ class _Watch:
             gone, status = os.waitpid(self._pid, os.WNOHANG)
             if gone:
                 return self._ended(os.waitstatus_to_exitcode(status))
+            if came := signal.sigtimedwait(_ENDING, 0):
+                self._end(came)
             self._forward_stack()
             if time.monotonic() >= next_beat:
                 next_beat += BEAT_S
                 self._beat()
 
-    def _end(self, number: int, frame: object) -> None:
-        self._told = True
-        with contextlib.suppress(ProcessLookupError):  # it has just ended by itself
-            os.kill(self._pid, signal.SIGTERM)
+    def _end(self, came: signal.struct_siginfo) -> None:
+        """Elastic ends all ranks of a node when one has failed; how each of them ended must still be said."""
+        if os.waitid(os.P_PID, self._pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+            return  # it has ended by itself, perhaps as the first
+        if self._agent in (None, came.si_pid):
+            self._told = True
+        else:
+            sender = processes.name(came.si_pid)
+            self._ended_by = f"{signal.Signals(came.si_signo).name} from process {came.si_pid} ({sender})"
+        os.kill(self._pid, came.si_signo)
 
     def _forward_log(self) -> bool:
         lines = self._log.lines()
@@ -130,11 +145,12 @@ class _Watch:
             self._channel.emit(events.Stack(rank=self._place.rank, text=text[:_TEXT]))
 
     def _ended(self, code: int) -> int:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # nothing is left to end but what must still be said
         while self._forward_log() and select.select([self._log.fd], [], [], 0)[0]:
             pass  # up to the end of the file, or to a grandchild that holds it open
         self._emit_beat("X")  # its last position outlives it in the shared page
-        self._channel.emit(events.Exited(rank=self._place.rank, code=code, told=self._told))
+        self._channel.emit(
+            events.Exited(rank=self._place.rank, code=code, told=self._told, ended_by=self._ended_by)
+        )
         return code
 
 

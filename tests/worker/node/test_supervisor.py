@@ -1,16 +1,18 @@
 """How a rank's end is said, whatever happens beside it."""
 
 import os
+import re
 import signal
 
 import pytest
 
 from nccltool.core import processes
-from nccltool.launch.events import Event, Exited, encode
+from nccltool.launch.events import Event, Exited, Spawned, decode
 from nccltool.launch.inside import RankPlace
 from nccltool.worker.channel import Channel
 from nccltool.worker.node.supervisor import supervise
 from tests.samples import job
+from tests.support.commands import until
 
 pytestmark = [pytest.mark.torch, pytest.mark.quick]
 
@@ -36,14 +38,57 @@ class EndedMeanwhile(Channel):
         super().emit(*events)
 
 
-def test_an_end_is_said_also_when_the_agent_ends_all_at_that_moment() -> None:
-    """As it does when another rank of its node has failed: the rank was not told, it had ended by itself."""
+class KilledAtOnce(Channel):
+    """Somebody kills the rank when it has begun, and the agent ends the supervisor, who has not seen it yet."""
+
+    def emit(self, *events: Event) -> None:
+        for event in events:
+            if isinstance(event, Spawned):
+                os.kill(event.pid, signal.SIGTERM)
+                assert until(lambda pid=event.pid: processes.state(pid) == "Z", LIMIT_S)
+                os.kill(os.getpid(), signal.SIGTERM)
+        super().emit(*events)
+
+
+class Told(Channel):
+    """Somebody ends the supervisor while its rank lives."""
+
+    def emit(self, *events: Event) -> None:
+        super().emit(*events)
+        if any(isinstance(event, Spawned) for event in events):
+            os.kill(os.getpid(), signal.SIGTERM)
+
+
+LIMIT_S = 20.0
+
+
+def end_said(channel: type[Channel], fault: str, agent: int | None = None) -> Exited:
+    """How a supervisor with such a channel says that its rank ended."""
     read, write = os.pipe()
-    order = job(nodes=2, nproc_per_node=1, emulated=False, backend="gloo", fault="exit:rank=0,at=start")
-    pid = processes.forked(lambda: supervise(order, PLACE, EndedMeanwhile(write, None)))
+    order = job(nodes=2, nproc_per_node=1, emulated=False, backend="gloo", fault=fault)
+    pid = processes.forked(lambda: supervise(order, PLACE, channel(write, None), agent))
     os.close(write)
     with os.fdopen(read, "rb") as out:
         said = out.read()
-    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    assert code > 0
-    assert encode(Exited(rank=0, code=code)) in said
+    os.waitpid(pid, 0)
+    (ended,) = (event for line in said.splitlines() if isinstance(event := decode(line), Exited))
+    return ended
+
+
+def test_an_end_is_said_also_when_the_agent_ends_all_at_that_moment() -> None:
+    """As it does when another rank of its node has failed: the rank was not told, it had ended by itself."""
+    assert end_said(EndedMeanwhile, "exit:rank=0,at=start") == Exited(rank=0, code=3)
+
+
+def test_a_rank_that_died_before_all_were_ended_was_not_told() -> None:
+    assert end_said(KilledAtOnce, "hang:rank=0,at=start") == Exited(rank=0, code=-signal.SIGTERM)
+
+
+def test_any_may_end_a_rank_that_a_launcher_started() -> None:
+    assert end_said(Told, "hang:rank=0,at=start") == Exited(rank=0, code=-signal.SIGTERM, told=True)
+
+
+def test_who_ended_a_supervisor_but_has_no_part_in_the_run_is_named() -> None:
+    ended = end_said(Told, "hang:rank=0,at=start", agent=os.getpid())
+    assert (ended.code, ended.told) == (-signal.SIGTERM, False)
+    assert re.fullmatch(r"SIGTERM from process \d+ \(.+\)", ended.ended_by)
