@@ -68,8 +68,8 @@ def told_to_end(*ranks: int) -> list[Event]:
     return [events.Exited(rank=rank, code=-15, told=True) for rank in ranks]
 
 
-def agent_killed(node_rank: int) -> list[Event]:
-    return [events.AgentKilled(node_rank=node_rank, host=HOSTS[2 * node_rank], code=-9)]
+def agent_killed(node_rank: int, code: int = -9) -> list[Event]:
+    return [events.AgentKilled(node_rank=node_rank, host=HOSTS[2 * node_rank], code=code)]
 
 
 def raised(rank: int, text: str, in_collective: bool = False) -> list[Event]:
@@ -243,6 +243,68 @@ AFTER_FAULTS: list[tuple[str, RunState, Finding | None]] = [
             " before that",
             ["hosts: beta, alpha", WHO[2], WHO[0]],
             "find out who ended the job: the scheduler (preemption, time limit) or an administrator",
+        ),
+    ),
+    (
+        "somebody ended the supervisor of one",
+        after(
+            TIMING,
+            [events.Exited(rank=2, code=-15, ended_by="SIGTERM from process 7 (bash)")],
+            told_to_end(3),
+            echo(0),
+        ),
+        found(
+            "rank-died",
+            2,
+            f"{WHO[2]} was killed by SIGTERM in all_reduce at 1 MiB (timing)",
+            ["its supervisor received SIGTERM from process 7 (bash)", *waiting(0, 1)],
+            "read the rank's log; on beta: dmesg",
+        ),
+    ),
+    (
+        "a supervisor was killed before it said anything",
+        after(spawned((0, 1, 2)), [events.Exited(rank=3, code=-9, node_rank=1, host="beta")]),
+        found(
+            "rank-died",
+            3,
+            "rank 3 on beta (node 1) was killed by SIGKILL during startup",
+            [],
+            OOM_REMEDY.format("beta"),
+        ),
+    ),
+    (
+        "somebody ended one agent, who ended its ranks",
+        after(TIMING, told_to_end(2, 3), echo(0), echo(1), agent_killed(1, -15)),
+        found(
+            "agent-killed",
+            Subject(kind="host", name="beta"),
+            "the agent of node 1 on beta was killed by SIGTERM in all_reduce at 1 MiB (timing), "
+            "along with ranks 2, 3 on beta",
+            waiting(0, 1),
+            "read the rank's log; on beta: dmesg",
+        ),
+    ),
+    (
+        "somebody ended all agents",
+        after(TIMING, told_to_end(2, 3), echo(0), echo(1), agent_killed(1, -15), agent_killed(0, -15)),
+        found(
+            "terminated",
+            NOBODY,
+            "ranks 0, 1, 2, 3 on alpha, beta were ended by SIGTERM in all_reduce at 1 MiB (timing); none had failed"
+            " before",
+            ["hosts: alpha, beta", *WHO],
+            "find out who ended the job: the scheduler (preemption, time limit) or an administrator",
+        ),
+    ),
+    (
+        "a launcher ends an agent because a rank of another node has failed",
+        after(TIMING, raised(1, "ValueError: bad shape"), told_to_end(2, 3), agent_killed(1, -15)),
+        found(
+            "rank-error",
+            1,
+            f"{WHO[1]} raised ValueError: bad shape in all_reduce at 1 MiB (timing)",
+            waiting(0),
+            "read the traceback in the rank's log",
         ),
     ),
     (
