@@ -1,110 +1,27 @@
-"""The command line: one command a file. Importing this imports click and nothing heavy."""
+"""The command line. Importing this imports nothing: a signal that comes while click is imported is met."""
 
 import sys
-from importlib import import_module
+from types import FrameType
 
-import click
-
-from nccltool import __version__
-from nccltool.cli.streams import nobody_reads, say
-from nccltool.cli.tree import Group
 from nccltool.core import signals
-from nccltool.core.errors import NccltoolError
-from nccltool.core.text import escaped_lines
 
-SECTIONS = {
-    "Measure and check": {
-        "probe": "Measure bandwidth and latency of collectives",
-        "train": "Run small trainings and check them against a reference",
-        "preflight": "Check a cluster before jobs run on it",
-        "doctor": "Check NCCL settings against this host",
-        "checks": "List, show, copy and validate preflight suites",
-    },
-    "Find the cause": {
-        "triage": "Find the root cause of a failed job in its logs",
-        "explain": "Explain any word that nccltool prints",
-        "facts": "Show this host's network, GPUs, limits and versions",
-        "bundle": "Create a redacted support bundle",
-    },
-    "Work with results": {
-        "runs": "List, show and remove saved runs",
-        "compare": "Compare two runs, or a run with a baseline",
-        "baseline": "Save, list and remove baselines",
-        "import": "Import results of nccl-tests and rccl-tests",
-        "collect": "Merge the logs of several hosts into one run",
-    },
-    "Monitor": {
-        "export": "Export run metrics to Prometheus",
-        "serve": "Serve run metrics to Prometheus over HTTP",
-    },
-    "Submit to a scheduler": {
-        "sbatch": "Print a Slurm batch script that runs probe or preflight",
-        "manifest": "Print Kubernetes objects that run probe or preflight",
-        "slurm-prolog": "Check this node in a Slurm prolog or health check",
-    },
-    "About nccltool": {
-        "help": "Show the help of a command",
-        "version": "Show the version of nccltool, Python and torch",
-        "completion": "Print a completion script for a shell",
-    },
-}
-"""What each command does, as the help groups them: a test holds it against the commands and the folder."""
-_FILES = {"import": "import_", "slurm-prolog": "slurm_prolog"}
-
-
-class _Root(Group):
-    """All commands, in sections; the module of one is imported when it is called, or when all are looked at."""
-
-    _loaded: dict[str, click.Command]
-
-    @property  # type: ignore[override]
-    def commands(self) -> dict[str, click.Command]:
-        return {name: self._command(name) for name in self.list_commands(None)}
-
-    @commands.setter
-    def commands(self, commands: dict[str, click.Command]) -> None:
-        self._loaded = commands
-
-    def _command(self, name: str) -> click.Command:
-        if name not in self._loaded:
-            self._loaded[name] = import_module(f"nccltool.cli.{_FILES.get(name, name)}").command
-        return self._loaded[name]
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        return self._command(cmd_name) if cmd_name in self.list_commands(ctx) else None
-
-    def list_commands(self, ctx: click.Context | None) -> list[str]:
-        return [name for names in SECTIONS.values() for name in names]
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """A line for each, never cut."""
-        width = max(map(len, self.list_commands(ctx)))
-        for title, commands in SECTIONS.items():
-            with formatter.section(title):
-                formatter.write_dl([(f"{name:{width}}", text) for name, text in commands.items()])
-
-
-@click.group(cls=_Root, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, "-V", "--version", prog_name="nccltool", message="%(prog)s %(version)s")
-@click.option("--no-config", is_flag=True, envvar="NCCLTOOL_NO_CONFIG", help="Ignore configuration files.")
-def cli(no_config: bool) -> None:
-    """Measure, check and diagnose collective communication on GPU clusters."""
+INTERRUPTED = 130
 
 
 def main() -> None:
-    """Run, and turn what the user can change into one sentence and an exit code."""
-    signals.take(lambda *_: sys.exit(130))  # interrupted is 130 from the first moment on
+    """Interrupted is 130 from the first moment on, whatever is imported or done then."""
+    came: list[int] = []
+
+    def end(number: int, frame: FrameType | None) -> None:
+        came.append(number)
+        sys.exit(INTERRUPTED)
+
+    signals.take(end)
     try:
-        cli(prog_name="nccltool")
-    except SystemExit:
-        if "PacifyFlushWrapper" in type(sys.stdout).__name__:  # click put it there: nobody reads the help on
-            sys.exit(0)
-        raise
-    except BrokenPipeError:  # nobody reads what is wrong with the usage
-        nobody_reads(sys.stderr)
-        sys.exit(2)
-    except NccltoolError as error:  # what hosts and gateways said may stand in it
-        say("\n".join(escaped_lines(f"Error: {error.message}")))
-        if error.remedy:
-            say("\n".join(escaped_lines(f"  -> {error.remedy}")))
-        sys.exit(error.exit_code)
+        from nccltool.cli.root import run
+
+        run()
+    except Exception:  # raised where the exit could not pass: Python 3.11 wraps it while a class is made
+        if not came:
+            raise
+        sys.exit(INTERRUPTED)

@@ -17,21 +17,31 @@ def take(
     return {number: signal.signal(number, handler) for number in wanted}
 
 
+_held: list[list[int]] = []
+"""What came, for each `held` that is entered, the outermost first."""
+
+
 @contextlib.contextmanager
 def held(*numbers: signal.Signals, once: bool = False) -> Iterator[list[int]]:
-    """These signals (all when none is named) are noted and do nothing else in here; `once`: a second one does."""
-    came: list[int] = []
+    """These signals (all when none is named) are noted and do nothing else in here; `once`: a second one does.
+
+    Where one is inside another, both know what came in either: a signal between their beginnings is not lost.
+    """
+    came: list[int] = [number for number in (_held[-1] if _held else ()) if number in (numbers or ENDING)]
 
     def note(number: int, frame: FrameType | None) -> None:
-        came.append(number)
+        for noted in _held:
+            noted.append(number)
         if once:
             _give_back(before)
 
+    _held.append(came)
     before = take(note, *numbers)
     try:
         yield came
     finally:
         _give_back(before)
+        _held.pop()
 
 
 def _give_back(before: Mapping[signal.Signals, Any]) -> None:

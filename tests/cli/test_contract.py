@@ -7,7 +7,7 @@ import click
 import pytest
 
 from nccltool import __version__
-from nccltool.cli import cli
+from nccltool.cli.root import cli
 from nccltool.cli.tree import Option, leaves
 from tests.conftest import Nccltool
 
@@ -21,6 +21,7 @@ SHARED = {
     "preflight_progress",
     "progress",
     "run_progress",
+    "root",
     "screen",
     "streams",
     "tree",
@@ -39,10 +40,10 @@ def options_of(name: str) -> list[click.Option]:
 
 
 def test_commands_are_the_files_of_the_folder() -> None:
-    import nccltool.cli
+    from nccltool.cli import root
 
-    files = {file.stem for file in Path(nccltool.cli.__file__).parent.glob("*.py")}
-    named = [nccltool.cli._FILES.get(name, name) for names in nccltool.cli.SECTIONS.values() for name in names]
+    files = {file.stem for file in Path(root.__file__).parent.glob("*.py")}
+    named = [root._FILES.get(name, name) for names in root.SECTIONS.values() for name in names]
     assert files - SHARED == set(named)
     assert len(cli.commands) == len(named)
 

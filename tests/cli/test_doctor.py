@@ -134,7 +134,7 @@ def test_the_version_decides(saved: str, nccltool: Nccltool) -> None:
 
 def test_it_needs_little_and_loads_no_torch() -> None:
     program = (
-        "import sys; from nccltool.cli import cli; from nccltool.core import processes\n"
+        "import sys; from nccltool.cli.root import cli; from nccltool.core import processes\n"
         "try: cli(['doctor'], prog_name='nccltool')\n"
         "except SystemExit: pass\n"
         "print(processes.peak_rss_bytes(), 'torch' in sys.modules, file=sys.stderr)"

@@ -49,3 +49,24 @@ def test_what_nohup_turned_off_stays_off(ended: list[int]) -> None:
         send(signal.SIGHUP)
         assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
     assert (came, ended) == ([], [])
+
+
+def test_one_inside_another_knows_what_came_before_it(ended: list[int]) -> None:
+    with signals.held() as outer:
+        send(signal.SIGINT)
+        with signals.held() as inner:
+            send(signal.SIGHUP)
+        send(signal.SIGTERM)
+    assert (outer, inner, ended) == (
+        [signal.SIGINT, signal.SIGHUP, signal.SIGTERM],
+        [signal.SIGINT, signal.SIGHUP],
+        [],
+    )
+
+
+def test_only_those_that_are_named_are_known_inside(ended: list[int]) -> None:
+    with signals.held() as outer:
+        send(signal.SIGINT)
+        with signals.held(signal.SIGTERM) as inner:
+            send(signal.SIGTERM)
+    assert (outer, inner) == ([signal.SIGINT, signal.SIGTERM], [signal.SIGTERM])

@@ -290,8 +290,8 @@ AFTER_FAULTS: list[tuple[str, RunState, Finding | None]] = [
         found(
             "terminated",
             NOBODY,
-            "ranks 0, 1, 2, 3 on alpha, beta were ended by SIGTERM in all_reduce at 1 MiB (timing); none had failed"
-            " before",
+            "ranks 0, 1, 2, 3 on alpha, beta were ended by SIGTERM in all_reduce at 1 MiB (timing); none had"
+            " failed before that",
             ["hosts: alpha, beta", *WHO],
             "find out who ended the job: the scheduler (preemption, time limit) or an administrator",
         ),

@@ -114,3 +114,9 @@ def test_a_finding_of_a_worker(severity: str, fault_at: float | None) -> None:
     reported = finding(severity=severity)
     run = state(events.Reported(finding=reported))
     assert (run.findings, run.fault_at) == ([reported], fault_at)
+
+
+def test_before_the_nodes_have_met_nobody_has_left() -> None:
+    run = RunState(job(), 0, now=1.0)
+    assert not run.everybody_spawned
+    assert not run.everybody_left

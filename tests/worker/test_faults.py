@@ -295,6 +295,18 @@ def test_interrupted_before_anything_was_measured(start: Start) -> None:
     assert (result.code, rows(result)) == (130, [])
 
 
+def test_interrupted_while_hosts_meet(start: Start, tmp_path: Path) -> None:
+    """How many ranks there will be is not known before they have met."""
+    ssh = tmp_path / "ssh"
+    ssh.write_text("#!/bin/sh\nsleep 60\n")
+    ssh.chmod(0o755)
+    command = start("--hosts", "a,b", "--ssh", str(ssh))
+    assert until(lambda: len(command.living()) > 2, LIMIT_S)
+    command.send(signal.SIGINT)
+    result = ended(command)
+    assert (result.code, rows(result), result.problems) == (130, [], [])
+
+
 def test_the_deadline(start: Start) -> None:
     result = ended(start(*LONG, "--deadline", "6", NCCLTOOL_FAULT=SLOW))
     assert result.code == 3, result.said

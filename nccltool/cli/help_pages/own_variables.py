@@ -10,7 +10,7 @@ _PREFIX = "NCCLTOOL_"
 
 
 def _rows() -> dict[str, str]:
-    from nccltool.cli import cli  # which has all commands, this one among them
+    from nccltool.cli.root import cli  # which has all commands, this one among them
     from nccltool.cli.tree import Option, leaves
 
     found: dict[str, str] = {}
