@@ -258,7 +258,7 @@ AFTER_FAULTS: list[tuple[str, RunState, Finding | None]] = [
             2,
             f"{WHO[2]} was killed by SIGTERM in all_reduce at 1 MiB (timing)",
             ["its supervisor received SIGTERM from process 7 (bash)", *waiting(0, 1)],
-            "read the rank's log; on beta: dmesg",
+            "read the rank's log, and run dmesg on beta",
         ),
     ),
     (
@@ -281,7 +281,7 @@ AFTER_FAULTS: list[tuple[str, RunState, Finding | None]] = [
             "the agent of node 1 on beta was killed by SIGTERM in all_reduce at 1 MiB (timing), "
             "along with ranks 2, 3 on beta",
             waiting(0, 1),
-            "read the rank's log; on beta: dmesg",
+            "read the rank's log, and run dmesg on beta",
         ),
     ),
     (
