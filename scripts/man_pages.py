@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from nccltool import __version__
-from nccltool.cli import cli
+from nccltool.cli.root import cli
 from nccltool.cli.tree import leaves
 
 FOLDER = Path(__file__).parents[1] / "docs/man"

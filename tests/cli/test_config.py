@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from nccltool.cli import cli, config
+from nccltool.cli import config
+from nccltool.cli.root import cli
 from nccltool.cli.tree import Option, leaves
 from tests.cli.test_bad_words import last_sentence
 from tests.conftest import Nccltool

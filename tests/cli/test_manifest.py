@@ -7,7 +7,8 @@ import click
 import pytest
 import yaml
 
-from nccltool.cli import cli, probe
+from nccltool.cli import probe
+from nccltool.cli.root import cli
 from nccltool.interop.manifests import KINDS
 from nccltool.probe import options
 from tests.conftest import Nccltool

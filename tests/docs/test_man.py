@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-from nccltool.cli import cli
+from nccltool.cli.root import cli
 from nccltool.cli.tree import leaves
 from tests.docs.pages import ROOT
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 import pytest
 
-from nccltool.cli import cli
 from nccltool.cli.probe import asked
+from nccltool.cli.root import cli
 from nccltool.core import documents, findings, statistics
 from nccltool.doctor import diagnosis
 from nccltool.launch import fault_injection

@@ -10,7 +10,7 @@ import click
 import pytest
 import yaml
 
-from nccltool.cli import cli
+from nccltool.cli.root import cli
 from tests.docs.pages import ROOT
 from tests.interop.manifests import schemas
 from tests.support.commands import NCCLTOOL
