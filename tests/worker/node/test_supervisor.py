@@ -3,6 +3,7 @@
 import os
 import re
 import signal
+from functools import partial
 
 import pytest
 
@@ -38,6 +39,10 @@ class EndedMeanwhile(Channel):
         super().emit(*events)
 
 
+def is_dead(pid: int) -> bool:
+    return processes.state(pid) == "Z"
+
+
 class KilledAtOnce(Channel):
     """Somebody kills the rank when it has begun, and the agent ends the supervisor, who has not seen it yet."""
 
@@ -45,7 +50,7 @@ class KilledAtOnce(Channel):
         for event in events:
             if isinstance(event, Spawned):
                 os.kill(event.pid, signal.SIGTERM)
-                assert until(lambda pid=event.pid: processes.state(pid) == "Z", LIMIT_S)
+                assert until(partial(is_dead, event.pid), LIMIT_S)
                 os.kill(os.getpid(), signal.SIGTERM)
         super().emit(*events)
 
