@@ -26,7 +26,7 @@ STACK_AT = 0.5
 """Share of the time that it may stand still after which a rank is asked where it is."""
 _TEXT = 2000
 _WAKE_S = 0.2
-_ENDING = (signal.SIGTERM, signal.SIGHUP)
+_ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)
 
 
 def supervise(job: Job, place: RankPlace, channel: Channel, agent: int | None = None) -> int:
@@ -44,7 +44,7 @@ def _take_over(log_fd: int, stack_fd: int) -> None:
     os.dup2(log_fd, 2)
     processes.write_lines_at_once()
     # elastic's agent installed Python handlers, which a rank inside a library call would never run
-    for number in (*_ENDING, signal.SIGQUIT):
+    for number in _ENDING:
         signal.signal(number, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
@@ -104,7 +104,7 @@ class _Watch:
         else:
             sender = processes.name(came.si_pid)
             self._ended_by = f"{signal.Signals(came.si_signo).name} from process {came.si_pid} ({sender})"
-        os.kill(self._pid, came.si_signo)
+        os.kill(self._pid, signal.SIGTERM)  # SIGINT it would not hear
 
     def _forward_log(self) -> bool:
         lines = self._log.lines()

@@ -58,10 +58,16 @@ class KilledAtOnce(Channel):
 class Told(Channel):
     """Somebody ends the supervisor while its rank lives."""
 
+    number = signal.SIGTERM
+
     def emit(self, *events: Event) -> None:
         super().emit(*events)
         if any(isinstance(event, Spawned) for event in events):
-            os.kill(os.getpid(), signal.SIGTERM)
+            os.kill(os.getpid(), self.number)
+
+
+class ToldBySigint(Told):
+    number = signal.SIGINT
 
 
 LIMIT_S = 20.0
@@ -93,7 +99,8 @@ def test_any_may_end_a_rank_that_a_launcher_started() -> None:
     assert end_said(Told, "hang:rank=0,at=start") == Exited(rank=0, code=-signal.SIGTERM, told=True)
 
 
-def test_who_ended_a_supervisor_but_has_no_part_in_the_run_is_named() -> None:
-    ended = end_said(Told, "hang:rank=0,at=start", agent=os.getpid())
+@pytest.mark.parametrize("channel", [Told, ToldBySigint])
+def test_who_ended_a_supervisor_but_has_no_part_in_the_run_is_named(channel: type[Told]) -> None:
+    ended = end_said(channel, "hang:rank=0,at=start", agent=os.getpid())
     assert (ended.code, ended.told) == (-signal.SIGTERM, False)
-    assert re.fullmatch(r"SIGTERM from process \d+ \(.+\)", ended.ended_by)
+    assert re.fullmatch(rf"{channel.number.name} from process \d+ \(.+\)", ended.ended_by)
