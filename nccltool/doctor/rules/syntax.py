@@ -35,7 +35,7 @@ def _numbers(host: JudgedHost) -> Iterator[tuple[Variable, KnownVariable, values
 def quoted_value(host: JudgedHost) -> Results:
     """The value includes quotes.
 
-    Why: A shell removes quotes; `docker --env-file`, Kubernetes manifests, systemd units and nccl.conf do not.
+    Why: A shell removes quotes; `docker --env-file`, Kubernetes manifests and nccl.conf do not.
     NCCL reads a number in quotes as 0. A name in quotes matches nothing, and a quoted NCCL_DEBUG turns logging
     off.
     Example: NCCL_IB_HCA="mlx5_0"
