@@ -64,16 +64,40 @@ def _crashed(run: RunState) -> list[AgentKilled]:
     return [agent for agent in run.agents_killed if agent.code not in ENDED]
 
 
+def is_certain(run: RunState, waited_s: float) -> bool:
+    """Whether who is at fault was seen, and is not only told from what the others wait for."""
+    if run.fault_at is None:
+        return seen_standing(run, waited_s) is not None
+    stopped = (state for state in run.ranks.values() if state.is_stopped and not state.ended)
+    return knows(run) or any(stopped) or bool(culprits.terminated(run))
+
+
 def after_timeout(run: RunState, waited_s: float) -> Finding:
     """The culprit when nothing moved for `waited_s` seconds."""
     missing = [rank for rank in range(run.expected_ranks) if rank not in run.ranks]
     if missing and not run.everybody_spawned:
         return _never_came(run, missing, waited_s)
+    if seen := seen_standing(run, waited_s):
+        return seen
+    living = [s for _, s in sorted(run.ranks.items()) if not s.ended]
+    outside = [s for s in living if not s.inside_call and not s.said_bye]
+    if outside and len(outside) < len(living):
+        return _hung(
+            run, outside, waited_s, "it is not in a communication call, but the others are waiting in one"
+        )
+    return _undetermined(run, living, waited_s)
+
+
+def seen_standing(run: RunState, waited_s: float) -> Finding | None:
+    """The culprit when nothing moved, where it was seen that it could not get on; None = none was."""
     living = [s for _, s in sorted(run.ranks.items()) if not s.ended]
     # their supervisors speak more often than that, and others have been heard
     latest = max((s.heard_at for s in living), default=0.0)
     silent = [s for s in living if s.heard_at < latest - waited_s / 2]
-    if silent:
+    hosts, unheard = ({s.host for s in those} for those in (living, silent))
+    if silent and (
+        len(unheard) == 1 or len(unheard) < len(hosts) - 1
+    ):  # else the one that is heard may be cut off
         reason = f"{silent[0].host} has sent nothing since then: it is down or cut off from the network"
         return _hung(run, silent, waited_s, reason)
     stopped = [s for s in living if s.is_stopped]
@@ -84,12 +108,7 @@ def after_timeout(run: RunState, waited_s: float) -> Finding:
         return _driver_silent(run, looking, waited_s)
     if troubled := culprits.troubled(run):
         return _troubled(run, troubled[0], waited_s)
-    outside = [s for s in living if not s.inside_call and not s.said_bye]
-    if outside and len(outside) < len(living):
-        return _hung(
-            run, outside, waited_s, "it is not in a communication call, but the others are waiting in one"
-        )
-    return _undetermined(run, living, waited_s)
+    return None
 
 
 def _went_down(run: RunState, state: RankState) -> Finding:

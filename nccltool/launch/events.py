@@ -71,6 +71,8 @@ class Reached(Event, frozen=True, tag="reached"):
     """The first of them where small packets arrived, and large ones did not."""
     large_lost: LargeLost = ""
     """In which direction."""
+    unanswered: bool = False
+    """At one of the addresses nothing came back at all, not even a refusal."""
 
 
 class HalfOpen(Event, frozen=True, tag="half-open"):

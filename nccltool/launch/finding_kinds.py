@@ -43,6 +43,10 @@ HOST_LOST = define(
 PEER_UNREACHABLE = define(
     "peer-unreachable", "incomplete", root_causes=("net-unreachable",), page="findings-hosts.md"
 )
+PATH_CUT = define("path-cut", "incomplete", retry=True, root_causes=("net-unreachable",), page="findings-hosts.md")
+LARGE_PACKETS_LOST = define(
+    "large-packets-lost", "incomplete", root_causes=("net-unreachable",), page="findings-hosts.md"
+)
 
 # ---- Slurm ended it
 SLURM_CANCELLED = define(

@@ -10,11 +10,12 @@ from nccltool import __version__
 from nccltool.core.findings import Finding, FindingKind, Subject
 from nccltool.core.host_lists import briefly, fold
 from nccltool.core.text import named
-from nccltool.launch import events, finding_kinds, instructions, torch_needed
+from nccltool.launch import events, finding_kinds, instructions, path_check, torch_needed
 from nccltool.launch.failed_calls import FailedCalls
 from nccltool.launch.gpu_shares import ranks_for, ranks_over_gloo
 from nccltool.launch.instructions import Goal
 from nccltool.launch.job import Job, node_name
+from nccltool.launch.path_check import PathCheck
 
 COME_S = 15.0
 """In which a node process must speak: ssh gives up on a host after 7 s, and Python starts in one or two."""
@@ -121,6 +122,7 @@ class Meeting:
             return self._try(now)
         if self._awaited and now - self.begin < TRY_S:
             return None
+        self._judge_large()
         for node in sorted({node for node, _, _ in self._awaited}):
             self._lose_silent(node, TRY_S)
         self._judge_store()
@@ -141,6 +143,28 @@ class Meeting:
             answer = self._reached.get((node, goal.node, goal.port))
             if answer is not None and not answer.addresses:
                 yield node, goal, answer
+
+    def _judge_large(self) -> None:
+        """Hosts between which small packets arrive, and large ones do not. What such a host has to say may be lost
+        too: those that called it tell."""
+        failed = FailedCalls([call for call in self._failed_at() if call[2].large_lost])
+        while (worst := failed.worst()) is not None:
+            those = failed.take(worst)
+            others = dict.fromkeys(g.node if n == worst else n for n, g, _ in those)
+            sent = {n == worst if a.large_lost == "to-goal" else g.node == worst for n, g, a in those}
+            way = "from" if sent == {True} else "to" if sent == {False} else "to and from"
+            name, them = self.name(worst), named((self.name(node) for node in others), _NAMED)
+            loses = f"large packets between {name} and {them} are lost on the way {way} {name}"
+            remedy = f"make the MTU of {name}, of {them}, and of each switch between them equal: ip link"
+            failures = [f"{self.name(n)} calls {self.name(g.node)}: {a.large_packets_lost}" for n, g, a in those]
+            is_pair = len(others) == 1
+            subject = Subject(kind="link", name=f"{them} - {name}") if is_pair else Subject(kind="host", name=name)
+            self.lose(
+                worst,
+                finding_kinds.LARGE_PACKETS_LOST.finding(
+                    subject=subject, message=loses, evidence=tuple(failures[:_SHOWN]), remedy=remedy
+                ),
+            )
 
     def _judge_store(self) -> None:
         """Node 0 must be reached by all; where nobody reaches it, it is the culprit itself."""
@@ -270,6 +294,24 @@ class Meeting:
         for node in self._left()[:1]:
             if not node.port:
                 self._refuse(node.node, finding_kinds.PORT_IN_USE, node.problem, "choose another port")
+
+    def path_check(self, now: float) -> PathCheck | None:
+        """Calls by which those that take part see who still reaches whom; None = nobody can be asked."""
+        if self.going is None:
+            return None
+        return path_check.of(self.came, {node: self.name(node) for node in self.going.places}, self._reached, now)
+
+    def blame_large_packets(self, node: int, stuck: int) -> None:
+        """A host that sent nothing has not confirmed so many bytes either, over a connection that it accepted."""
+        name = self.name(node)
+        self.lost[node] = finding_kinds.LARGE_PACKETS_LOST.finding(
+            subject=Subject(kind="host", name=name),
+            message=f"large packets to {name} are lost: it accepted the login's connection, and has not confirmed "
+            f"{stuck} bytes since, which are sent again and again",
+            evidence=("a path that is cut in the middle of a login looks the same",),
+            remedy=f"make the MTU of {name}, of this host, and of each switch between them equal: ip link; "
+            f"ping -M do -s 1472 {name}",
+        )
 
     def _lose_silent(self, node: int, seconds: float) -> None:
         what = f"sent nothing for {seconds:.0f} s: its login or its Python hangs, perhaps on a file system"

@@ -18,13 +18,14 @@ from nccltool.core.findings import Finding, Subject
 from nccltool.core.run_directory import RunDir
 from nccltool.core.text import listed
 from nccltool.core.units import format_seconds
-from nccltool.hosts.sources import net
-from nccltool.launch import allowances, blame, events, finding_kinds, instructions
+from nccltool.hosts.sources import net, tcp_table
+from nccltool.launch import allowances, blame, broken_paths, events, finding_kinds, instructions
 from nccltool.launch.events import Event
 from nccltool.launch.job import Job, node_name
 from nccltool.launch.launchers.base import last_said
 from nccltool.launch.meeting import Meeting
 from nccltool.launch.order import LaunchOrder
+from nccltool.launch.path_check import PathCheck
 from nccltool.launch.run_state import RunState
 from nccltool.launch.session import NodeProcess, Session
 from nccltool.launch.standstill import Standstill
@@ -48,6 +49,11 @@ SCHEDULER_QUERY_S = 3.0
 """How long a scheduler may take to say whether it ends us; Slurm leaves 30 s (KillWait) after SIGTERM."""
 RESOLVE_S = 1.0
 """How long to wait for the address of a name that ssh has just used."""
+
+_NETWORK_ECHOES = (finding_kinds.NODE_MISSING, finding_kinds.RDZV_UNREACHABLE, finding_kinds.LEADER_GONE)
+"""What nodes say that do not reach each other."""
+_OF_THE_RUN = (finding_kinds.DEADLINE, finding_kinds.RUN_DIR_FULL)
+"""What ends a run whatever the network is like."""
 
 Progress = Callable[[RunState], None]
 
@@ -102,6 +108,9 @@ class _Runner:
         self._ending: Finding | None = None
         self._explained: list[Finding] = []
         self._ended_badly: list[NodeProcess] = []
+        self._path_check: PathCheck | None = None
+        self._looked_at: set[NodeProcess] = set()
+        """Processes of silent nodes whose connections were looked at."""
         self._was_scheduled = False
         self.signals: Sequence[int] = ()
 
@@ -144,7 +153,7 @@ class _Runner:
         if isinstance(event, events.Log):
             self._run_dir.log(f"[rank {event.rank}] {event.text}\n")
         self._run_dir.event(line[1:] + b"\n")
-        if isinstance(event, events.Node | events.Reached):
+        if isinstance(event, events.Node | events.Reached | events.HalfOpen):
             self._meet(process, event)
             return
         self._state.apply(event, time.monotonic())
@@ -152,11 +161,15 @@ class _Runner:
             self._run_dir.sync()
             self.session.tell(instructions.Saved())
 
-    def _meet(self, process: NodeProcess, event: events.Node | events.Reached) -> None:
+    def _meet(self, process: NodeProcess, event: events.Node | events.Reached | events.HalfOpen) -> None:
         command, meeting = process.command, self._meeting
         if meeting is None or event.node not in command.nodes:
             return
-        meeting.hear(event)
+        if not isinstance(event, events.Node) and self._path_check is not None:
+            self._path_check.hear(event)
+            return
+        if not isinstance(event, events.HalfOpen) and meeting.going is None:
+            meeting.hear(event)
         if isinstance(event, events.Node):
             self._state.hosts_met.append(event.host)
             if event.host_id == net.host_id() and command.host:
@@ -169,6 +182,7 @@ class _Runner:
         if self._meeting is None:
             return
         instruction = self._meeting.step(now)
+        self._look_at_silent()
         if isinstance(instruction, instructions.Go):
             job = replace(self._job, nodes=instruction.nodes, nproc_per_node=instruction.nproc_per_node)
             self._state.expect(job, now)
@@ -176,6 +190,17 @@ class _Runner:
             self.session.tell(instruction)
         else:
             self.session.keep_alive()
+
+    def _look_at_silent(self) -> None:
+        """A login that hangs may do so because large packets are lost: then the kernel sends them again."""
+        assert self._meeting is not None
+        for process in self.session.processes:
+            lost = self._meeting.lost.get(process.command.nodes[0]) if len(process.command.nodes) == 1 else None
+            if lost is None or lost.kind is not finding_kinds.HOST_SILENT or process in self._looked_at:
+                continue
+            self._looked_at.add(process)
+            if stuck := tcp_table.stuck_bytes(process.process.pid):
+                self._meeting.blame_large_packets(process.command.nodes[0], stuck)
 
     def _hear_out(self, process: NodeProcess, now: float) -> None:
         """A command has ended: of remote nodes it may have something to say about why."""
@@ -227,19 +252,39 @@ class _Runner:
             # a scheduler's signal comes to the ranks before its reason comes to us
             queried = self._launch.scheduler_query is not None and self.session.announcer is None
             unexplained = queried or self.session.awaits_reason
-            return now - state.fault_at > self._settle_s() or (all_said and not unexplained)
+            over = now - state.fault_at > self._settle_s() or (all_said and not unexplained)
+            return self._knows_paths(now) and over
         if state.everybody_left:
             self._left_at = self._left_at or now
             return now - self._left_at > LEAVE_S
         if self._is_late(now):
             return True
         waited = now - state.progress_at
-        if waited > self._job.timeout_s and waited > self._patience():  # which looks at all ranks, and is longer
+        if waited <= self._job.timeout_s:
+            self._path_check = None
+        elif waited > self._patience() and self._knows_paths(now):  # which looks at all ranks, and is longer
             nobody = f"no rank started within {waited:.0f} s"
             blamed = blame.after_timeout(state, waited) if state.ranks else self._node_failed(nobody)
             self._ending = self._cut_off(now) or blamed
             return True
         return False
+
+    def _knows_paths(self, now: float) -> bool:
+        """Whether it is known which hosts still reach each other, where ranks can only tell that they wait or lost
+        each other. The hosts are asked first."""
+        if self._is_certain(now):
+            return True
+        if self._path_check is None and self._meeting is not None:
+            self._path_check = self._meeting.path_check(now)
+            if self._path_check is not None:
+                self.session.tell(self._path_check.ask)
+        return self._path_check is None or self._path_check.is_done(now)
+
+    def _is_certain(self, now: float) -> bool:
+        """Whether the culprit was seen, or has said so itself."""
+        state = self._state
+        told = any(finding.is_error and finding.kind not in _NETWORK_ECHOES for finding in state.findings)
+        return told or bool(self._explained) or blame.is_certain(state, now - state.progress_at)
 
     def _is_late(self, now: float) -> bool:
         state, limit = self._state, self._job.deadline_s
@@ -303,12 +348,21 @@ class _Runner:
         found = [*state.findings, *state.product.findings()]
         if self._meeting is not None:
             found = [*self._meeting.findings, *map(self._with_host, found), *self._explained]
-        if self._ending is not None:
-            found.append(self._ending)
-        elif not interrupted and not (self._meeting and self._meeting.failed):
+        culprit = self._ending
+        if culprit is None and not interrupted and not (self._meeting and self._meeting.failed):
             culprit = self._culprit()
-            found.extend([culprit] if culprit else [])
-        return self._standstill.excused(found)
+        return self._standstill.excused(self._with_paths(found, culprit))
+
+    def _with_paths(self, found: Sequence[Finding], culprit: Finding | None) -> Sequence[Finding]:
+        """Paths that are broken are why ranks waited for or lost each other, and nodes did not come."""
+        ended = [culprit] if culprit else []
+        if self._path_check is None or self._is_certain(time.monotonic()):
+            return [*found, *ended]
+        if culprit is not None and culprit.kind in _OF_THE_RUN:
+            return [*found, culprit]
+        paths = self._path_check.found
+        rest = [one for one in found if not (paths.findings and one.is_error and one.kind in _NETWORK_ECHOES)]
+        return [*rest, *broken_paths.explained(culprit, paths)]
 
     def _with_host(self, finding: Finding) -> Finding:
         """Agents know the numbers of nodes that do not come, and we know the hosts."""

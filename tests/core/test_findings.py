@@ -56,6 +56,7 @@ wrong-data busbw-low train-wrong slower checkpoint-unusable checkpoint-not-share
 rank-died rank-error gpu-error gpu-out-of-memory rank-hung agent-killed rank-missing hang
 collective-failed node-missing node-failed leader-gone rdzv-unreachable
 host-unknown host-refused host-unreachable host-misconfigured host-silent host-lost peer-unreachable
+path-cut large-packets-lost
 slurm-node-failed slurm-out-of-memory slurm-task-killed gpu-unusable
 """
 _OF_NOBODY = """

@@ -13,6 +13,7 @@ from tests.support.commands import PROBE, Command
 
 PORT = 29500
 Start = Callable[..., Command]
+Probe = Callable[..., Command]
 
 
 @pytest.fixture(scope="session")
@@ -56,7 +57,35 @@ def with_sshd(possible: None, tmp_path: Path) -> Iterator[Callable[[Lab], Sshd]]
         yield lambda lab: stack.enter_context(Sshd(lab, tmp_path / "sshd"))
 
 
+@pytest.fixture
+def servers(lab_of_four: Lab, with_sshd: Callable[[Lab], Sshd]) -> Sshd:
+    """Four hosts, each with its sshd."""
+    return with_sshd(lab_of_four)
+
+
+@pytest.fixture
+def probe(servers: Sshd, start: Start) -> Iterator[Probe]:
+    """`nccltool probe --hosts HOSTS WORDS` on n1; at the end nothing is left anywhere."""
+    commands: list[Command] = []
+
+    def begin(hosts: str, *words: str, **env: str) -> Command:
+        argv = (*PROBE, "--hosts", hosts, "--ssh", " ".join(servers.ssh), *words)
+        commands.append(start(servers.lab.hosts[0], argv, **env))
+        return commands[-1]
+
+    yield begin
+    assert all(command.everything_gone() for command in commands)
+
+
 def join(node_rank: int, nodes: int, *words: str) -> tuple[str, ...]:
     """The command of one host of a run that joins at n1."""
     place = ("--nodes", str(nodes), "--node-rank", str(node_rank), "--rdzv-endpoint", f"n1:{PORT}")
     return (*PROBE, *place, *words)
+
+
+def drop(host: Host, hook: str, *rules: str) -> None:
+    """Rules for what enters a host (input) or leaves it (output), one after the other."""
+    host.run("nft", "add table inet faults")
+    host.run("nft", f"add chain inet faults {hook} {{ type filter hook {hook} priority 0; }}")
+    for rule in rules:
+        host.run("nft", f"add rule inet faults {hook} {rule}")

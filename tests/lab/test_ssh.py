@@ -6,15 +6,13 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from nccltool.probe import collectives
-from tests.lab.conftest import PORT, Start
-from tests.lab.lab import Host, Lab
+from tests.lab.conftest import PORT, Probe, Start, drop
 from tests.lab.sshd import Sshd
 from tests.support.commands import PROBE, Command, Ended, parent_of, until
 
@@ -29,28 +27,6 @@ SLOW = "slow:rank=1,size=64KiB,ms=500"
 """The first of two rows comes at once, the second one takes 30 s."""
 IN_SECOND_ROW = r"in all_reduce at 64 KiB( \((warm-up|timing)\))?"
 REMEDY_BY_NAME = "correct the address of n3 in /etc/hosts here, or use its address"
-
-Probe = Callable[..., Command]
-
-
-@pytest.fixture
-def servers(lab_of_four: Lab, with_sshd: Callable[[Lab], Sshd]) -> Sshd:
-    """Four hosts, each with its sshd."""
-    return with_sshd(lab_of_four)
-
-
-@pytest.fixture
-def probe(servers: Sshd, start: Start) -> Iterator[Probe]:
-    """`nccltool probe --hosts HOSTS WORDS` on n1; at the end nothing is left anywhere."""
-    commands: list[Command] = []
-
-    def begin(hosts: str, *words: str, **env: str) -> Command:
-        argv = (*PROBE, "--hosts", hosts, "--ssh", " ".join(servers.ssh), *words)
-        commands.append(start(servers.lab.hosts[0], argv, **env))
-        return commands[-1]
-
-    yield begin
-    assert all(command.everything_gone() for command in commands)
 
 
 def begin_long(probe: Probe, hosts: str, *words: str, **env: str) -> tuple[Command, dict[int, int]]:
@@ -68,14 +44,6 @@ def finding(ended: Ended, code: str) -> dict[str, Any]:
     (error,) = errors
     assert f"ERROR {code}: {error['message']}\n" in ended.stdout
     return error
-
-
-def drop(host: Host, hook: str, *rules: str) -> None:
-    """Rules for what enters a host (input) or leaves it (output), one after the other."""
-    host.run("nft", "add table inet faults")
-    host.run("nft", f"add chain inet faults {hook} {{ type filter hook {hook} priority 0; }}")
-    for rule in rules:
-        host.run("nft", f"add rule inet faults {hook} {rule}")
 
 
 # ---- it works

@@ -69,6 +69,29 @@ def answer(
             )
 
 
+def lose_large(
+    there: Meeting, asked: instructions.Try, bad: int, silent: bool, lost: events.LargeLost = ""
+) -> None:
+    """Large packets of a node are lost, to it and from it or one way; what it has to say may be lost too."""
+    for number, goals in asked.goals.items():
+        for goal in goals if not (silent and number == bad) else ():
+            fails = bad in (number, goal.node)
+            there.hear(
+                events.Reached(
+                    node=number,
+                    goal=goal.node,
+                    port=goal.port,
+                    addresses=() if fails else goal.addresses,
+                    failures=(LARGE,) if fails else (),
+                    large_packets_lost=LARGE if fails else "",
+                    large_lost=(lost or ("from-goal" if goal.node == bad else "to-goal")) if fails else "",
+                )
+            )
+
+
+LARGE = "10.0.0.1: large packets are lost"
+
+
 def named(there: Meeting) -> list[tuple[str, str, str]]:
     return [(found.code, found.subject.name, found.message) for found in there.findings]
 
@@ -387,3 +410,41 @@ def test_one_that_never_says_what_it_reached() -> None:
     assert (there.step(1.0 + TRY_S - 0.1), there.failed) == (None, False)
     assert (there.step(1.0 + TRY_S), there.failed) == (None, True)
     assert [(code, name) for code, name, _ in named(there)] == [("host-silent", "n1")]
+
+
+# ---- large packets
+
+
+@pytest.mark.parametrize("silent", [False, True])
+@pytest.mark.parametrize("bad", [0, 1, 2])
+def test_who_loses_large_packets_is_named_as_that(bad: int, silent: bool) -> None:
+    """Also where that keeps it from saying anything: its login does not hang."""
+    there, asked = met(3)
+    lose_large(there, asked, bad, silent)
+    there.step(100.0)
+    (found,) = there.findings
+    others = ", ".join(f"n{number}" for number in range(3) if number != bad)
+    assert (found.code, found.subject.kind, found.subject.name) == ("large-packets-lost", "host", f"n{bad}")
+    assert found.message == f"large packets between n{bad} and {others} are lost on the way from n{bad}"
+    assert there.failed
+
+
+def test_of_two_hosts_the_pair_loses_large_packets() -> None:
+    there, asked = met(2)
+    lose_large(there, asked, 1, False, "from-goal")
+    there.step(100.0)
+    (found,) = there.findings
+    assert (found.code, found.subject.kind) == ("large-packets-lost", "link")
+    assert {*found.subject.name.split(" - ")} == {"n0", "n1"}
+
+
+def test_a_login_that_hangs_for_large_packets() -> None:
+    there = gathering(3)
+    for number in (0, 2):
+        there.hear(node(number))
+    there.step(100.0)
+    assert [code for code, _, _ in named(there)] == ["host-silent"]
+    there.blame_large_packets(1, 1560)
+    ((code, name, message),) = named(there)
+    assert (code, name) == ("large-packets-lost", "n1")
+    assert "has not confirmed 1560 bytes since" in message

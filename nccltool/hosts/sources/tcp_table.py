@@ -1,30 +1,70 @@
-"""The kernel's table of TCP connections: whose calls have come, though our answers do not reach them."""
+"""The kernel's table of TCP connections: whose calls came though our answers were lost; what nobody confirms."""
 
+import contextlib
 import ipaddress
+import os
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from nccltool.hosts.facts.leaves import or_none
 from nccltool.hosts.sources.base import Tree
 
 _FILES = ("/proc/self/net/tcp", "/proc/self/net/tcp6")
-_SYN_RECEIVED = "03"
-"""TCP_SYN_RECV of include/net/tcp_states.h: the caller was answered, and has not confirmed that."""
+_ESTABLISHED, _SYN_RECEIVED = 1, 3
+"""TCP_ESTABLISHED and TCP_SYN_RECV of include/net/tcp_states.h: of the latter, the caller was answered, and did
+not confirm that."""
 MOST = 64
 """Addresses; they must fit an event."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Row:
+    state: int
+    own_port: int
+    peer: str
+    unconfirmed: int
+    """Bytes that were sent, or wait to be."""
+    repeats: int
+    """How often the oldest of them was sent again."""
+    inode: str
+
+
 def half_open(port: int, tree: Tree | None = None) -> tuple[str, ...]:
     """Addresses whose calls to a port of ours have come and were answered, and that do not confirm the answer."""
-    found = dict.fromkeys(address for file in _FILES for address in _callers(tree or Tree(), file, port))
-    return tuple(found)[:MOST]
+    rows = _rows(tree or Tree())
+    return tuple(dict.fromkeys(r.peer for r in rows if r.state == _SYN_RECEIVED and r.own_port == port))[:MOST]
 
 
-def _callers(tree: Tree, file: str, port: int) -> Iterator[str]:
-    for line in or_none(tree.lines(file)) or ():
-        words = line.split()
-        if len(words) > 3 and words[3] == _SYN_RECEIVED and int(words[1].rpartition(":")[2], 16) == port:
-            yield _address(words[2].rpartition(":")[0])
+def stuck_bytes(session: int, tree: Tree | None = None) -> int:
+    """Bytes that processes of a session have sent over connections that were made, and that the kernel sends again
+    and again because nobody confirms them."""
+    tree = tree or Tree()
+    inodes = set(_sockets(tree, session))
+    stuck = (r for r in _rows(tree) if r.state == _ESTABLISHED and r.repeats and r.inode in inodes)
+    return sum(row.unconfirmed for row in stuck)
+
+
+def _rows(tree: Tree) -> Iterator[_Row]:
+    for file in _FILES:
+        for line in or_none(tree.lines(file)) or ():
+            words = line.split()
+            if len(words) > 9 and words[0].rstrip(":").isdigit():
+                own, peer = words[1].rpartition(":"), words[2].rpartition(":")
+                queue, repeats = int(words[4].partition(":")[0], 16), int(words[6], 16)
+                yield _Row(int(words[3], 16), int(own[2], 16), _address(peer[0]), queue, repeats, words[9])
+
+
+def _sockets(tree: Tree, session: int) -> Iterator[str]:
+    """The inodes of the sockets of a session."""
+    for name in or_none(tree.names("/proc")) or ():
+        with contextlib.suppress(OSError):  # it has ended, or is another user's
+            if not name.isdigit() or os.getsid(int(name)) != session:
+                continue
+            for handle in or_none(tree.names(f"/proc/{name}/fd")) or ():
+                target = or_none(tree.link(f"/proc/{name}/fd/{handle}")) or ""
+                if target.startswith("socket:["):
+                    yield target.removeprefix("socket:[").removesuffix("]")
 
 
 def _address(digits: str) -> str:

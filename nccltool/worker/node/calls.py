@@ -5,6 +5,7 @@ as much back, and hears that it came. So a path that loses large packets is told
 """
 
 import contextlib
+import errno
 import os
 import socket
 import threading
@@ -33,9 +34,14 @@ class Failure:
 
     text: str
     large_lost: events.LargeLost = ""
+    is_silence: bool = False
+    """Nothing came back at all."""
 
 
-NO_ANSWER = Failure(f"no answer within {TRY_S:.0f} s: a firewall drops the packets, or there is no route")
+NO_ANSWER = Failure(
+    f"no answer within {TRY_S:.0f} s: a firewall drops the packets, or there is no route", is_silence=True
+)
+_UNREACHABLE = (errno.EHOSTUNREACH, errno.ENETUNREACH, errno.ENETDOWN, errno.ETIMEDOUT)
 SILENT = Failure(f"it accepts the connection but says nothing for {TRY_S:.0f} s: the process there hangs")
 LOST_FROM = Failure(
     f"small packets arrive from it, but large ones do not within {TRY_S:.0f} s: they are lost on the way "
@@ -86,7 +92,8 @@ def call(run_id: str, address: str, goal: Goal) -> Failure | None:
     except TimeoutError:
         return NO_ANSWER
     except OSError as error:
-        return Failure(os.strerror(error.errno) if error.errno and error.errno > 0 else str(error))
+        why = os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
+        return Failure(why, is_silence=error.errno in _UNREACHABLE)
 
 
 def _talk(connection: socket.socket, word: bytes) -> Failure | None:
@@ -140,6 +147,7 @@ def tried(run_id: str, number: int, goal: Goal) -> events.Reached:
         failures=texts if said else ("it has no address that other hosts can reach",),
         large_packets_lost=f"{lost[0]}: {lost[1].text}" if lost else "",
         large_lost=lost[1].large_lost if lost else "",
+        unanswered=any(failure.is_silence for failure in failures.values()),
     )
 
 

@@ -1,12 +1,13 @@
 """The kernel's table of connections: whose calls came, and do not confirm our answer."""
 
+import os
 import sys
 from pathlib import Path
 
 import pytest
 
 from nccltool.hosts.sources.base import Tree
-from nccltool.hosts.sources.tcp_table import half_open
+from nccltool.hosts.sources.tcp_table import half_open, stuck_bytes
 
 HEAD = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
 V4 = """\
@@ -33,3 +34,23 @@ def test_callers(tmp_path: Path) -> None:
 
 def test_without_a_table(tmp_path: Path) -> None:
     assert half_open(8080, Tree.at(tmp_path)) == ()
+
+
+SENT = """\
+   0: 01004D0A:C350 02004D0A:0016 01 00000618:00000000 01:00000064 00000004     0        0 11 1
+   1: 01004D0A:C351 02004D0A:0016 01 00000618:00000000 01:00000064 00000000     0        0 12 1
+   2: 01004D0A:C352 02004D0A:0016 02 00000001:00000000 01:00000064 00000004     0        0 13 1
+   3: 01004D0A:C353 02004D0A:0016 01 00000618:00000000 01:00000064 00000004     0        0 14 1
+"""
+
+
+def test_what_nobody_confirms(tmp_path: Path) -> None:
+    """Of four connections: one sends again, one has only just sent, one was never accepted, one is of others."""
+    for folder in ("proc/self/net", f"proc/{os.getpid()}/fd"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "proc/self/net/tcp").write_text(HEAD + SENT)
+    for handle, target in enumerate(("/dev/null", "socket:[11]", "socket:[12]", "socket:[13]")):
+        (tmp_path / f"proc/{os.getpid()}/fd/{handle}").symlink_to(target)
+    tree = Tree.at(tmp_path)
+    assert stuck_bytes(os.getsid(0), tree) == 0x618
+    assert stuck_bytes(1, tree) == 0
