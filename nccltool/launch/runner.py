@@ -19,13 +19,12 @@ from nccltool.core.run_directory import RunDir
 from nccltool.core.text import listed
 from nccltool.core.units import format_seconds
 from nccltool.hosts.sources import net, tcp_table
-from nccltool.launch import allowances, blame, broken_paths, events, finding_kinds, instructions
+from nccltool.launch import allowances, blame, early_ends, events, finding_kinds, instructions
 from nccltool.launch.events import Event
 from nccltool.launch.job import Job, node_name
-from nccltool.launch.launchers.base import last_said
 from nccltool.launch.meeting import Meeting
 from nccltool.launch.order import LaunchOrder
-from nccltool.launch.path_check import PathCheck
+from nccltool.launch.path_watch import PathWatch
 from nccltool.launch.run_state import RunState
 from nccltool.launch.session import NodeProcess, Session
 from nccltool.launch.standstill import Standstill
@@ -47,13 +46,6 @@ IMPORT_S = 90.0
 """How long importing torch may take on a cold file system before any rank exists."""
 SCHEDULER_QUERY_S = 3.0
 """How long a scheduler may take to say whether it ends us; Slurm leaves 30 s (KillWait) after SIGTERM."""
-RESOLVE_S = 1.0
-"""How long to wait for the address of a name that ssh has just used."""
-
-_NETWORK_ECHOES = (finding_kinds.NODE_MISSING, finding_kinds.RDZV_UNREACHABLE, finding_kinds.LEADER_GONE)
-"""What nodes say that do not reach each other."""
-_OF_THE_RUN = (finding_kinds.DEADLINE, finding_kinds.RUN_DIR_FULL)
-"""What ends a run whatever the network is like."""
 
 Progress = Callable[[RunState], None]
 
@@ -108,7 +100,8 @@ class _Runner:
         self._ending: Finding | None = None
         self._explained: list[Finding] = []
         self._ended_badly: list[NodeProcess] = []
-        self._path_check: PathCheck | None = None
+        meeting, told = self._meeting, self.session.tell
+        self._paths = PathWatch(self._state, meeting, self._explained, told) if meeting is not None else None
         self._looked_at: set[NodeProcess] = set()
         """Processes of silent nodes whose connections were looked at."""
         self._was_scheduled = False
@@ -165,15 +158,15 @@ class _Runner:
         command, meeting = process.command, self._meeting
         if meeting is None or event.node not in command.nodes:
             return
-        if not isinstance(event, events.Node) and self._path_check is not None:
-            self._path_check.hear(event)
+        if not isinstance(event, events.Node):
+            assert self._paths is not None
+            self._paths.hear(event)
             return
-        if not isinstance(event, events.HalfOpen) and meeting.going is None:
-            meeting.hear(event)
+        meeting.hear(event)
         if isinstance(event, events.Node):
             self._state.hosts_met.append(event.host)
             if event.host_id == net.host_id() and command.host:
-                meeting.at_home[event.node] = _loopback(command.host)
+                meeting.at_home[event.node] = early_ends.loopback(command.host)
 
     def _guide(self, now: float) -> None:
         """Lead remote nodes to their start, let them know that we are there, and see which of them are lost."""
@@ -208,8 +201,8 @@ class _Runner:
         why = self._launch.explain(command.host, code, process.words) if code else None
         if self._meeting is not None and self._meeting.going is None:
             for node in command.nodes:
-                ended = why or _ended_early(self._meeting.name(node), code, process.words)
-                self._meeting.lose(node, _with_address(ended))
+                ended = why or early_ends.ended_early(self._meeting.name(node), code, process.words)
+                self._meeting.lose(node, early_ends.with_address(ended))
         elif self._state.everybody_left:
             return
         elif why is not None:
@@ -253,7 +246,7 @@ class _Runner:
             queried = self._launch.scheduler_query is not None and self.session.announcer is None
             unexplained = queried or self.session.awaits_reason
             over = now - state.fault_at > self._settle_s() or (all_said and not unexplained)
-            return self._knows_paths(now) and over
+            return (self._paths is None or self._paths.know(now)) and over
         if state.everybody_left:
             self._left_at = self._left_at or now
             return now - self._left_at > LEAVE_S
@@ -261,30 +254,14 @@ class _Runner:
             return True
         waited = now - state.progress_at
         if waited <= self._job.timeout_s:
-            self._path_check = None
-        elif waited > self._patience() and self._knows_paths(now):  # which looks at all ranks, and is longer
+            if self._paths is not None:
+                self._paths.check = None
+        elif waited > self._patience() and (self._paths is None or self._paths.know(now)):  # which is longer
             nobody = f"no rank started within {waited:.0f} s"
             blamed = blame.after_timeout(state, waited) if state.ranks else self._node_failed(nobody)
             self._ending = self._cut_off(now) or blamed
             return True
         return False
-
-    def _knows_paths(self, now: float) -> bool:
-        """Whether it is known which hosts still reach each other, where ranks can only tell that they wait or lost
-        each other. The hosts are asked first."""
-        if self._is_certain(now):
-            return True
-        if self._path_check is None and self._meeting is not None:
-            self._path_check = self._meeting.path_check(now)
-            if self._path_check is not None:
-                self.session.tell(self._path_check.ask)
-        return self._path_check is None or self._path_check.is_done(now)
-
-    def _is_certain(self, now: float) -> bool:
-        """Whether the culprit was seen, or has said so itself."""
-        state = self._state
-        told = any(finding.is_error and finding.kind not in _NETWORK_ECHOES for finding in state.findings)
-        return told or bool(self._explained) or blame.is_certain(state, now - state.progress_at)
 
     def _is_late(self, now: float) -> bool:
         state, limit = self._state, self._job.deadline_s
@@ -351,18 +328,9 @@ class _Runner:
         culprit = self._ending
         if culprit is None and not interrupted and not (self._meeting and self._meeting.failed):
             culprit = self._culprit()
-        return self._standstill.excused(self._with_paths(found, culprit))
-
-    def _with_paths(self, found: Sequence[Finding], culprit: Finding | None) -> Sequence[Finding]:
-        """Paths that are broken are why ranks waited for or lost each other, and nodes did not come."""
         ended = [culprit] if culprit else []
-        if self._path_check is None or self._is_certain(time.monotonic()):
-            return [*found, *ended]
-        if culprit is not None and culprit.kind in _OF_THE_RUN:
-            return [*found, culprit]
-        paths = self._path_check.found
-        rest = [one for one in found if not (paths.findings and one.is_error and one.kind in _NETWORK_ECHOES)]
-        return [*rest, *broken_paths.explained(culprit, paths)]
+        every = self._paths.explain(found, culprit) if self._paths is not None else [*found, *ended]
+        return self._standstill.excused(every)
 
     def _with_host(self, finding: Finding) -> Finding:
         """Agents know the numbers of nodes that do not come, and we know the hosts."""
@@ -405,34 +373,6 @@ class _Runner:
             if process.exit_code() == -signal.SIGKILL
             else "read log.txt in the run directory; check that python -c 'import torch' works there",
         )
-
-
-def _ended_early(host: str, exit_code: int, lines: Sequence[str]) -> Finding:
-    return finding_kinds.HOST_MISCONFIGURED.finding(
-        subject=Subject(kind="host", name=host),
-        message=f"{host} cannot be used: the node process there ended (exit code {exit_code}) before it started",
-        evidence=last_said(lines),
-        remedy="run there: python -c 'import torch, nccltool'; to use another Python, pass --remote-python",
-    )
-
-
-def _loopback(name: str) -> str:
-    """The loopback address that a host's name leads to here; empty = it leads elsewhere."""
-    addresses = net.resolve(name, RESOLVE_S) or ()
-    return addresses[0] if addresses and all(net.is_loopback(address) for address in addresses) else ""
-
-
-def _with_address(finding: Finding) -> Finding:
-    """A host that refuses may be this one, which a wrong line in /etc/hosts leads to."""
-    name = finding.subject.name
-    address = _loopback(name) if finding.kind is finding_kinds.HOST_REFUSED and name != "localhost" else ""
-    if not address:
-        return finding
-    return replace(
-        finding,
-        evidence=(f"{name} resolves to {address} here, which is this host", *finding.evidence),
-        remedy=f"correct the address of {name} in /etc/hosts here, or use its address",
-    )
 
 
 def run_dir_full(error: RunDirError, what_follows: str) -> Finding:
