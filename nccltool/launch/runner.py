@@ -4,15 +4,13 @@ Nothing outlives this: every process it starts is in a session of its own that i
 kernel kills each of them when its parent dies.
 """
 
-import shutil
 import signal
 import socket
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from nccltool.core import external_commands, signals
+from nccltool.core import external_commands, scratch, signals
 from nccltool.core.errors import RunDirError
 from nccltool.core.findings import Finding, Subject
 from nccltool.core.run_directory import RunDir
@@ -66,23 +64,15 @@ def run(
     order: LaunchOrder[Job], run_dir: RunDir, progress: Progress, state: RunState | None = None
 ) -> LaunchOutcome:
     """Run a job to its end, or to its deadline; `state` has what an earlier attempt of it left."""
-    scratch = _scratch(run_dir)
-    job = replace(order.job, scratch=scratch)
-    runner = _Runner(replace(order, job=job), run_dir, progress, state)
-    try:
-        with signals.held() as runner.signals:
-            runner.session.start(job)
-            return runner.until_end()
-    finally:
-        runner.session.end()
-        shutil.rmtree(scratch, ignore_errors=True)
-
-
-def _scratch(run_dir: RunDir) -> str:
-    try:
-        return tempfile.mkdtemp(prefix="nccltool-")
-    except OSError:  # no temporary folder that may be written: a read-only container
-        return tempfile.mkdtemp(prefix="scratch-", dir=run_dir.path)
+    with scratch.folder(otherwise=run_dir.path) as folder:
+        job = replace(order.job, scratch=folder)
+        runner = _Runner(replace(order, job=job), run_dir, progress, state)
+        try:
+            with signals.held() as runner.signals:
+                runner.session.start(job)
+                return runner.until_end()
+        finally:
+            runner.session.end()
 
 
 class _Runner:

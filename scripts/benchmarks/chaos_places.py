@@ -25,8 +25,8 @@ ops = ["all_reduce"]
 sizes = ["64 KiB"]
 """
 _WORDS = {
-    "probe": ("--op", "all_reduce,broadcast", "--sizes", "1KiB,64KiB", "-n", "100"),
-    "train": ("ddp", "--steps", "5", "--time-steps", "5"),
+    "probe": ("--op", "all_reduce,broadcast", "--sizes", "1KiB,64KiB", "-n", "200"),
+    "train": ("ddp", "--steps", "8", "--time-steps", "8"),
     "preflight": (),
 }
 _HOSTS = 3

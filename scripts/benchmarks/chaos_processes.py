@@ -93,7 +93,9 @@ def _last(found: Iterable[Process]) -> int | None:
 
 
 def send(pid: int, number: signal.Signals) -> bool:
-    """Whether it was still there to be hit."""
+    """Whether it was still there to be hit: one that has ended and was not waited for is not."""
+    if not look([pid]):
+        return False
     try:
         os.kill(pid, number)
     except ProcessLookupError:

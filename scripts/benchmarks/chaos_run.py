@@ -150,11 +150,15 @@ class _Disturbed:
 
     def outcome(self, course: Course) -> Outcome:
         """Hit the target at its moment, and wait for the end."""
+        is_network = self.trial.target is Target.NETWORK
+        pid = None
+        if self.trial.phase in (Phase.MEASURING, Phase.ENDING) and not is_network:
+            _reached(self.command, _comes(_WORLD))
+            pid = self._found()  # before its moment, which would be over when it is found
         began = _reached(self.command, lambda events: course.begins(self.trial, events))
         time.sleep(max(began + course.then_s(self.trial) - time.monotonic(), 0.0))
-        is_network = self.trial.target is Target.NETWORK
         try:
-            return self._seen(self._cut() if is_network else self._hit())
+            return self._seen(self._cut() if is_network else self._hit(pid))
         finally:
             self.place.reconnect(self.trial)
 
@@ -185,13 +189,25 @@ class _Disturbed:
             self.place.reconnect(self.trial)
         return hit_at
 
-    def _hit(self) -> float | None:
-        """Wait until the target is there, and hit it; when that was, None when the command ended before."""
+    def _hit(self, known: int | None) -> float | None:
+        """Hit the target; when that was, None when it, or the command, had ended before."""
+        pid = known or self._found()
+        if pid is None or self._is_over():
+            return None
+        hit_at = time.monotonic() if chaos_processes.send(pid, self.trial.act.signal) else None
+        if self.trial.act is Act.PAUSE:
+            until(self._is_over, self.trial.hold_s)
+            if pid in (self.command.process.pid, *self.command.living()):
+                chaos_processes.send(pid, SIGCONT)
+        return hit_at
+
+    def _found(self) -> int | None:
+        """Wait until the target is there; None when the command ended before."""
         previous = None
         while not self._is_over():
             pid = self._target()
             if pid is not None and (pid == previous or self.trial.target is Target.RUNNER):
-                return self._act_on(pid)
+                return pid
             previous = pid  # a fork that is about to become another program is no agent
             time.sleep(_LOOK_S)
         return None
@@ -202,14 +218,6 @@ class _Disturbed:
         if all(one.parent != runner for one in processes):
             return None  # before its first fork it has not yet taken over what signals do
         return chaos_processes.find(self.trial, runner, processes, self.place.networks(self.trial.scene))
-
-    def _act_on(self, pid: int) -> float | None:
-        hit_at = time.monotonic() if chaos_processes.send(pid, self.trial.act.signal) else None
-        if self.trial.act is Act.PAUSE:
-            until(self._is_over, self.trial.hold_s)
-            if pid in (self.command.process.pid, *self.command.living()):
-                chaos_processes.send(pid, SIGCONT)
-        return hit_at
 
     def _remains(self) -> tuple[str, ...]:
         command = self.command

@@ -7,7 +7,6 @@ connection is lost, its host is down), everything on this host ends and the scra
 import contextlib
 import os
 import select
-import shutil
 import signal
 import socket
 import sys
@@ -19,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from types import FrameType
 
 from nccltool import __version__
-from nccltool.core import processes, signals
+from nccltool.core import processes, scratch, signals
 from nccltool.core.text import LineCutter
 from nccltool.hosts import gpu, reader
 from nccltool.hosts.facts import or_none
@@ -51,9 +50,12 @@ NodeMain = Callable[[Job, socket.socket | None, int, int], int]
 def main(job: Job, in_fd: int, out_fd: int, load: Callable[[], NodeMain]) -> int:
     """Run the part of this host; the exit code. `load` imports torch."""
     number = _enter(job)
-    scratch = tempfile.mkdtemp(prefix="nccltool-")
-    os.environ["TMPDIR"] = tempfile.tempdir = scratch
-    job = replace(job, scratch=scratch)
+    with scratch.folder() as folder:
+        os.environ["TMPDIR"] = tempfile.tempdir = folder
+        return _take_part(replace(job, scratch=folder), number, in_fd, out_fd, load)
+
+
+def _take_part(job: Job, number: int, in_fd: int, out_fd: int, load: Callable[[], NodeMain]) -> int:
     listener, problem = _listen(inside.parse_endpoint(job.endpoint)[1] if job.endpoint else 0)
     data, _ = _listen(0)
     processes.adopt_orphans()
@@ -80,7 +82,6 @@ def main(job: Job, in_fd: int, out_fd: int, load: Callable[[], NodeMain]) -> int
     finally:
         _ignore_signals()
         _end()
-        shutil.rmtree(scratch, ignore_errors=True)
 
 
 def _enter(job: Job) -> int:

@@ -1,0 +1,52 @@
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from nccltool.core import scratch
+from tests.support.commands import until
+
+USER = """
+import sys, time
+from nccltool.core import scratch
+with scratch.folder() as folder:
+    open(folder + "/file", "w").close()
+    print(folder, flush=True)
+    time.sleep(60)
+"""
+
+
+def test_it_is_gone_when_it_is_not_needed() -> None:
+    with scratch.folder() as folder:
+        (Path(folder) / "file").write_text("")
+    assert not Path(folder).exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGSEGV])
+def test_it_is_gone_when_its_process_was_killed(number: signal.Signals, tmp_path: Path) -> None:
+    env = {**os.environ, "TMPDIR": str(tmp_path)}
+    with subprocess.Popen([sys.executable, "-c", USER], env=env, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        folder = Path(process.stdout.readline().strip())
+        assert (folder / "file").exists()
+        process.send_signal(number)
+        process.wait()
+    assert until(lambda: not any(tmp_path.iterdir()), 10.0)
+
+
+def test_without_a_shell(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("nccltool.core.scratch._SHELL", str(tmp_path / "missing"))
+    with scratch.folder() as folder:
+        assert Path(folder).is_dir()
+    assert not Path(folder).exists()
+
+
+def test_where_temporary_files_cannot_be_made(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "missing"))
+    with scratch.folder(tmp_path) as folder:
+        assert Path(folder).parent == tmp_path
+    with pytest.raises(FileNotFoundError), scratch.folder():
+        pass
