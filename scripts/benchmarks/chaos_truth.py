@@ -93,8 +93,14 @@ def names(document: Mapping[str, Any]) -> frozenset[Name]:
 
 
 def _each(subject: Mapping[str, str]) -> Iterable[str]:
-    """Several hosts are one word: n[2-3]."""
+    """Several hosts are one word: n[2-3]; a pair has its hosts in either order."""
+    if subject["kind"] == "link":
+        return (_pair(*subject["name"].split(" - ")),)
     return NodeSet(subject["name"]) if "[" in subject["name"] else (subject["name"],)
+
+
+def _pair(*hosts: str) -> str:
+    return " - ".join(sorted(hosts))
 
 
 def passed(document: Mapping[str, Any] | None) -> bool:
@@ -126,18 +132,17 @@ def right_names(trial: Trial, hosts: tuple[str, ...]) -> frozenset[Name]:
         case Target.RANK | Target.SUPERVISOR:
             return frozenset({("rank", str(trial.rank))})
         case Target.NETWORK:
-            ends = (trial.node, trial.peer) if trial.act is Act.ONE_WAY else (trial.node,)
-            return frozenset(name for node in ends for name in _of_host(trial, hosts, node))
+            others = (hosts[trial.peer],) if trial.act is Act.ONE_WAY else hosts
+            pairs = frozenset(("link", _pair(host, other)) for other in others if other != host)
+            ends = {trial.node, trial.peer} if trial.act is Act.ONE_WAY else {trial.node}
+            return pairs.union(*(_of_host(trial, hosts, node) for node in ends))
     return frozenset({("host", host), ("host", f"node {trial.node}")})
 
 
 def _of_host(trial: Trial, hosts: tuple[str, ...], node: int) -> frozenset[Name]:
-    """A host, its ranks, and its connections."""
+    """A host and its ranks."""
     ranks = range(node * trial.scene.ranks, (node + 1) * trial.scene.ranks)
-    here = hosts[node]
-    pairs = [f"{a}-{b}" for other in hosts if other != here for a, b in ((here, other), (other, here))]
-    of_ranks = (("rank", str(rank)) for rank in ranks)
-    return frozenset({("host", here), *of_ranks, *(("link", pair) for pair in pairs)})
+    return frozenset({("host", hosts[node]), *(("rank", str(rank)) for rank in ranks)})
 
 
 def _vague(trial: Trial, hosts: tuple[str, ...]) -> frozenset[Name]:
