@@ -226,9 +226,9 @@ def result(score: Score) -> chaos.Result:
 
 
 def test_the_table() -> None:
-    right = Score(Naming.RIGHT, True, True, (), 2.0)
-    results = [result(right), result(replace(right, naming=Naming.INNOCENT, seconds=4.4))]
+    right = Score(Naming.RIGHT, True, True, (), 2.0, was_hit=True)
+    results = [result(right), result(replace(right, naming=Naming.INNOCENT, seconds=4.4, was_hit=False))]
     assert list(chaos.table(results))[2:] == [
-        "| rank | SIGTERM | 2 | 1 | 0 | 1 | 0 | 0 | 0 | 4 s |",
-        "| all |  | 2 | 1 | 0 | 1 | 0 | 0 | 0 | 4 s |",
+        "| rank | SIGTERM, SIGINT, SIGHUP | 2 | 1 | 1 | 0 | 1 | 0 | 0 | 0 | 4 s |",
+        "| all |  | 2 | 1 | 1 | 0 | 1 | 0 | 0 | 0 | 4 s |",
     ]

@@ -111,22 +111,33 @@ def _line(score: Score, outcome: Outcome) -> str:
 
 
 def table(results: Iterable[Result]) -> Iterator[str]:
-    """The sums by target and act, in Markdown."""
+    """The sums by target and act, in Markdown. What was not hit had ended before."""
     groups: dict[tuple[str, str], list[Score]] = {}
     everything: list[Score] = []
     for one in results:
-        groups.setdefault((one.target, one.act), []).append(one.score)
+        groups.setdefault((one.target, chaos_trials.group(one.act)), []).append(one.score)
         everything.append(one.score)
-    yield "| target | act | trials | right | unnamed | innocent | wrong exit | broken JSON | left | longest |"
-    yield "|---|---|---|---|---|---|---|---|---|---|"
+    yield _line_of(_HEADINGS)
+    yield _line_of("---" for _ in _HEADINGS)
     for (target, act), scores in sorted(groups.items()):
         yield _row(target, act, scores)
     yield _row("all", "", everything)
 
 
+_HEADINGS = (
+    *("target", "act", "trials", "hit", "right"),
+    *("unnamed", "innocent", "wrong exit", "broken JSON", "left", "longest"),
+)
+
+
+def _line_of(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
 def _row(target: str, act: str, scores: Sequence[Score]) -> str:
     counts = (
         len(scores),
+        sum(one.was_hit for one in scores),
         sum(one.is_right for one in scores),
         sum(one.naming is Naming.UNNAMED for one in scores),
         sum(one.naming is Naming.INNOCENT for one in scores),
@@ -135,4 +146,4 @@ def _row(target: str, act: str, scores: Sequence[Score]) -> str:
         sum(bool(one.left) for one in scores),
     )
     longest = f"{max((one.seconds for one in scores), default=0.0):.0f} s"
-    return f"| {target} | {act} | {' | '.join(map(str, counts))} | {longest} |"
+    return _line_of((target, act, *map(str, counts), longest))

@@ -60,6 +60,17 @@ class Act(enum.StrEnum):
         return signal.SIGSTOP if self is Act.PAUSE else signal.Signals[self.value]
 
 
+_GROUPS = {
+    **dict.fromkeys((Act.KILL, Act.SEGV, Act.ABRT), "SIGKILL, SIGSEGV, SIGABRT"),
+    **dict.fromkeys((Act.TERM, Act.INT, Act.HUP), "SIGTERM, SIGINT, SIGHUP"),
+}
+
+
+def group(act: str) -> str:
+    """Acts that are one row of the table."""
+    return _GROUPS.get(Act(act), act)
+
+
 PROCESS_ACTS = (Act.KILL, Act.TERM, Act.INT, Act.HUP, Act.SEGV, Act.ABRT, Act.STOP, Act.PAUSE)
 NETWORK_ACTS = (
     *(Act.DROP, Act.DROP_DATA, Act.ONE_WAY, Act.RESET, Act.LINK_DOWN),

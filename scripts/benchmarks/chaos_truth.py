@@ -59,6 +59,7 @@ class Score:
     is_document_whole: bool
     left: tuple[str, ...]
     seconds: float
+    was_hit: bool
     named: tuple[Name, ...] = ()
 
     @property
@@ -76,6 +77,7 @@ def judge(trial: Trial, hosts: tuple[str, ...], outcome: Outcome) -> Score:
         is_document_whole=_is_whole(trial, outcome),
         left=outcome.left,
         seconds=outcome.seconds,
+        was_hit=outcome.was_hit,
         named=tuple(sorted(named)),
     )
 

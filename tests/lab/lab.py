@@ -152,7 +152,7 @@ def _remove(namespace: str) -> None:
     uts = _UTS / namespace
     if uts.exists():
         subprocess.run(["umount", str(uts)], check=False, capture_output=True)
-        uts.unlink()
+        uts.unlink(missing_ok=True)  # another laboratory may remove it too
 
 
 def _namespaces() -> Iterator[str]:
