@@ -142,6 +142,14 @@ def name(pid: int) -> str:
         return "?"
 
 
+def signal_name(number: int) -> str:
+    """`SIGKILL`; also of one that has no name."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
 def peak_rss_bytes() -> int | None:
     """Most memory of this process that was resident at once; None when it cannot be read."""
     try:

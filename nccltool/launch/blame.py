@@ -9,6 +9,7 @@ import signal
 from collections.abc import Sequence
 from itertools import islice
 
+from nccltool.core import processes
 from nccltool.core.findings import Finding, Subject
 from nccltool.core.text import listed, named
 from nccltool.core.units import format_bytes
@@ -121,7 +122,7 @@ def _went_down(run: RunState, state: RankState) -> Finding:
     else:
         kind = finding_kinds.RANK_DIED
         how = (
-            f"was killed by {_signal(-code)}"
+            f"was killed by {processes.signal_name(-code)}"
             if code and code < 0
             else f"exited with code {code} without an error message"
         )
@@ -158,7 +159,7 @@ def _whoever(run: RunState) -> Finding | None:
 def _terminated(run: RunState, ended: Sequence[RankState], code: int) -> Finding:
     """Ranks were told to end, and none of them had failed before."""
     hosts = dict.fromkeys(state.host for state in ended)
-    how = f"were ended by {_signal(-code)} {_where(run, ended[0])}"
+    how = f"were ended by {processes.signal_name(-code)} {_where(run, ended[0])}"
     return finding_kinds.TERMINATED.finding(
         subject=ALL_RANKS,
         message=f"{_several(ended)} {how}; none had failed before that",
@@ -184,7 +185,7 @@ def _agent_killed(run: RunState, agent: AgentKilled) -> Finding:
     ranks = _of_nodes(run, [agent])
     where = f" {_where(run, ranks[0])}" if ranks else ""
     who = f", along with {_several(ranks)}" if ranks else ""
-    how = f"was killed by {_signal(-agent.code)}{where}{who}"
+    how = f"was killed by {processes.signal_name(-agent.code)}{where}{who}"
     return finding_kinds.AGENT_KILLED.finding(
         subject=Subject(kind="host", name=agent.host),
         message=f"the agent of node {agent.node_rank} on {agent.host} {how}",
@@ -298,13 +299,6 @@ def _who(state: RankState) -> str:
 def _several(states: Sequence[RankState]) -> str:
     ranks, hosts = [str(s.rank) for s in states], dict.fromkeys(s.host for s in states)
     return f"rank{'s' if len(ranks) > 1 else ''} {named(ranks, _NAMED)} on {named(hosts, _NAMED)}"
-
-
-def _signal(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
 
 
 def killed_remedy(host: str, number: int) -> str:

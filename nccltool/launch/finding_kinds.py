@@ -23,6 +23,7 @@ INTERFACE_UNUSABLE = define(
     "interface-unusable", "incomplete", may_be_the_order=True, root_causes=("net-interface",)
 )
 COMMAND_STOPPED = define("command-stopped", "incomplete", retry=True, suspects=())
+COMMAND_KILLED = define("command-killed", "incomplete", retry=True, suspects=())
 DEADLINE = define("deadline", "incomplete", suspects=())
 RUN_DIR_FULL = define("run-dir-full", "incomplete", may_be_the_order=True)
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from nccltool.core import processes, run_directory
 from nccltool.core.errors import BadInput
 from nccltool.launch.fault_injection import VARIABLE, Fault
+from nccltool.probe.headline import INTERRUPTED
 from nccltool.probe.result import Run
 from nccltool.train import document
 
@@ -50,6 +51,8 @@ class Came:
     folder: str
     """Of the run; empty = none was begun."""
     why_not: str
+    killed_by: str = ""
+    """The signal by which somebody else ended the command."""
 
 
 def run(calls: Sequence[Call], folder: Path, at_once: int, stop: Callable[[], bool]) -> list[Came]:
@@ -65,6 +68,8 @@ def run(calls: Sequence[Call], folder: Path, at_once: int, stop: Callable[[], bo
             for one in started:
                 one.mind_the_time()
     finally:
+        for one in started:
+            one.note_its_end()
         # asked first, so that what they measured is kept
         processes.end_all([one.process for one in started], signal.SIGINT, _ENDS_S)
     return [*(one.came() for one in started), *(Came(run=None, folder="", why_not="interrupted") for _ in waiting)]
@@ -86,6 +91,8 @@ class _Started:
             self.process = processes.start_nccltool(words, env, subprocess.DEVNULL, err)
         self._kill_at = time.monotonic() + self._limit_s + _GRACE_S
         self._killed = False
+        self._ended_by_itself: int | None = None
+        """The exit code of a command that nobody here had asked to end."""
 
     @property
     def living(self) -> bool:
@@ -95,6 +102,9 @@ class _Started:
         if self.living and time.monotonic() > self._kill_at:
             self._killed = True
             processes.end_group(self.process.pid, 1.0)
+
+    def note_its_end(self) -> None:
+        self._ended_by_itself = None if self._killed else self.process.poll()
 
     def came(self) -> Came:
         folders = run_directory.folders(self._folder)
@@ -107,7 +117,11 @@ class _Started:
                 run = document.load(Path(where))
             except BadInput as error:
                 why_not = error.message
-        return Came(run=run, folder=where, why_not=why_not)
+        return Came(run=run, folder=where, why_not=why_not, killed_by=self._killed_by())
+
+    def _killed_by(self) -> str:
+        code = self._ended_by_itself or 0
+        return "SIGTERM or SIGINT" if code == INTERRUPTED else processes.signal_name(-code) if code < 0 else ""
 
     def _last_words(self) -> str:
         lines = self._said.read_text(errors="replace").splitlines()

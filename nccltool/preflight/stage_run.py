@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from nccltool.core.findings import CheckStatus, Finding, FindingKind
+from nccltool.core.findings import CheckStatus, Finding, FindingKind, Subject
 from nccltool.hosts import differences
-from nccltool.launch.finding_kinds import DEADLINE, GPU_UNUSABLE, TORCH_WITHOUT_GPU, WORLD_OF_ONE
+from nccltool.launch.finding_kinds import COMMAND_KILLED, DEADLINE, GPU_UNUSABLE, TORCH_WITHOUT_GPU, WORLD_OF_ONE
 from nccltool.launch.job import node_name
 from nccltool.preflight.result import PAGE, Blame, Check, CheckOutcome
 from nccltool.probe.result import Run
@@ -24,6 +24,8 @@ class StageRun:
     run: Run | None
     why_not: str = ""
     """Why there is no run."""
+    killed_by: str = ""
+    """The signal by which somebody else ended its command."""
     repeat: str = ""
     folder: str = ""
     """Of the run."""
@@ -78,7 +80,9 @@ class StageRun:
 
 def completion(ran: StageRun) -> Iterator[CheckOutcome]:
     """Whether it was begun, and ended in order."""
-    if ran.run is None:
+    if ran.killed_by:
+        yield ran.of_finding(COMPLETED, _killed(ran), shown="suspected")
+    elif ran.run is None:
         yield ran.outcome(COMPLETED, "unknown", reason=ran.why_not)
     elif ran.run.verdict.exit_code == 130:
         yield ran.outcome(COMPLETED, "unknown", reason="interrupted", page="")
@@ -86,6 +90,15 @@ def completion(ran: StageRun) -> Iterator[CheckOutcome]:
         yield ran.outcome(COMPLETED, "pass")
     for finding in ran.endings:
         yield ran.of_finding(COMPLETED, finding, **_shown(ran, finding))
+
+
+def _killed(ran: StageRun) -> Finding:
+    return COMMAND_KILLED.finding(
+        subject=Subject(kind="run", name=ran.stage),
+        message=f"the command of this stage was killed by {ran.killed_by} before it completed",
+        remedy="run dmesg | grep -i -E 'out of memory|killed process' on this host; find out what ends processes "
+        "here, and run the stage again",
+    )
 
 
 def _shown(ran: StageRun, finding: Finding) -> dict[str, Blame]:

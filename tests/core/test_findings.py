@@ -60,7 +60,7 @@ path-cut large-packets-lost
 slurm-node-failed slurm-out-of-memory slurm-task-killed gpu-unusable
 """
 _OF_NOBODY = """
-stream-missing stream-cut terminated command-stopped deadline host-twice node-rank-twice
+stream-missing stream-cut terminated command-killed command-stopped deadline host-twice node-rank-twice
 slurm-cancelled slurm-time-limit slurm-preempted slurm-requeued slurm-refused
 world-size world-of-one ranks-per-node version-mismatch duplicate-gpu
 unsupported port-in-use interface-unusable run-dir-full torch-without-gpu backend-unavailable

@@ -47,6 +47,21 @@ def test_why_there_is_no_run(started: list[str], tmp_path: Path, monkeypatch: py
     ]
 
 
+def test_who_else_ended_a_command_is_known(started: list[str], tmp_path: Path) -> None:
+    calls = (
+        call("killed", "import os; os.kill(os.getpid(), 9)"),
+        call("interrupted", "raise SystemExit(130)"),
+        call("failed", "raise SystemExit(3)"),
+    )
+    found = nested_runs.run(calls, tmp_path, 3, lambda: False)
+    assert [one.killed_by for one in found] == ["SIGKILL", "SIGTERM or SIGINT", ""]
+
+
+def test_what_we_end_ourselves_was_killed_by_nobody_else(started: list[str], tmp_path: Path) -> None:
+    found = nested_runs.run([call("a", "import time; time.sleep(60)")], tmp_path, 1, lambda: bool(started))
+    assert found[0].killed_by == ""
+
+
 def test_what_was_not_begun_was_interrupted(started: list[str], tmp_path: Path) -> None:
     calls = [call(name, "import time; time.sleep(60)") for name in ("a", "b")]
     found = nested_runs.run(calls, tmp_path, 1, lambda: bool(started))

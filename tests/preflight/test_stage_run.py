@@ -1,11 +1,12 @@
 """How a run of a stage ended, and whose fault that is."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from nccltool.core.verdicts import Verdict
-from nccltool.preflight import probe_run
+from nccltool.preflight import host_verdicts, probe_run
 from nccltool.probe.result import Run
 from tests.preflight.samples import found, ran, run, told
 from tests.preflight.test_probe_run import COMPLETED, DATA_PASS, DATA_SKIP, PART
@@ -34,6 +35,18 @@ def test_what_a_rank_says_of_its_own_gpu_needs_no_second_test(
 ) -> None:
     outcomes = told(probe_run.judged(ran(run(found(code, kind, name))), PART))
     assert outcomes == {("across/completed", host): ("fail", shown)} | DATA_SKIP
+
+
+@pytest.mark.parametrize("left", [None, run(verdict=Verdict(status="incomplete", exit_code=130))])
+def test_a_command_that_somebody_killed_did_not_complete(left: Run | None) -> None:
+    outcomes = list(probe_run.judged(replace(ran(left), killed_by="SIGKILL"), PART))
+    assert told(outcomes)["across/completed", None] == ("fail", "suspected")
+    (finding,) = outcomes[0].findings
+    assert (finding.code, finding.message) == (
+        "command-killed",
+        "the command of this stage was killed by SIGKILL before it completed",
+    )
+    assert host_verdicts.verdict(outcomes, interrupted=False).exit_code == 3
 
 
 def test_what_fails_on_one_host_alone_is_its_own() -> None:

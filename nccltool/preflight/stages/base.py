@@ -193,6 +193,7 @@ class StageContext:
                 hosts=tuple(self.hosts[node] for node in call.nodes),
                 run=one.run,
                 why_not=one.why_not,
+                killed_by=one.killed_by,
                 repeat=call.line,
                 folder=one.folder,
                 names=names,
