@@ -117,10 +117,14 @@ def package_environment(env: Mapping[str, str]) -> dict[str, str]:
     return {**env, "PYTHONPATH": os.pathsep.join([here, *filter(None, [env.get("PYTHONPATH")])])}
 
 
-def children() -> list[int]:
-    """Processes whose parent this one is, orphans that it adopted among them."""
+STOPPED = ("T", "t")
+"""States of what SIGSTOP or a debugger has stopped."""
+
+
+def children(pid: int | None = None) -> list[int]:
+    """Processes whose parent that one is, or this one, orphans that it adopted among them."""
     found: list[int] = []
-    for file in Path("/proc/self/task").glob("*/children"):
+    for file in Path(f"/proc/{pid or 'self'}/task").glob("*/children"):
         with contextlib.suppress(OSError):  # a thread that has just ended
             found += map(int, file.read_text().split())
     return found

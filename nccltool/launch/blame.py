@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from itertools import islice
 
 from nccltool.core import processes
-from nccltool.core.findings import Finding, Subject
+from nccltool.core.findings import Finding, Severity, Subject
 from nccltool.core.text import listed, named
 from nccltool.core.units import format_bytes
 from nccltool.launch import culprits, finding_kinds
@@ -18,6 +18,7 @@ from nccltool.launch.culprits import RankEnd, Role
 from nccltool.launch.events import AgentKilled
 from nccltool.launch.last_words import Whose
 from nccltool.launch.run_state import ENDED, RankState, RunState
+from nccltool.launch.stopped import StoppedProcess
 
 _BETWEEN = "check the network between the hosts, the chosen interface and firewalls"
 _OTHERS_SHOWN = 4
@@ -75,6 +76,8 @@ def is_certain(run: RunState, waited_s: float) -> bool:
 
 def after_timeout(run: RunState, waited_s: float) -> Finding:
     """The culprit when nothing moved for `waited_s` seconds."""
+    if stopped_above := process_stopped(run, "error", f"nothing moved for {waited_s:.0f} s"):
+        return stopped_above
     missing = [rank for rank in range(run.expected_ranks) if rank not in run.ranks]
     if missing and not run.everybody_spawned:
         return _never_came(run, missing, waited_s)
@@ -110,6 +113,29 @@ def seen_standing(run: RunState, waited_s: float) -> Finding | None:
     if troubled := culprits.troubled(run):
         return _troubled(run, troubled[0], waited_s)
     return None
+
+
+def process_stopped(run: RunState, severity: Severity, cost: str) -> Finding | None:
+    """The first process above the ranks that is stopped, and what that costs; None = there is none."""
+    found = run.stopped_above
+    if not found:
+        return None
+    (host, first), others = found[0], [f"{_process(run, *one)} is stopped too" for one in found[1:]]
+    rank = next((s for s in run.ranks.values() if first.role == "supervisor" and s.pid in first.below), None)
+    return finding_kinds.PROCESS_STOPPED.finding(
+        subject=_subject(rank) if rank else Subject(kind="host", name=host),
+        severity=severity,
+        message=f"{_process(run, host, first)} is stopped (state T): something sent it SIGSTOP; {cost}",
+        evidence=(*others[:_OTHERS_SHOWN], *_waiting(run)) if severity == "error" else (),
+        remedy=f"on {host}: kill -CONT {first.pid}; find out what stops processes there",
+    )
+
+
+def _process(run: RunState, host: str, process: StoppedProcess) -> str:
+    """`the supervisor of rank 1 on n2 (pid 7)`."""
+    of = [s for s in run.ranks.values() if s.pid in process.below] if process.role == "supervisor" else []
+    whose = f" of rank {of[0].rank}" if of else f" to {process.towards}" if process.towards else ""
+    return f"the {process.role}{whose} on {host} (pid {process.pid})"
 
 
 def _went_down(run: RunState, state: RankState) -> Finding:

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Literal
 import msgspec
 
 from nccltool.core.findings import Finding
+from nccltool.launch.stopped import StoppedProcess
 
 RECORD_SEPARATOR = b"\x1e"
 MAX_LINE = 4096
@@ -266,6 +267,16 @@ class AgentKilled(Event, frozen=True, tag="agent-killed"):
     """Minus the signal's number."""
 
 
+class Stopped(Event, frozen=True, tag="stopped"):
+    """Which processes above the ranks are stopped; those that an earlier one of this host named, and this one does
+    not, run again."""
+
+    node: int
+    """Its number in the launcher's list."""
+    host: str
+    processes: tuple[StoppedProcess, ...] = ()
+
+
 class Log(Event, frozen=True, tag="log"):
     """Text that a rank's process wrote."""
 
@@ -305,7 +316,7 @@ EVERYWHERE: tuple[type[Event], ...] = (
         Beat,
         Exited,
     ),
-    *(AgentKilled, Log, Stack, Bye),
+    *(AgentKilled, Stopped, Log, Stack, Bye),
 )
 """What is said in runs of all kinds; what the ranks of a product say besides, that product knows."""
 

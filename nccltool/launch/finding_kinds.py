@@ -10,6 +10,7 @@ GPU_OUT_OF_MEMORY = define("gpu-out-of-memory", "incomplete", root_causes=("out-
 RANK_HUNG = define("rank-hung", "incomplete", retry=True, root_causes=("straggler-timeout",))
 TERMINATED = define("terminated", "incomplete", retry=True, root_causes=("preempted",), suspects=())
 AGENT_KILLED = define("agent-killed", "incomplete", retry=True, root_causes=("peer-exited",))
+PROCESS_STOPPED = define("process-stopped", "incomplete", "error", "warning", retry=True)
 RANK_MISSING = define("rank-missing", "incomplete", root_causes=("rdzv-store",))
 HANG = define("hang", "incomplete", retry=True)
 COLLECTIVE_FAILED = define("collective-failed", "incomplete", retry=True)

@@ -4,6 +4,7 @@ import signal
 from collections import deque
 from dataclasses import dataclass, field
 
+from nccltool.core import processes
 from nccltool.core.findings import Finding
 from nccltool.core.text import is_noise
 from nccltool.launch import events
@@ -11,6 +12,7 @@ from nccltool.launch.events import RankFacts
 from nccltool.launch.fact_pieces import Assembly
 from nccltool.launch.job import Job, ProductState
 from nccltool.launch.last_words import LastWords, Sign, sign_of
+from nccltool.launch.stopped import StoppedProcess
 
 LOG_TAIL = 12
 """Lines of a rank's log that are kept for a finding."""
@@ -62,7 +64,7 @@ class RankState:
     @property
     def is_stopped(self) -> bool:
         """Its process is in state T: something sent it SIGSTOP."""
-        return self.beat is not None and self.beat.state in ("T", "t")
+        return self.beat is not None and self.beat.state in processes.STOPPED
 
     @property
     def is_looking_at_gpu(self) -> bool:
@@ -115,6 +117,8 @@ class RunState:
         self.one_clock = True
         """Whether the times of all ranks can be compared; not where each command of a run wrote its own."""
         self.agents_killed: list[events.AgentKilled] = []
+        self.stopped: dict[tuple[int, str], events.Stopped] = {}
+        """By node and host: processes above the ranks that are stopped now."""
         self.began: dict[int, float] = {}
         """When the first rank began each step."""
         self.snapshots = Assembly()
@@ -139,6 +143,11 @@ class RunState:
     def world_size(self) -> int:
         """All ranks of the run, or until they have met, those that were asked for."""
         return self.world.world_size if self.world else self.expected_ranks
+
+    @property
+    def stopped_above(self) -> list[tuple[str, StoppedProcess]]:
+        """Host and process of each above the ranks that is stopped."""
+        return [(event.host, one) for event in self.stopped.values() for one in event.processes]
 
     @property
     def everybody_spawned(self) -> bool:
@@ -212,6 +221,9 @@ class RunState:
             self.faults.append(state.rank)
 
     def _apply_to_run(self, event: events.Event, now: float) -> None:
+        if isinstance(event, events.Stopped):
+            self.stopped[event.node, event.host] = event
+            return
         self.progress_at = now
         match event:
             case events.World():

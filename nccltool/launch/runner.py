@@ -9,6 +9,7 @@ import socket
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from nccltool.core import external_commands, scratch, signals
 from nccltool.core.errors import RunDirError
@@ -17,7 +18,7 @@ from nccltool.core.run_directory import RunDir
 from nccltool.core.text import listed
 from nccltool.core.units import format_seconds
 from nccltool.hosts.sources import net, tcp_table
-from nccltool.launch import allowances, blame, early_ends, events, finding_kinds, instructions
+from nccltool.launch import allowances, blame, early_ends, events, finding_kinds, instructions, stopped
 from nccltool.launch.events import Event
 from nccltool.launch.job import Job, node_name
 from nccltool.launch.meeting import Meeting
@@ -86,6 +87,7 @@ class _Runner:
         self._state = state or RunState(job, order.ranks_seen, now)
         self._meeting = Meeting(job, launch.names(), order.keep_going, now) if launch.remote else None
         self._standstill = Standstill(now)
+        self._watches: dict[NodeProcess, stopped.Watch] = {}
         self._left_at: float | None = None
         self._ending: Finding | None = None
         self._explained: list[Finding] = []
@@ -162,6 +164,8 @@ class _Runner:
         """Lead remote nodes to their start, let them know that we are there, and see which of them are lost."""
         for process in self.session.newly_ended():
             self._hear_out(process, now)
+        for process in self.session.processes:
+            self._look_for_stopped(process, now)
         if self._meeting is None:
             return
         instruction = self._meeting.step(now)
@@ -184,6 +188,19 @@ class _Runner:
             self._looked_at.add(process)
             if stuck := tcp_table.stuck_bytes(process.process.pid):
                 self._meeting.blame_large_packets(process.command.nodes[0], stuck)
+
+    def _look_for_stopped(self, process: NodeProcess, now: float) -> None:
+        """Of the processes of this host; those of others are looked at there."""
+        pid, towards = process.process.pid, process.command.host
+        watch = self._watches.get(process) or stopped.Watch(
+            partial(stopped.of_connection, pid, towards or self._launch.launcher)
+            if self._launch.remote
+            else partial(stopped.of_node, pid, bool(self._job.node_ranks))
+        )
+        self._watches[process] = watch
+        if (found := watch.changed(now)) is not None:
+            event = events.Stopped(node=process.command.nodes[0], host=socket.gethostname(), processes=found)
+            self._take(process, events.encode(event).rstrip(b"\n"), event)
 
     def _hear_out(self, process: NodeProcess, now: float) -> None:
         """A command has ended: of remote nodes it may have something to say about why."""
@@ -239,7 +256,10 @@ class _Runner:
             return (self._paths is None or self._paths.know(now)) and over
         if state.everybody_left:
             self._left_at = self._left_at or now
-            return now - self._left_at > LEAVE_S
+            if late := now - self._left_at > LEAVE_S:
+                cost = f"the run waited {LEAVE_S:.0f} s for it to end"
+                self._ending = blame.process_stopped(state, "warning", cost)
+            return late
         if self._is_late(now):
             return True
         waited = now - state.progress_at
@@ -248,7 +268,8 @@ class _Runner:
                 self._paths.check = None
         elif waited > self._patience() and (self._paths is None or self._paths.know(now)):  # which is longer
             nobody = f"no rank started within {waited:.0f} s"
-            blamed = blame.after_timeout(state, waited) if state.ranks else self._node_failed(nobody)
+            known = state.ranks or state.stopped_above
+            blamed = blame.after_timeout(state, waited) if known else self._node_failed(nobody)
             self._ending = self._cut_off(now) or blamed
             return True
         return False
@@ -282,6 +303,8 @@ class _Runner:
                 return timeout_s
             joining = not any(rank.entered for rank in self._state.ranks.values())
             return max(self._job.join_timeout_s if joining else 0.0, timeout_s) + FOLLOWER_S
+        if self._state.stopped_above:
+            return self._job.timeout_s
         # a rendezvous that times out says itself which node is missing; give it the time to
         return max(self._job.join_timeout_s, timeout_s) + (5.0 if self._state.ranks else IMPORT_S)
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from nccltool.launch import events
 from nccltool.launch.events import MAX_LINE, RECORD_SEPARATOR, Event, EventReader
+from nccltool.launch.stopped import StoppedProcess
 from nccltool.probe.events import OF_PROBES, SAMPLES_PER_EVENT, MeasuredWorld, Result, Samples, WrongData
 from nccltool.train.events import (
     OF_TRAININGS,
@@ -137,6 +138,7 @@ EVENTS: list[events.Event] = [
     events.Beat(rank=1, phase="timing", step=0, calls=7, state="S"),
     events.Exited(rank=1, code=-9),
     events.AgentKilled(node_rank=1, host="beta", code=-9),
+    events.Stopped(node=1, host="beta", processes=(StoppedProcess(pid=7, role="supervisor", below=(8,)),)),
     events.Log(rank=1, text='a line with "quotes", \\ and \x1e'),
     events.Stack(rank=1, text="  File a\n  File b"),
     events.Bye(rank=1),

@@ -20,6 +20,7 @@ from nccltool.launch import (
 )
 from nccltool.launch.events import MAX_LINE, Event, EventReader, GpuProblem, RankFacts
 from nccltool.launch.run_state import RunState
+from nccltool.launch.stopped import MOST, StoppedProcess
 from nccltool.probe import late_rank, transport
 from nccltool.probe.collectives import NAMES
 from nccltool.probe.events import OF_PROBES, MeasuredWorld, Result, Samples, WrongData
@@ -179,6 +180,11 @@ EXAMPLES: dict[type[Event], Callable[[], Event | Iterator[Event]]] = {
     events.Beat: lambda: events.Beat(rank=LAST, phase="saving a checkpoint", step=10**6, calls=2**63, state="S"),
     events.Exited: lambda: events.Exited(rank=LAST, code=-64),
     events.AgentKilled: lambda: events.AgentKilled(node_rank=NODES - 1, host=WORLD[LAST].host, code=-9),
+    events.Stopped: lambda: events.Stopped(
+        node=NODES - 1,
+        host=WORLD[LAST].host,
+        processes=(StoppedProcess(pid=2**22, role="node process", below=(2**22,) * MOST),) * MOST,
+    ),
     events.Log: lambda: events.Log(rank=LAST, text="x" * 4000),
     events.Stack: lambda: events.Stack(rank=LAST, text="x" * 4000),
     events.Bye: lambda: events.Bye(rank=LAST, peak_rss_bytes=BYTES),

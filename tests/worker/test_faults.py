@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from nccltool.core import processes
 from tests.support.commands import RUNS, Command, Ended, parent_of, until
 from tests.worker.conftest import Start
 
@@ -293,6 +294,33 @@ def test_interrupted_before_anything_was_measured(start: Start) -> None:
     command.send(signal.SIGINT)
     result = ended(command)
     assert (result.code, rows(result)) == (130, [])
+
+
+def test_a_node_process_that_is_stopped_before_any_rank_starts(start: Start) -> None:
+    command = start(*LONG)
+    assert until(lambda: bool(processes.children(command.process.pid)), LIMIT_S)
+    (node,) = processes.children(command.process.pid)
+    os.kill(node, signal.SIGSTOP)
+    result = ended(command)
+    (error,) = result.problems
+    assert (result.code, error["code"], error["subject"]["kind"]) == (3, "process-stopped", "host"), result.said
+    assert error["message"].startswith(f"the node process on {socket.gethostname()} (pid {node}) is stopped")
+
+
+@pytest.mark.parametrize(("above", "who"), [(1, "supervisor of rank 1"), (2, "agent")])
+def test_what_is_stopped_above_a_rank_is_named_where_the_end_waits_for_it(
+    start: Start, above: int, who: str
+) -> None:
+    command = start("--nodes", "2", "--op", "all_reduce", "--sizes", "1KiB", "-n", "20")
+    pid = command.wait_for("spawned", rank=1)["pid"]
+    for _ in range(above):
+        pid = parent_of(pid)
+    command.wait_for("enter", rank=1)
+    os.kill(pid, signal.SIGSTOP)
+    result = ended(command)
+    (warning,) = (one for one in result.document["findings"] if one["code"] == "process-stopped")
+    assert (result.code, warning["severity"]) == (0, "warning"), result.said
+    assert warning["message"].startswith(f"the {who} on {socket.gethostname()} (pid {pid}) is stopped")
 
 
 def test_interrupted_while_hosts_meet(start: Start, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from types import FrameType
 
 from nccltool import __version__
@@ -23,7 +24,7 @@ from nccltool.core.text import LineCutter
 from nccltool.hosts import gpu, reader
 from nccltool.hosts.facts import or_none
 from nccltool.hosts.sources import net, tcp_table
-from nccltool.launch import events, fact_pieces, inside, instructions, torch_needed
+from nccltool.launch import events, fact_pieces, inside, instructions, stopped, torch_needed
 from nccltool.launch.job import Job
 from nccltool.worker.channel import Channel
 from nccltool.worker.node import calls
@@ -205,18 +206,23 @@ class _Watchdog:
     rank: int | None = None
     cutter: LineCutter = field(default_factory=LineCutter)
     heard_at: float = field(default_factory=time.monotonic)
+    watch: stopped.Watch = field(init=False)
+
     asked_at: float = 0.0
     """When the runner last had us call the others again."""
     answers: Answers = field(init=False)
 
     def __post_init__(self) -> None:
         self.answers = Answers(self.run_id, self.number)
+        self.watch = stopped.Watch(partial(stopped.of_node, self.child, has_agents=True))
 
     def until_end(self) -> int:
         """Until the child has ended, or the runner is gone; the exit code."""
         while not os.waitid(os.P_PID, self.child, os.WEXITED | os.WNOHANG | os.WNOWAIT):
             if not self._turn():
                 return 1
+            if (found := self.watch.changed(time.monotonic())) is not None:
+                self.channel.emit(events.Stopped(node=self.number, host=socket.gethostname(), processes=found))
             if time.monotonic() - self.heard_at > RUNNER_SILENT_S:
                 sys.stderr.write(
                     f"no contact with the runner for {RUNNER_SILENT_S:.0f} s: ending everything here\n"
