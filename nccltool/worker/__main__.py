@@ -4,6 +4,7 @@ Standard input: the job, one line of JSON; later the runner's instructions. Stan
 """
 
 import os
+import signal
 import sys
 
 import msgspec
@@ -21,6 +22,7 @@ JOB_S = 60.0
 
 def main() -> None:
     """Run the job that comes in on standard input."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # who waits for us learns that it was a signal
     in_fd, out_fd = _take_over_standard_streams()
     try:
         line = Channel(out_fd, in_fd).wait_for_line(JOB_S)

@@ -252,15 +252,16 @@ def test_an_agent_is_killed(start: Start, words: tuple[str, ...], node: int, ran
     assert rows(result) == [("all_reduce", 1024)]
 
 
-def test_the_node_process_is_killed(start: Start) -> None:
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_the_node_process_is_killed(start: Start, number: signal.Signals) -> None:
     command, pid = begin_long(start)
     node = parent_of(parent_of(parent_of(pid)))
     assert parent_of(node) == command.process.pid
-    os.kill(node, signal.SIGKILL)
+    os.kill(node, number)
     result = ended(command)
     assert result.code == 3, result.said
     error = result.findings["node-failed"]
-    assert error["message"] == "the node process ended (exit code -9) before its ranks were done"
+    assert error["message"] == f"the node process ended (exit code {-number}) before its ranks were done"
     assert rows(result) == [("all_reduce", 1024)]
 
 

@@ -98,7 +98,6 @@ def _run_agent(
     logs.mkdir(parents=True)
     with _without_gpus():
         config = _config(job, run_id, store, logs)
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # until elastic takes it, as the other signals that end
     try:
         elastic_launch(config, _one_rank)(job, channel)
     except CannotStart as error:
