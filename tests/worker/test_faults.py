@@ -297,10 +297,15 @@ def test_interrupted_before_anything_was_measured(start: Start) -> None:
     assert (result.code, rows(result)) == (130, [])
 
 
+def node_processes(command: Command) -> list[int]:
+    below = processes.children(command.process.pid)
+    return [pid for pid in below if b"nccltool.worker" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+
+
 def test_a_node_process_that_is_stopped_before_any_rank_starts(start: Start) -> None:
     command = start(*LONG)
-    assert until(lambda: bool(processes.children(command.process.pid)), LIMIT_S)
-    (node,) = processes.children(command.process.pid)
+    assert until(lambda: bool(node_processes(command)), LIMIT_S)
+    (node,) = node_processes(command)
     os.kill(node, signal.SIGSTOP)
     result = ended(command)
     (error,) = result.problems
