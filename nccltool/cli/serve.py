@@ -21,6 +21,13 @@ from nccltool.cli.tree import section
         help="Address to listen on; :PORT: all addresses.",
     ),
     option(
+        "--allowed-host",
+        "allowed",
+        multiple=True,
+        metavar="NAME",
+        help="Also answer to this host name; *: to any. Addresses and the host's own name always work.",
+    ),
+    option(
         "--web-config", type=click.Path(), help="TLS and users: a web configuration file as for node_exporter."
     ),
 )
@@ -43,7 +50,9 @@ from nccltool.cli.tree import section
 @section(OUTPUT, quiet)
 @kept
 @stored
-def command(listen: str, web_config: str | None, every: float, max_age: float, **others: Any) -> None:
+def command(
+    listen: str, allowed: tuple[str, ...], web_config: str | None, every: float, max_age: float, **others: Any
+) -> None:
     """Serve run metrics to Prometheus: /metrics, /healthz and /runs.
 
     For each operation, size and world size, the newest result is served with the time of its measurement.
@@ -51,12 +60,13 @@ def command(listen: str, web_config: str | None, every: float, max_age: float, *
     import asyncio
 
     from nccltool.core import run_directory
-    from nccltool.monitor import export, http_server, serve
+    from nccltool.monitor import export, host_headers, http_server, serve
     from nccltool.monitor.web_config import WebConfig, check, read
 
     web = read(web_config) if web_config else WebConfig()
     if web_config:
         check(web, web_config)
+    hosts = host_headers.names(listen, allowed)
     listening = http_server.listen(listen)
     against = export.against(others["baseline"], others["store"])
     base = run_directory.base_folder(others["run_dir"])
@@ -68,4 +78,7 @@ def command(listen: str, web_config: str | None, every: float, max_age: float, *
         if not others["quiet"]:
             say(f"serving {base} on {where}")
 
-    asyncio.run(serve.serve(base, listening, web, every_s=every, max_age_s=max_age, against=against, ready=ready))
+    served = serve.serve(
+        base, listening, web, hosts=hosts, every_s=every, max_age_s=max_age, against=against, ready=ready
+    )
+    asyncio.run(served)

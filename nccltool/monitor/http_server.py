@@ -23,6 +23,7 @@ from hypercorn.asyncio import serve as hypercorn_serve
 from hypercorn.config import Config
 
 from nccltool.core.errors import BadInput
+from nccltool.monitor import host_headers
 from nccltool.monitor.web_config import WebConfig
 
 SILENCE_S = 10
@@ -76,8 +77,10 @@ Answer = tuple[int, ResponseBody, tuple[Header, ...]]
 class MetricsApp:
     """The ASGI application. `page` returns the newest page; older than `stale_s` it is not shown."""
 
-    def __init__(self, page: Callable[[], MetricsPage], stale_s: float, config: WebConfig) -> None:
-        self._page, self._stale_s, self._users = page, stale_s, config.users
+    def __init__(
+        self, page: Callable[[], MetricsPage], stale_s: float, config: WebConfig, hosts: frozenset[str]
+    ) -> None:
+        self._page, self._stale_s, self._users, self._hosts = page, stale_s, config.users, hosts
         self._known: set[bytes] = set()
         self._checks = asyncio.Semaphore(1)  # guessing must not take the machine
 
@@ -91,6 +94,8 @@ class MetricsApp:
             await _send(send, status, body, extra, zipped, scope["method"] == "HEAD")
 
     async def _answer(self, path: str, method: str, headers: Mapping[bytes, bytes]) -> Answer:
+        if not host_headers.is_allowed(headers.get(b"host"), self._hosts):
+            return _said(421, "not a name of this server; allow it with --allowed-host")
         page = self._page()
         fresh = time.monotonic() - page.made <= self._stale_s
         if path == "/healthz" and fresh:

@@ -3,12 +3,14 @@
 import asyncio
 import contextlib
 import json
+import os
 import signal
 import socket
 import time
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 from nccltool.monitor import exposition, http_server
 from nccltool.monitor.export import HeldAgainst
@@ -19,6 +21,8 @@ from nccltool.monitor.web_config import WebConfig
 STALE_LOOKS = 4
 """So many looks may fail to come before nothing is shown any more."""
 LEAST_STALE_S = 60.0
+DRAIN_S = 3.0
+"""For answers that are on their way at the end."""
 
 
 async def serve(
@@ -26,6 +30,7 @@ async def serve(
     listening: socket.socket,
     web: WebConfig,
     *,
+    hosts: frozenset[str],
     every_s: float,
     max_age_s: float,
     against: HeldAgainst,
@@ -36,17 +41,29 @@ async def serve(
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, ended.set)
+    loop.set_exception_handler(_handle)
     pages = _Pages(RunCache(base, max_age_s, against))
     await asyncio.to_thread(pages.look)
-    app = http_server.MetricsApp(lambda: pages.newest, max(STALE_LOOKS * every_s, LEAST_STALE_S), web)
+    app = http_server.MetricsApp(lambda: pages.newest, max(STALE_LOOKS * every_s, LEAST_STALE_S), web, hosts)
     looking = asyncio.create_task(_look(pages, every_s))
     ready()
+
+    async def until_asked() -> None:
+        await ended.wait()
+        loop.call_later(DRAIN_S, os._exit, 0)  # asyncio would wait for peers that take nothing; nothing is lost
+
     try:
-        await http_server.serve(app, listening, web, ended.wait)
+        await http_server.serve(app, listening, web, until_asked)
     finally:
         looking.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await looking
+
+
+def _handle(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Python's streams report a connection that was cancelled as an error; it is one that the end has cut."""
+    if not isinstance(context.get("exception"), asyncio.CancelledError):
+        loop.default_exception_handler(context)
 
 
 async def _look(pages: "_Pages", every_s: float) -> None:

@@ -27,7 +27,7 @@ def test_what_was_not_looked_at_for_too_long_is_not_shown(path: str, age_s: floa
     async def receive() -> dict[str, Any]:
         return {"type": "http.request"}
 
-    app = http_server.MetricsApp(lambda: page, 60.0, WebConfig())
+    app = http_server.MetricsApp(lambda: page, 60.0, WebConfig(), frozenset())
     asyncio.run(app({"type": "http", "method": "GET", "path": path, "headers": []}, receive, send))
     assert sent[0]["status"] == status
     text = b"".join(message.get("body", b"") for message in sent)

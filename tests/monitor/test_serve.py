@@ -110,6 +110,28 @@ def test_what_it_answers_and_that_rude_peers_do_not_hurt_it(serve: Server) -> No
     assert server.process.wait(LIMIT_S) == 0
 
 
+def test_peers_that_take_nothing_do_not_hold_up_its_end(serve: Server) -> None:
+    server = serve()
+    with ExitStack() as peers:
+        for _ in range(3):
+            peer = peers.enter_context(socket.socket())
+            peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+            peer.connect(("127.0.0.1", server.port))
+            peer.sendall(b"GET /metrics HTTP/1.1\r\nhost: localhost\r\n\r\n" * 200)
+        assert server.get("/healthz")[0] == 200  # it answers others meanwhile
+        server.process.send_signal(signal.SIGTERM)
+        assert server.process.wait(LIMIT_S) == 0
+    assert server.process.stderr is not None
+    assert server.process.stderr.read() == ""
+
+
+def test_a_page_whose_name_was_rebound_reads_nothing(serve: Server) -> None:
+    server = serve("--allowed-host", "metrics.example")
+    assert server.get("/metrics", host="metrics.example:9779")[0] == 200
+    status, _, body = server.get("/metrics", host="evil.example")
+    assert (status, b"--allowed-host" in body, b"nccltool_last" in body) == (421, True, False)
+
+
 def test_without_credentials_only_that_it_lives(serve: Server, tmp_path: Path) -> None:
     """Over TLS, as credentials should be sent."""
     curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]
