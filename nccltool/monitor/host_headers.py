@@ -1,5 +1,7 @@
-"""Which Host headers are answered. Without a list, a web page whose name is rebound to this address could read it
-through the browser of somebody inside: https://en.wikipedia.org/wiki/DNS_rebinding. An address cannot be rebound.
+"""Names under which the server answers: none that a web page could rebind to it.
+
+Without a list, such a page reads the metrics through the browser of somebody inside
+(https://en.wikipedia.org/wiki/DNS_rebinding). An address cannot be rebound.
 """
 
 import ipaddress
