@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Literal
 import msgspec
 
 from nccltool.core.findings import Finding
+from nccltool.hosts.counters import Growth, Peer
 from nccltool.launch.stopped import StoppedProcess
 
 RECORD_SEPARATOR = b"\x1e"
@@ -82,6 +83,22 @@ class HalfOpen(Event, frozen=True, tag="half-open"):
     node: int
     callers: tuple[str, ...]
     """Their addresses."""
+
+
+class Counted(Event, frozen=True, tag="counted"):
+    """How the counters of a host's network grew while ranks ran, and what was sent to each peer, from a process
+    beside the agents: now and then, and at the end."""
+
+    host: str
+    addresses: tuple[str, ...]
+    """Its own."""
+    seconds: float
+    """Since the ranks began."""
+    growth: tuple[Growth, ...]
+    peers: tuple[Peer, ...]
+    """Those first to which most was sent again."""
+    unread: tuple[str, ...]
+    """What could not be read, and why."""
 
 
 class FactsPiece(Event, frozen=True, tag="facts"):
@@ -304,6 +321,7 @@ EVERYWHERE: tuple[type[Event], ...] = (
         Node,
         Reached,
         HalfOpen,
+        Counted,
         FactsPiece,
         Spawned,
         Hello,

@@ -91,3 +91,9 @@ VERSION_MISMATCH = define(
 BACKEND_UNAVAILABLE = define("backend-unavailable", "incomplete", may_be_the_order=True, page="findings-hosts.md")
 LOOPBACK_HOSTNAME = define("loopback-hostname", "note", "warning", page="findings-hosts.md")
 CLOCK_SKEW = define("clock-skew", "note", "warning", page="findings-hosts.md")
+
+# ---- counters of the network over a run: a host's count all of its traffic, so they accuse nobody
+RETRANSMITS = define("retransmits", "note", "warning", root_causes=("slow-path",))
+PATH_SLOW = define("path-slow", "note", "warning", root_causes=("slow-path",))
+LINK_ERRORS = define("link-errors", "note", "warning", root_causes=("ib-link", "slow-path"))
+COUNTERS_UNREAD = define("counters-unread", "note", "info")

@@ -43,6 +43,8 @@ class Meeting:
     """Nodes that run on the runner's own host, and the loopback address that their names lead to there."""
     lost: dict[int, Finding] = field(default_factory=dict)
     """Nodes that do not take part, and why."""
+    silent: list[int] = field(default_factory=list)
+    """Nodes that were lost for it, and whose logins nobody has looked at."""
     going: instructions.Go | None = None
     failed: bool = False
     _trying: instructions.Try | None = None
@@ -314,6 +316,7 @@ class Meeting:
         )
 
     def _lose_silent(self, node: int, seconds: float) -> None:
+        self.silent.append(node)
         what = f"sent nothing for {seconds:.0f} s: its login or its Python hangs, perhaps on a file system"
         remedy = "log in with ssh, and run there: python -c 'import nccltool'; check the load of the host"
         self._refuse(node, finding_kinds.HOST_SILENT, what, remedy)

@@ -121,6 +121,8 @@ class RunState:
         """By node and host: processes above the ranks that are stopped now."""
         self.began: dict[int, float] = {}
         """When the first rank began each step."""
+        self.counted: dict[str, events.Counted] = {}
+        """The last that each host told of its network."""
         self.snapshots = Assembly()
         """The facts of the nodes' hosts, where there are several."""
         self._left, self._ended = 0, 0
@@ -223,6 +225,9 @@ class RunState:
     def _apply_to_run(self, event: events.Event, now: float) -> None:
         if isinstance(event, events.Stopped):
             self.stopped[event.node, event.host] = event
+            return
+        if isinstance(event, events.Counted):  # told of a run that hangs, too
+            self.counted[event.host] = event
             return
         self.progress_at = now
         match event:

@@ -17,8 +17,17 @@ from nccltool.core.findings import Finding, Subject
 from nccltool.core.run_directory import RunDir
 from nccltool.core.text import listed
 from nccltool.core.units import format_seconds
-from nccltool.hosts.sources import net, tcp_table
-from nccltool.launch import allowances, blame, early_ends, events, finding_kinds, instructions, stopped
+from nccltool.hosts.sources import net
+from nccltool.launch import (
+    allowances,
+    blame,
+    early_ends,
+    events,
+    finding_kinds,
+    instructions,
+    link_counters,
+    stopped,
+)
 from nccltool.launch.events import Event
 from nccltool.launch.job import Job, node_name
 from nccltool.launch.meeting import Meeting
@@ -94,8 +103,6 @@ class _Runner:
         self._ended_badly: list[NodeProcess] = []
         meeting, told = self._meeting, self.session.tell
         self._paths = PathWatch(self._state, meeting, self._explained, told) if meeting is not None else None
-        self._looked_at: set[NodeProcess] = set()
-        """Processes of silent nodes whose connections were looked at."""
         self._was_scheduled = False
         self.signals: Sequence[int] = ()
 
@@ -169,7 +176,7 @@ class _Runner:
         if self._meeting is None:
             return
         instruction = self._meeting.step(now)
-        self._look_at_silent()
+        early_ends.look_at_silent(self._meeting, self.session.processes)
         if isinstance(instruction, instructions.Go):
             job = replace(self._job, nodes=instruction.nodes, nproc_per_node=instruction.nproc_per_node)
             self._state.expect(job, now)
@@ -177,17 +184,6 @@ class _Runner:
             self.session.tell(instruction)
         else:
             self.session.keep_alive()
-
-    def _look_at_silent(self) -> None:
-        """A login that hangs may do so because large packets are lost: then the kernel sends them again."""
-        assert self._meeting is not None
-        for process in self.session.processes:
-            lost = self._meeting.lost.get(process.command.nodes[0]) if len(process.command.nodes) == 1 else None
-            if lost is None or lost.kind is not finding_kinds.HOST_SILENT or process in self._looked_at:
-                continue
-            self._looked_at.add(process)
-            if stuck := tcp_table.stuck_bytes(process.process.pid):
-                self._meeting.blame_large_packets(process.command.nodes[0], stuck)
 
     def _look_for_stopped(self, process: NodeProcess, now: float) -> None:
         """Of the processes of this host; those of others are looked at there."""
@@ -338,6 +334,8 @@ class _Runner:
         found = [*state.findings, *state.product.findings()]
         if self._meeting is not None:
             found = [*self._meeting.findings, *map(self._with_host, found), *self._explained]
+        hosts = {rank.host for rank in state.ranks.values()}
+        found += link_counters.judged(state.counted, hosts, state.everybody_left)
         culprit = self._ending
         if culprit is None and not interrupted and not (self._meeting and self._meeting.failed):
             culprit = self._culprit()

@@ -69,6 +69,7 @@ unsupported port-in-use interface-unusable run-dir-full torch-without-gpu backen
 _NOTES = """
 busbw-unknown not-compared dip left-out reference-cost resumed restarted triage imported
 checkpoint-damaged checkpoint-none checkpoint-unfinished profile-not-written loopback-hostname clock-skew
+retransmits path-slow link-errors counters-unread
 import-inconsistent import-under-minimum import-nccl-error metrics-not-handed-over
 """
 ACCUSE = {

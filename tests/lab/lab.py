@@ -98,6 +98,17 @@ class Lab:
         limits = ("tbf", "rate", rate, "burst", "16kb", "latency", "5ms")
         _run("ip", "netns", "exec", self.switch, "tc", "qdisc", "add", "dev", f"p-{host.name}", "root", *limits)
 
+    def lose(self, host: Host, percent: int) -> None:
+        """Lose so many of the packets to and from a host on the switch, but for those of ssh."""
+        port = f"p-{host.name}"
+        nft = ("ip", "netns", "exec", self.switch, "nft")
+        _run(*nft, "add table bridge faults")
+        _run(*nft, "add chain bridge faults forward { type filter hook forward priority 0; }")
+        for rule in ("tcp dport 22 accept", "tcp sport 22 accept"):
+            _run(*nft, f"add rule bridge faults forward {rule}")
+        for way in ("iifname", "oifname"):
+            _run(*nft, f"add rule bridge faults forward {way} {port} numgen random mod 100 < {percent} drop")
+
     def __enter__(self) -> "Lab":
         _remove_abandoned()
         _UTS.mkdir(exist_ok=True)

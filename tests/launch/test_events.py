@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nccltool.hosts.counters import Growth, Peer
 from nccltool.launch import events
 from nccltool.launch.events import MAX_LINE, RECORD_SEPARATOR, Event, EventReader
 from nccltool.launch.stopped import StoppedProcess
@@ -40,6 +41,14 @@ EVENTS: list[events.Event] = [
         addresses=("10.0.0.2", "fd00::2"),
         port=29500,
         data_port=40001,
+    ),
+    events.Counted(
+        host="alpha",
+        addresses=("10.0.0.1",),
+        seconds=12.5,
+        growth=(Growth("eth0", "rx_crc_errors", 3, 1000),),
+        peers=(Peer("10.0.0.2", 1000, 3, 5000, 0.25),),
+        unread=("/sys/class/net cannot be read",),
     ),
     events.HalfOpen(node=1, callers=("10.0.0.2", "fd00::2")),
     events.Reached(

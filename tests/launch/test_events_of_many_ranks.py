@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from nccltool.core.findings import Finding, Subject
+from nccltool.hosts.counters import Growth, Peer
 from nccltool.hosts.sources import tcp_table
 from nccltool.hosts.usable_network import UsableNetwork
 from nccltool.launch import (
@@ -29,6 +30,7 @@ from nccltool.train import divergence
 from nccltool.train import events as of_train
 from nccltool.train.events import OF_TRAININGS
 from nccltool.train.result import ModelShape
+from nccltool.worker.node import counting
 from tests.captured_hosts import healthy
 from tests.samples import facts
 
@@ -161,6 +163,14 @@ EXAMPLES: dict[type[Event], Callable[[], Event | Iterator[Event]]] = {
         ),
     ),
     events.HalfOpen: lambda: events.HalfOpen(node=NODES - 1, callers=(ADDRESSES[0],) * tcp_table.MOST),
+    events.Counted: lambda: events.Counted(
+        host=WORLD[LAST].host,
+        addresses=ADDRESSES[: counting.ADDRESSES],
+        seconds=3600.123456,
+        growth=(Growth("mlx5_15:1", "excessive_buffer_overrun_errors", 2**31, 2**31),) * counting.MOST,
+        peers=(Peer(ADDRESSES[0], 2**32, 2**32, 2**40, 1234.123456),) * counting.MOST,
+        unread=(),
+    ),
     events.FactsPiece: lambda: fact_pieces.pieces(NODES - 1, healthy("ib")),
     events.Spawned: lambda: events.Spawned(rank=LAST, node_rank=NODES - 1, host=WORLD[LAST].host, pid=2**22),
     events.Hello: lambda: events.Hello(facts=WORLD[LAST]),

@@ -26,6 +26,7 @@ from nccltool.launch.inside import RankPlace
 from nccltool.launch.job import Job
 from nccltool.worker.channel import Channel
 from nccltool.worker.node import remote, rendezvous
+from nccltool.worker.node.counting import Counting
 from nccltool.worker.node.event_relay import EventRelay
 from nccltool.worker.node.rendezvous import CannotStart, FixedRendezvous, StoreAddress
 from nccltool.worker.node.supervisor import supervise
@@ -61,6 +62,7 @@ def _start_agents(job: Job, listener: socket.socket | None, in_fd: int, out_fd: 
     # the events of remote nodes come out of their own launches
     relay = EventRelay(leads, not job.remote and len(job.node_ranks) < (job.nodes or 1), out_fd)
     channel = Channel(relay.events_fd, in_fd)
+    counting = None if job.emulated or job.nodes == 1 else Counting(channel)
     children = {
         processes.forked(partial(_run_agent, job, node, address, channel, listener)): node
         for node in job.node_ranks
@@ -72,10 +74,14 @@ def _start_agents(job: Job, listener: socket.socket | None, in_fd: int, out_fd: 
     codes = []
     while children:
         pid, status = os.wait()
+        if pid not in children:  # the one that counts
+            continue
         code, node_rank = os.waitstatus_to_exitcode(status), children.pop(pid)
         codes.append(abs(code))
         if code < 0:
             channel.emit(events.AgentKilled(node_rank=node_rank, host=socket.gethostname(), code=code))
+    if counting is not None:
+        counting.end()
     relay.finish()
     del store
     return max(codes)
@@ -172,6 +178,8 @@ def _started_by_launcher(job: Job, place: RankPlace, in_fd: int, out_fd: int) ->
     leads = place.rank == 0
     relay = EventRelay(leads, place.world_size > 1, out_fd)
     channel = Channel(relay.events_fd, in_fd)
+    counts = place.local_rank == 0 and place.world_size > place.local_world_size
+    counting = Counting(channel) if counts else None
     watcher = processes.forked(partial(supervise, job, place, channel))
     if place.local_rank == 0 and place.world_size > place.local_world_size:
         remote.send_facts(place.node_rank, channel)
@@ -182,6 +190,8 @@ def _started_by_launcher(job: Job, place: RankPlace, in_fd: int, out_fd: int) ->
     code = os.waitstatus_to_exitcode(os.waitpid(watcher, 0)[1])
     if code < 0:  # the supervisor itself was killed, and its rank with it; else it has said how the rank ended
         channel.emit(events.Exited(rank=place.rank, code=code))
+    if counting is not None:
+        counting.end()
     relay.finish()
     del store
     return abs(code)
