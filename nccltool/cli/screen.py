@@ -2,6 +2,7 @@
 
 import errno
 import os
+import stat
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -132,6 +133,9 @@ def put(text: str) -> None:
     except BrokenPipeError:
         nobody_reads(sys.stdout)
     except OSError as error:
+        if error.errno == errno.EIO and stat.S_ISCHR(os.fstat(descriptor).st_mode):  # the terminal was closed
+            nobody_reads(sys.stdout)
+            return
         message = f"standard output cannot be written: {error.strerror}"
         raise ResultNotWritten(message, "free space, or redirect it elsewhere") from error
 

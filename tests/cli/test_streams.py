@@ -39,6 +39,18 @@ def test_nobody_reads_anything(words: tuple[str, ...], code: int, tmp_path: Path
     assert _ended(words, tmp_path, err=True) == (code, "")
 
 
+@pytest.mark.parametrize(("words", "code"), [(("runs",), 0), (("nonsense",), 2), (("triage", "LOG"), 1)])
+def test_a_terminal_that_was_closed(words: tuple[str, ...], code: int, tmp_path: Path) -> None:
+    (tmp_path / "LOG").write_text(LOG)
+    master, terminal = os.openpty()
+    os.close(master)
+    try:
+        done = subprocess.run([*PROGRAM, *words], stderr=terminal, stdout=terminal, check=False, cwd=tmp_path)
+    finally:
+        os.close(terminal)
+    assert done.returncode == code
+
+
 @pytest.mark.parametrize(("words", "code"), [(("runs", "--bogus"), 2), (("triage", "LOG", "--output", "OUT"), 1)])
 def test_standard_error_that_is_full(words: tuple[str, ...], code: int, tmp_path: Path) -> None:
     (tmp_path / "LOG").write_text(LOG)

@@ -329,6 +329,26 @@ def test_what_is_stopped_above_a_rank_is_named_where_the_end_waits_for_it(
     assert warning["message"].startswith(f"the {who} on {socket.gethostname()} (pid {pid}) is stopped")
 
 
+FAR = """#!/bin/sh
+for command; do :; done
+cat | setsid sh -c "exec $command"
+"""
+"""As ssh: what it starts is in a session of its own, which ends with its standard input."""
+
+
+def test_a_far_end_that_is_stopped_does_not_outlive_the_run(start: Start, tmp_path: Path) -> None:
+    ssh = tmp_path / "ssh"
+    ssh.write_text(FAR)
+    ssh.chmod(0o755)
+    command = start("--hosts", "localhost", "--nproc-per-node", "2", "--ssh", str(ssh), *LONG[2:])
+    far = parent_of(parent_of(parent_of(parent_of(command.wait_for("spawned", rank=1)["pid"]))))
+    os.kill(far, signal.SIGSTOP)
+    command.send(signal.SIGINT)
+    assert ended(command).code == 130
+    assert until(lambda: not Path(f"/proc/{far}").exists(), LIMIT_S)
+    assert command.everything_gone(), command.living()
+
+
 def test_interrupted_while_hosts_meet(start: Start, tmp_path: Path) -> None:
     """How many ranks there will be is not known before they have met."""
     ssh = tmp_path / "ssh"
