@@ -28,6 +28,9 @@ _SHOWN = 4
 _NAMED = 8
 """Hosts in a sentence."""
 
+_LOST_PACKETS = (finding_kinds.HOST_UNREACHABLE, finding_kinds.LARGE_PACKETS_LOST)
+"""Of hosts from which nothing came; one that refuses is there."""
+
 
 @dataclass(slots=True)
 class Meeting:
@@ -45,6 +48,8 @@ class Meeting:
     """Nodes that do not take part, and why."""
     silent: list[int] = field(default_factory=list)
     """Nodes that were lost for it, and whose logins nobody has looked at."""
+    here: str = ""
+    """The name of the runner's own host."""
     going: instructions.Go | None = None
     failed: bool = False
     _trying: instructions.Try | None = None
@@ -74,6 +79,8 @@ class Meeting:
     def findings(self) -> tuple[Finding, ...]:
         """What kept nodes, or all of them, from taking part, in the order of the nodes."""
         found = [self.lost[node] for node in sorted(self.lost)]
+        if own := self._own_end():
+            found = [own]
         return _folded([*found, *([self._uneven] if self._uneven else [])])
 
     def step(self, now: float) -> instructions.Instruction | None:
@@ -296,6 +303,24 @@ class Meeting:
         for node in self._left()[:1]:
             if not node.port:
                 self._refuse(node.node, finding_kinds.PORT_IN_USE, node.problem, "choose another port")
+
+    def _own_end(self) -> Finding | None:
+        """This host, where packets between it and each of several others are lost: that is what these have in
+        common. None = another host came, or one of them says that it is there."""
+        others = [node for node in self.hosts if node not in self.at_home]
+        lost = [self.lost[node] for node in others if node in self.lost]
+        if len(others) < 2 or len(lost) < len(others) or any(one.kind not in _LOST_PACKETS for one in lost):
+            return None
+        if any(node in self.came for node in others):
+            return None
+        large = all(one.kind is finding_kinds.LARGE_PACKETS_LOST for one in lost)
+        what = "large packets between it and each of them are lost" if large else "none of them responds"
+        return lost[0].kind.finding(
+            subject=Subject(kind="host", name=self.here),
+            message=f"this host, {self.here}, reaches none of the {len(others)} other hosts: {what}",
+            evidence=tuple(one.message for one in lost[:_SHOWN]),
+            remedy=f"check the network of {self.here}: its link, MTU, interface and switch port",
+        )
 
     def path_check(self, now: float) -> PathCheck | None:
         """Calls by which those that take part see who still reaches whom; None = nobody can be asked."""

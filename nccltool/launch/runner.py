@@ -94,7 +94,8 @@ class _Runner:
         self._launch = launch = order.launch
         self.session = Session(launch, job.scratch)
         self._state = state or RunState(job, order.ranks_seen, now)
-        self._meeting = Meeting(job, launch.names(), order.keep_going, now) if launch.remote else None
+        here = socket.gethostname()
+        self._meeting = Meeting(job, launch.names(), order.keep_going, now, here=here) if launch.remote else None
         self._standstill = Standstill(now)
         self._watches: dict[NodeProcess, stopped.Watch] = {}
         self._left_at: float | None = None

@@ -21,6 +21,9 @@ _ENDS_S = 10.0
 """How long a command may take to end in order after SIGINT."""
 _GRACE_S = 15.0
 """A command has a deadline of its own, after which it names who hangs; it is killed so long after that."""
+_AROUND_S = 3.0
+"""What a command takes besides its own deadline, to start and to end its processes: 2.7 s on two busy processors.
+The budget counts it."""
 _SHOWN = 300
 
 
@@ -81,7 +84,7 @@ class _Started:
         self._folder.mkdir(parents=True)
         self._limit_s = max(call.end - time.monotonic(), 1.0)
         words = [*call.words, "-q", "--format", "json"]
-        words += ["--deadline", f"{self._limit_s:.1f}", "--run-dir", str(self._folder)]
+        words += ["--deadline", f"{max(self._limit_s - _AROUND_S, 1.0):.1f}", "--run-dir", str(self._folder)]
         # ours, without options of ours: those are in the words
         env = {name: value for name, value in os.environ.items() if not name.startswith("NCCLTOOL_")}
         env["NCCLTOOL_NO_CONFIG"] = "1"

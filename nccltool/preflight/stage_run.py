@@ -29,6 +29,8 @@ class StageRun:
     repeat: str = ""
     folder: str = ""
     """Of the run."""
+    by_budget: bool = False
+    """Its deadline was the end of the budget of all stages."""
     names: Mapping[str, str] = field(default_factory=dict)
     """What hosts call themselves -> what we call them."""
 
@@ -89,7 +91,11 @@ def completion(ran: StageRun) -> Iterator[CheckOutcome]:
     elif not ran.endings:
         yield ran.outcome(COMPLETED, "pass")
     for finding in ran.endings:
-        yield ran.of_finding(COMPLETED, finding, **_shown(ran, finding))
+        if finding.kind is DEADLINE and ran.by_budget:
+            reason = f"the budget ended it, and the rest was left out: {finding.message}"
+            yield ran.outcome(COMPLETED, "unknown", reason=reason, page="")
+        else:
+            yield ran.of_finding(COMPLETED, finding, **_shown(ran, finding))
 
 
 def _killed(ran: StageRun) -> Finding:

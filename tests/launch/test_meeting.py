@@ -448,3 +448,37 @@ def test_a_login_that_hangs_for_large_packets() -> None:
     ((code, name, message),) = named(there)
     assert (code, name) == ("large-packets-lost", "n1")
     assert "has not confirmed 1560 bytes since" in message
+
+
+# ---- this host
+
+
+@pytest.mark.parametrize(
+    ("kinds", "code"),
+    [
+        pytest.param(("host-unreachable", "host-unreachable"), "host-unreachable", id="no other host responds"),
+        pytest.param(("large-packets-lost", "large-packets-lost"), "large-packets-lost", id="large packets"),
+        pytest.param(("host-unreachable", "large-packets-lost"), "host-unreachable", id="both"),
+        pytest.param(("host-unreachable", "host-refused"), "", id="one refuses: it is there"),
+        pytest.param(("host-silent", "host-silent"), "", id="logins that hang may do so for a file system"),
+    ],
+)
+def test_this_host_reaches_nobody(kinds: tuple[str, str], code: str) -> None:
+    there = gathering(3)
+    there.here = "n0"
+    there.hear(node(0))
+    there.at_home[0] = ""
+    for number, kind in enumerate(kinds, 1):
+        there.lose(number, replace(lost(f"n{number}"), code=kind))
+    found = [(one.code, one.subject.name) for one in there.findings]
+    assert (found == [(code, "n0")]) == bool(code)
+    assert bool(code) or "n0" not in {name for _, name in found}
+
+
+def test_one_other_host_that_does_not_respond_may_be_at_fault_itself() -> None:
+    there = gathering(3)
+    there.here = "n0"
+    there.at_home[0] = ""
+    there.hear(node(2))
+    there.lose(1, replace(lost("n1"), code="host-unreachable"))
+    assert [one.subject.name for one in there.findings] == ["n1"]

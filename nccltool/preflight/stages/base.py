@@ -196,6 +196,7 @@ class StageContext:
                 killed_by=one.killed_by,
                 repeat=call.line,
                 folder=one.folder,
+                by_budget=self.end is not None,
                 names=names,
             )
             for call, one in zip(calls, came, strict=True)
