@@ -70,6 +70,8 @@ def is_certain(run: RunState, waited_s: float) -> bool:
     """Whether who is at fault was seen, and is not only told from what the others wait for."""
     if run.fault_at is None:
         return seen_standing(run, waited_s) is not None
+    if run.stopped_above:
+        return True
     stopped = (state for state in run.ranks.values() if state.is_stopped and not state.ended)
     return knows(run) or any(stopped) or bool(culprits.terminated(run))
 

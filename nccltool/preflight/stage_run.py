@@ -91,11 +91,10 @@ def completion(ran: StageRun) -> Iterator[CheckOutcome]:
     elif not ran.endings:
         yield ran.outcome(COMPLETED, "pass")
     for finding in ran.endings:
-        if finding.kind is DEADLINE and ran.by_budget:
-            reason = f"the budget ended it, and the rest was left out: {finding.message}"
-            yield ran.outcome(COMPLETED, "unknown", reason=reason, page="")
-        else:
-            yield ran.of_finding(COMPLETED, finding, **_shown(ran, finding))
+        outcome = ran.of_finding(COMPLETED, finding, **_shown(ran, finding))
+        by_budget = finding.kind is DEADLINE and ran.by_budget
+        why = f"the budget ended it, and the rest was left out: {finding.message}"
+        yield replace(outcome, reason=why) if by_budget else outcome
 
 
 def _killed(ran: StageRun) -> Finding:

@@ -21,11 +21,10 @@ def test_a_host_is_not_to_blame_for_the_time_that_a_run_was_given(code: str, sho
     assert outcomes["across/completed", "n1"] == ("fail", shown)
 
 
-def test_what_the_budget_ends_is_not_known() -> None:
-    """It says how much was left out, and is no fault of the hosts."""
+def test_what_the_budget_ends_says_that_the_rest_was_left_out() -> None:
     cut = replace(ran(run(found("deadline", "run", "deadline"))), by_budget=True)
     completed = next(one for one in probe_run.judged(cut, PART) if one.code == "across/completed")
-    assert completed.status == "unknown"
+    assert (completed.status, completed.shown) == ("fail", "suspected")
     assert completed.reason.startswith("the budget ended it, and the rest was left out: ")
 
 
