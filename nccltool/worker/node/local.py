@@ -62,11 +62,11 @@ def _start_agents(job: Job, listener: socket.socket | None, in_fd: int, out_fd: 
     # the events of remote nodes come out of their own launches
     relay = EventRelay(leads, not job.remote and len(job.node_ranks) < (job.nodes or 1), out_fd)
     channel = Channel(relay.events_fd, in_fd)
-    counting = None if job.emulated or job.nodes == 1 else Counting(channel)
     children = {
         processes.forked(partial(_run_agent, job, node, address, channel, listener)): node
         for node in job.node_ranks
     }
+    counting = None if job.emulated or job.nodes == 1 else Counting(channel)
     if not job.remote and not job.emulated and (job.nodes or 1) > 1:
         remote.send_facts(job.node_ranks[0], channel)
     store = _serve(listener) if listener else None
@@ -179,8 +179,8 @@ def _started_by_launcher(job: Job, place: RankPlace, in_fd: int, out_fd: int) ->
     relay = EventRelay(leads, place.world_size > 1, out_fd)
     channel = Channel(relay.events_fd, in_fd)
     counts = place.local_rank == 0 and place.world_size > place.local_world_size
-    counting = Counting(channel) if counts else None
     watcher = processes.forked(partial(supervise, job, place, channel))
+    counting = Counting(channel) if counts else None
     if place.local_rank == 0 and place.world_size > place.local_world_size:
         remote.send_facts(place.node_rank, channel)
     store = None
