@@ -119,7 +119,7 @@ class _File:
         if options[key].settable == "no":
             raise _wrong(where, f"{key} cannot be set in a file", f"use --{key} on the command line")
         if self.is_project and options[key].settable != "project":
-            mine = f"move it to {user_file() or 'your own configuration'}, or use --{key}"
+            mine = f"move it to {user_file() or 'your own configuration'} or use --{key}"
             raise _wrong(where, f"a project's file cannot set {key}", mine)
 
 

@@ -43,7 +43,7 @@ _RULES = "Only rules whose code or name starts with this. Repeatable."
     option(
         "--env-file",
         type=click.Path(dir_okay=False),
-        help="Read variables from FILE: output of `env`, or a Docker env file.",
+        help="Read variables from FILE: output of `env` or a Docker env file.",
     ),
     option(
         "--pid",

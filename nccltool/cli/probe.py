@@ -42,7 +42,7 @@ _PLACEMENTS = click.Choice(("natural", "in-place", "out-of-place", "both"))
         default="all",
         metavar="OP,...",
         settable="project",
-        help="Operations, or all.",
+        help="Operations or all.",
         shell_complete=values.operations,
     ),
     option(

@@ -27,7 +27,7 @@ _FILTERS = ("limit", "kind", "status", "since")
         shell_complete=values.kinds,
     ),
     option("--status", multiple=True, type=click.Choice(_STATUSES), help="Only this status. Repeatable."),
-    option("--since", metavar="TIME", help="Only runs from the last 12h or 30d, or since a date (2026-01-31)."),
+    option("--since", metavar="TIME", help="Only runs from the last 12h or 30d or since a date (2026-01-31)."),
 )
 @section(OUTPUT, verbose)
 @shown
@@ -99,7 +99,7 @@ def _remove(
 
     base = run_directory.base_folder(run_dir)
     if bool(runs) == (older_than is not None or keep is not None):
-        raise BadInput("name the runs to remove, or use --older-than or --keep", "see nccltool runs")
+        raise BadInput("name the runs to remove or use --older-than or --keep", "see nccltool runs")
     chosen = removal.named(base, runs) if runs else removal.prunable(base, older_than, keep)
     reasons: dict[str, str] = {}
     for folder in chosen:

@@ -118,7 +118,7 @@ def _refuse_other_nodes(its_options: Mapping[str, Any], given: frozenset[str]) -
     refuse(given, _ELSEWHERE, "in a batch script", "omit it: srun starts the nodes")
     if (launcher := its_options["launcher"]) not in ("auto", "slurm"):
         raise BadInput(
-            f"--launcher {launcher} has no meaning in a batch script", "omit it, or use --launcher slurm"
+            f"--launcher {launcher} has no meaning in a batch script", "omit it or use --launcher slurm"
         )
 
 

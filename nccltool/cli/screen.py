@@ -137,7 +137,7 @@ def put(text: str) -> None:
             nobody_reads(sys.stdout)
             return
         message = f"standard output cannot be written: {error.strerror}"
-        raise ResultNotWritten(message, "free space, or redirect it elsewhere") from error
+        raise ResultNotWritten(message, "free space or redirect it elsewhere") from error
 
 
 def _name_errors(run: Run) -> None:
@@ -176,6 +176,6 @@ _WHILE_WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EPIP
 def _cannot_write(path: str, error: OSError, option: str) -> NccltoolError:
     if error.errno in _WHILE_WRITING:
         return ResultNotWritten(
-            f"{option} {path} cannot be written: {error.strerror}", "free space, or name another file"
+            f"{option} {path} cannot be written: {error.strerror}", "free space or name another file"
         )
     return BadInput(f"{option} {path} cannot be written: {error.strerror}", "name another file")

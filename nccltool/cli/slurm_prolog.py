@@ -47,7 +47,7 @@ from nccltool.cli.tree import section
     option(
         "--node",
         metavar="NAME",
-        help="Slurm's name for this host.  [default: SLURMD_NODENAME, or the short host name]",
+        help="Slurm's name for this host.  [default: SLURMD_NODENAME or the short host name]",
     ),
 )
 @section(OUTPUT, quiet)

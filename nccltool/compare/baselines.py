@@ -111,7 +111,7 @@ class Store:
         _of_one_kind(baseline.runs)
         with self._open(create=True) as db, _transaction(db):
             if mode == "new" and _load(db, baseline.name):
-                raise BadInput(f"baseline {baseline.name!r} already exists", "use --replace, or --as NAME")
+                raise BadInput(f"baseline {baseline.name!r} already exists", "use --replace or --as NAME")
             _write(db, baseline)
 
     def load(self, name: str) -> Baseline:
@@ -159,7 +159,7 @@ def _cannot_use(file: Path, error: Exception) -> BadInput:
     text = str(error) if isinstance(error, sqlite3.Error) else f"malformed: {error}"
     if "locked" in text:
         remedy = (
-            "another process holds the lock: try again; on NFS or Lustre, check that file locks work, or use "
+            "another process holds the lock: try again; on NFS or Lustre, check that file locks work or use "
             "--store FILE"
         )
     elif "not a database" in text or "malformed" in text:

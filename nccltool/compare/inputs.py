@@ -53,7 +53,7 @@ def _newest(base: Path) -> Path:
     ended = filter(run_directory.has_document, reversed(run_directory.folders(base)))
     if newest := next((folder for folder in ended if _measured(folder)), None):
         return newest
-    remedy = "run nccltool probe or nccltool preflight, or use another folder: --run-dir"
+    remedy = "run nccltool probe or nccltool preflight or use another folder: --run-dir"
     raise BadInput(f"no run under {base} measured operations", remedy)
 
 

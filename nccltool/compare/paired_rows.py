@@ -91,7 +91,7 @@ def rows_of(side: Side, ignore: Collection[str]) -> _RowsByKey:
             if run.id in of_runs:
                 problem = f"run {run.id} has several rows of {row.key.op} at {format_bytes(row.key.bytes)}"
                 why = " that differ only in keys that --ignore names" if of_runs[run.id].key != row.key else ""
-                raise BadInput(problem + why, "ignore fewer keys, or omit this run")
+                raise BadInput(problem + why, "ignore fewer keys or omit this run")
             of_runs[run.id] = row
     return {key: tuple(of_runs.values()) for key, of_runs in found.items()}
 

@@ -38,7 +38,7 @@ def base_folder(named: str | None = None) -> Path:
         try:
             state = str(Path.home() / ".local/state")
         except RuntimeError as error:
-            raise BadInput("cannot find a home folder for saved runs", "set HOME, or use --run-dir DIR") from error
+            raise BadInput("cannot find a home folder for saved runs", "set HOME or use --run-dir DIR") from error
     return Path(state) / "nccltool/runs"
 
 
@@ -228,7 +228,7 @@ def find(base: Path, name: str) -> Path:
     if name == LATEST:
         if newest := next(filter(has_document, reversed(every)), None):
             return newest
-        hint = "run nccltool probe, or use another folder: --run-dir"
+        hint = "run nccltool probe or use another folder: --run-dir"
         raise BadInput(f"no runs under {base} yet", hint)
     matches = [folder for folder in every if folder.name.startswith(name)]
     matches = matches or [run for folder in every for run in inside(folder) if run.name.startswith(name)]

@@ -29,7 +29,7 @@ def parse_duration(text: str, option: str) -> float:
     """Seconds of `60s`, `2 min`, `500ms`. Raises BadInput that names the option."""
     seconds = parse_quantity(text, SECONDS)
     if seconds is None:
-        raise BadInput(f"{option} {shortened(text, 60)!r} is not a duration", f"{option} 60s, or 2min")
+        raise BadInput(f"{option} {shortened(text, 60)!r} is not a duration", f"{option} 60s or 2min")
     return seconds
 
 
@@ -40,7 +40,7 @@ def parse_age(text: str, option: str) -> float:
     """Seconds of `12h`, `30d`, `2w`. Raises BadInput that names the option."""
     seconds = parse_quantity(text, _AGES)
     if seconds is None:
-        raise BadInput(f"{option} {shortened(text, 60)!r} is not a time", f"{option} 12h, or 30d")
+        raise BadInput(f"{option} {shortened(text, 60)!r} is not a time", f"{option} 12h or 30d")
     return seconds
 
 

@@ -17,7 +17,7 @@ SILENCE_S = 10.0
 LARGEST = 64 << 20
 _PIECE = 1 << 16
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
-_WRITTEN_TO = "pass a file, or a pipe that a program writes to"
+_WRITTEN_TO = "pass a file or a pipe that a program writes to"
 
 
 def contents(

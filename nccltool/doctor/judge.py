@@ -195,7 +195,7 @@ def chosen(rules: Sequence[Rule], select: Sequence[str] = (), ignore: Sequence[s
     selected = (rule for rule in rules if not select or any(begins(rule, word) for word in select))
     left = tuple(rule for rule in selected if not any(begins(rule, word) for word in ignore))
     if not left:
-        raise BadInput("--ignore excludes every selected rule", "ignore less, or select more")
+        raise BadInput("--ignore excludes every selected rule", "ignore less or select more")
     return left
 
 

@@ -92,7 +92,7 @@ def _elsewhere(words: DoctorOptions, start: StartOptions) -> LaunchPlan | None:
     if any((words.facts, words.root, words.pid, words.env_file, words.ask_nccl)):
         raise BadInput(
             "--facts, --root, --pid, --env-file and --ask-nccl cannot be combined with other hosts",
-            "remove them, or --hosts",
+            "remove them or --hosts",
         )
     return where
 
@@ -120,7 +120,7 @@ def _ranks(text: str | None) -> int | None:
         return None
     if not (text and text.isascii() and text.isdecimal() and 0 < int(text[:9]) == int(text[:10])):
         raise BadInput(
-            f"--nproc-per-node {text!r} is not a number of ranks", "expected a positive number, or auto"
+            f"--nproc-per-node {text!r} is not a number of ranks", "expected a positive number or auto"
         )
     return int(text)
 
@@ -128,5 +128,5 @@ def _ranks(text: str | None) -> int | None:
 def _beginnings(option: str, texts: Sequence[str]) -> tuple[str, ...]:
     found = comma_separated(texts)
     if texts and not found:
-        raise BadInput(f"{option} names no rule", "pass codes or names of rules, or remove the option")
+        raise BadInput(f"{option} names no rule", "pass codes or names of rules or remove the option")
     return found

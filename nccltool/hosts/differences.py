@@ -38,7 +38,7 @@ KINDS: dict[str, tuple[Severity, SubjectKind, str]] = {
         "host",
         "systemctl start chronyd on these hosts, then check with chronyc tracking",
     ),
-    "name-duplicate": ("error", "host", "give each host a unique name, or set NCCL_HOSTID"),
+    "name-duplicate": ("error", "host", "give each host a unique name or set NCCL_HOSTID"),
 }
 """By code: severity, kind of the subject, remedy; docs/differences.md has a section for each."""
 

@@ -123,7 +123,7 @@ def _end_by_itself(time_s: float, work: BatchWork) -> tuple[str, ...]:
         raise BadInput(
             f"{work.option} {work.ends_s:g}{work.unit} is too long for a run to end by itself within"
             f" --time {_clock(time_s)}",
-            f"use {work.option} {latest}{work.unit}, or a longer --time",
+            f"use {work.option} {latest}{work.unit} or a longer --time",
         )
     return (work.option, f"{latest}{work.unit}")
 
@@ -171,7 +171,7 @@ def _others(texts: Iterable[str]) -> Iterable[tuple[str, str]]:
 def _directive(name: str, value: str) -> str:
     """An empty value is a directive without one."""
     if not value and name.replace("-", "_") in (*_DIRECTIVES, "job_name", "output"):
-        raise BadInput(f"--{'log' if name == 'output' else name} is empty", "set a value, or omit it")
+        raise BadInput(f"--{'log' if name == 'output' else name} is empty", "set a value or omit it")
     if not value.isprintable() or '"' in value or "\\" in value or value.startswith("-"):
         problem = f"--{name} {value[:60]!r} cannot be written into a script"
         raise BadInput(problem, "remove quotes, backslashes and line breaks")

@@ -115,7 +115,7 @@ def _provenance(tests: tuple[Report, ...], where: str) -> Finding:
     evidence = [text for test in tests for text in test.said]
     if roots:
         evidence.append("some rows have a root other than 0; a run does not store the root")
-    evidence.append("times are means over iterations, and over ranks unless the test was run with -a")
+    evidence.append("times are means over iterations and over ranks unless the test was run with -a")
     evidence.append("the start time is the time of the import")
     return IMPORTED.finding(
         subject=Subject(kind="file", name=where),

@@ -120,7 +120,7 @@ def _duplicates(job: Job, ranks: Sequence[RankFacts]) -> Iterator[Finding]:
             yield finding_kinds.DUPLICATE_GPU.finding(
                 subject=Subject(kind="host", name=here[0].host),
                 message=f"{_few(gpus, here)}, but {here[0].library} needs one per rank",
-                remedy="start fewer ranks there, or measure on CPUs: --backend gloo; "
+                remedy="start fewer ranks there or measure on CPUs: --backend gloo; "
                 f"to share GPUs, set {PERMISSION}=1 (NCCL {PERMITTED_SINCE} or later)",
             )
             continue
@@ -129,7 +129,7 @@ def _duplicates(job: Job, ranks: Sequence[RankFacts]) -> Iterator[Finding]:
             yield finding_kinds.DUPLICATE_GPU.finding(
                 subject=Subject(kind="device", name=gpu),
                 message=f"ranks {who} on {some[0].host} share one GPU ({gpu})",
-                remedy="start at most one rank per GPU, and check CUDA_VISIBLE_DEVICES",
+                remedy="start at most one rank per GPU and check CUDA_VISIBLE_DEVICES",
             )
 
 

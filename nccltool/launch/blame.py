@@ -287,7 +287,7 @@ def _driver_silent(run: RunState, states: Sequence[RankState], waited_s: float) 
             *_waiting(run, *states),
             *([f"stack: {chr(10).join(stack)}"] if stack else []),
         ),
-        remedy=f"on {first.host}, check whether nvidia-smi hangs too, and run dmesg | grep -i -E "
+        remedy=f"on {first.host}, check whether nvidia-smi hangs too and run dmesg | grep -i -E "
         "'NVRM|Xid|amdgpu'; "
         "to wait longer, raise --join-timeout; to run without GPUs, use --backend gloo",
     )
@@ -333,7 +333,7 @@ def killed_remedy(host: str, number: int) -> str:
     """What to do about a process that a signal ended."""
     if number == signal.SIGKILL:
         return f"run on {host}: dmesg | grep -i -E 'out of memory|killed process' (the OOM killer sends SIGKILL)"
-    return f"read the rank's log, and run dmesg on {host}"
+    return f"read the rank's log and run dmesg on {host}"
 
 
 def _where(run: RunState, state: RankState) -> str:

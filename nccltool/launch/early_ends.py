@@ -39,7 +39,7 @@ def with_address(finding: Finding) -> Finding:
     return replace(
         finding,
         evidence=(f"{name} resolves to {address} here, which is this host", *finding.evidence),
-        remedy=f"correct the address of {name} in /etc/hosts here, or use its address",
+        remedy=f"correct the address of {name} in /etc/hosts here or use its address",
     )
 
 

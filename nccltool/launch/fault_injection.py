@@ -57,7 +57,7 @@ def parse(text: str, ops: Collection[str] = ()) -> Fault | None:
     pairs = dict(_pair(word) for word in rest.split(",") if word)
     fault = Fault(action=action, **{key: _value(key, value, ops) for key, value in pairs.items()})
     if fault.at in ("start", "hello") and (fault.op or fault.size):
-        raise _bad(f"at={fault.at} comes before any operation", "remove op= and size=, or choose another at=")
+        raise _bad(f"at={fault.at} comes before any operation", "remove op= and size= or choose another at=")
     return replace(fault, at="check") if action in NUMERICAL else fault
 
 

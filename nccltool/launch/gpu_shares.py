@@ -76,6 +76,6 @@ def require(gpus: int | None, ranks_here: int, env: Mapping[str, str]) -> None:
         have = f"{gpus} GPU{'s' if gpus > 1 else ''}"
         raise BadInput(
             f"--backend nccl needs one GPU per rank, but a host has {have} for {ranks_here} ranks",
-            f"start at most {gpus} (--nodes, --nproc-per-node), or measure on CPUs: --backend gloo; "
+            f"start at most {gpus} (--nodes, --nproc-per-node) or measure on CPUs: --backend gloo; "
             f"to share GPUs, set {PERMISSION}=1 (NCCL {PERMITTED_SINCE} or later)",
         )

@@ -208,7 +208,7 @@ def _store(dialect: _Dialect, env: Mapping[str, str], endpoint: str, rank: int, 
         return host, port
     raise BadInput(
         f"{dialect.name} does not report the address of rank 0",
-        "set --rdzv-endpoint HOST:PORT to an address of rank 0's host, and use the same on all ranks",
+        "set --rdzv-endpoint HOST:PORT to an address of rank 0's host and use the same on all ranks",
     )
 
 

@@ -254,7 +254,7 @@ class Meeting:
         self._uneven = finding_kinds.RANKS_PER_NODE.finding(
             subject=Subject(kind="host", name=fewest[1][0]),
             message=f"the nodes have different numbers of GPUs: {told}",
-            remedy="exclude the host that differs, or set --nproc-per-node N",
+            remedy="exclude the host that differs or set --nproc-per-node N",
         )
         return None
 
@@ -262,7 +262,7 @@ class Meeting:
         for node in self._left():
             if node.nccltool != __version__:
                 what = f"has nccltool {node.nccltool}, but this host has {__version__}"
-                remedy = "install the same version there, or name the right Python: --remote-python"
+                remedy = "install the same version there or name the right Python: --remote-python"
                 self._refuse(node.node, finding_kinds.VERSION_MISMATCH, what, remedy)
 
     def _check_packages(self) -> None:
@@ -278,7 +278,7 @@ class Meeting:
             address = self.at_home.get(node.node)
             if address and not self._is_named(node):
                 what = f"resolves to {address} here, so ssh reached this host, {node.host}, instead"
-                remedy = f"correct the address of {self.name(node.node)} in /etc/hosts here, or use its address"
+                remedy = f"correct the address of {self.name(node.node)} in /etc/hosts here or use its address"
                 self._refuse(node.node, finding_kinds.HOST_TWICE, what, remedy)
 
     def _is_named(self, node: events.Node) -> bool:
@@ -343,7 +343,7 @@ class Meeting:
     def _lose_silent(self, node: int, seconds: float) -> None:
         self.silent.append(node)
         what = f"sent nothing for {seconds:.0f} s: its login or its Python hangs, perhaps on a file system"
-        remedy = "log in with ssh, and run there: python -c 'import nccltool'; check the load of the host"
+        remedy = "log in with ssh and run there: python -c 'import nccltool'; check the load of the host"
         self._refuse(node, finding_kinds.HOST_SILENT, what, remedy)
 
     def name(self, node: int) -> str:

@@ -146,7 +146,7 @@ def _inside(place: inside.RankPlace, options: StartOptions, env: Mapping[str, st
     if options.node_rank is not None:
         raise BadInput(f"--node-rank {no_meaning}", "leave it out: the launcher numbers the ranks")
     if options.has_hosts:
-        raise BadInput(f"--hosts {no_meaning}", f"leave it out, or use --launcher ssh{_VARIABLES_TOO}")
+        raise BadInput(f"--hosts {no_meaning}", f"leave it out or use --launcher ssh{_VARIABLES_TOO}")
     leads, gpus = place.rank == 0, or_none(gpu.count(env))
     # the other ranks keep quiet: a controller is not asked by thousands at once
     query = slurm_ends.job_query(env["SLURM_JOB_ID"]) if leads and "SLURM_JOB_ID" in env else None

@@ -140,7 +140,7 @@ def _loopback_names(ranks: Sequence[RankFacts]) -> Iterable[Finding]:
             subject=Subject(kind="host", name=facts.host),
             message=f"the name {facts.host} resolves to {named(addresses, _SHOWN)} on its own host",
             evidence=("Gloo and MASTER_ADDR would give other hosts this address, where nothing answers",),
-            remedy=f"map {facts.host} to its network address in /etc/hosts, or set GLOO_SOCKET_IFNAME",
+            remedy=f"map {facts.host} to its network address in /etc/hosts or set GLOO_SOCKET_IFNAME",
         )
 
 

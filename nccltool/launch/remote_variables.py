@@ -16,7 +16,7 @@ OF_THE_LIBRARIES = (
 """How the names of variables begin that steer the libraries, and are no secrets. Masks of GPUs are not among them:
 CUDA_VISIBLE_DEVICES, HIP_VISIBLE_DEVICES and ROCR_VISIBLE_DEVICES are about the GPUs of one host."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
-_A_SCRIPT = 'set it in a script that ends in `exec python "$@"`, and name that script with --remote-python'
+_A_SCRIPT = 'set it in a script that ends in `exec python "$@"` and name that script with --remote-python'
 _TOO_LATE = (
     (re.compile(r"LD_[A-Z_]+"), "the dynamic loader reads it when a program starts", _A_SCRIPT),
     (re.compile(r"GLIBC_TUNABLES|MALLOC_[A-Z_]+"), "glibc reads it when a program starts", _A_SCRIPT),
@@ -63,4 +63,4 @@ def _check(name: str, env: Mapping[str, str]) -> None:
         if pattern.fullmatch(name):
             raise BadInput(f"--remote-env {name} has no effect there: {why}", remedy)
     if name not in env:
-        raise BadInput(f"--remote-env {name}: it is not set here", f"export {name}=..., or leave it out")
+        raise BadInput(f"--remote-env {name}: it is not set here", f"export {name}=... or leave it out")

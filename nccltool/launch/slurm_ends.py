@@ -29,7 +29,7 @@ _ENDS = {
         "",
         finding_kinds.SLURM_TIME_LIMIT,
         "ended at its time limit",
-        "request more time (--time), or measure less (--op, -e, -n); --deadline ends a run cleanly before "
+        "request more time (--time) or measure less (--op, -e, -n); --deadline ends a run cleanly before "
         "the limit",
     ),
     "PREEMPTION": EndCause(
@@ -63,13 +63,13 @@ _COMPLAINTS = (
         r"oom[-_]kill|OOM Killed|[Oo]ut [Oo]f [Mm]emory|Exceeded job memory limit",
         finding_kinds.SLURM_OUT_OF_MEMORY,
         "a process was killed because the job ran out of memory",
-        "request more memory (--mem), or use smaller sizes (-e)",
+        "request more memory (--mem) or use smaller sizes (-e)",
     ),
     EndCause(
         r"execve\(\): .*|No module named '?(?:nccltool|torch|msgspec|numpy)'?",
         finding_kinds.HOST_MISCONFIGURED,
         "the Python of this command does not run there",
-        "install nccltool on a file system that all nodes share, or name the Python to use there: --remote-python",
+        "install nccltool on a file system that all nodes share or name the Python to use there: --remote-python",
     ),
     EndCause(
         r"Unable to contact slurm controller|Unable to communicate|Socket timed out|Protocol authentication error"
@@ -123,7 +123,7 @@ def _from_failed_node(lines: Sequence[str]) -> Finding | None:
     end = _ENDS["NODE FAILURE"]
     return end.kind.finding(
         subject=Subject(kind="host", name=nodes[0]),
-        message=f"Slurm reports that {', '.join(nodes[:8])} failed, and ended the step",
+        message=f"Slurm reports that {', '.join(nodes[:8])} failed and ended the step",
         evidence=tuple(lines[:_EVIDENCE]),
         remedy=end.remedy.replace("NODE", nodes[0]),
     )

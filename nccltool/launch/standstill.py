@@ -40,6 +40,6 @@ class Standstill:
             message=f"nccltool was stopped for {format_seconds(self._length_s)}, "
             "and its ranks gave up waiting for it",
             evidence=tuple(finding.message for finding in blaming),
-            remedy="run it again, and do not suspend it (Ctrl-Z, SIGSTOP) or its job",
+            remedy="run it again and do not suspend it (Ctrl-Z, SIGSTOP) or its job",
         )
         return (*(finding for finding in findings if finding not in blaming), own)

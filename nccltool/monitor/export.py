@@ -49,13 +49,13 @@ def destinations(options: ExportOptions) -> tuple[AnyDestination, ...]:
         for name in ("group", "push_user", "push_password_file", "push_ca", "push_cert", "push_key"):
             if getattr(options, name):
                 option = "--" + name.replace("_", "-")
-                raise BadInput(f"{option} needs --pushgateway", f"add --pushgateway URL, or remove {option}")
+                raise BadInput(f"{option} needs --pushgateway", f"add --pushgateway URL or remove {option}")
     if options.textfile is not None or options.pushgateway is not None:
         for option, given in (("--output", options.output), ("--format", options.exposition != "prometheus")):
             if given:
                 raise BadInput(
                     f"{option} has no effect with --textfile or --pushgateway",
-                    f"remove {option}, or --textfile and --pushgateway",
+                    f"remove {option} or --textfile and --pushgateway",
                 )
     files = [] if options.textfile is None else [textfile.Destination(options.textfile)]
     gateways = [] if options.pushgateway is None else [_gateway(options, options.pushgateway)]

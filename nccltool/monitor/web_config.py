@@ -44,7 +44,7 @@ def read(file: str) -> WebConfig:
     tls = _mapping(plain.get("tls_server_config"), _TLS, file, "tls_server_config.")
     files = {name: _beside(file, name, tls.get(name)) for name in _TLS if "file" in name}
     if bool(files["cert_file"]) != bool(files["key_file"]):
-        raise BadInput(f"{file}: tls_server_config needs both cert_file and key_file", "set both, or neither")
+        raise BadInput(f"{file}: tls_server_config needs both cert_file and key_file", "set both or neither")
     if tls and not files["cert_file"]:
         raise BadInput(f"{file}: tls_server_config has no cert_file", "set cert_file and key_file")
     client_auth = tls.get("client_auth_type", "NoClientCert")
@@ -119,7 +119,7 @@ def _users(plain: Mapping[str, Any], file: str) -> dict[str, bytes]:
     users = plain.get("basic_auth_users", {})
     if "basic_auth_users" in plain and users in (None, {}, []):
         raise BadInput(
-            f"{file}: basic_auth_users is empty, so anyone could connect", "add users, or remove the key"
+            f"{file}: basic_auth_users is empty, so anyone could connect", "add users or remove the key"
         )
     if not isinstance(users, dict):
         raise BadInput(f"{file}: basic_auth_users is not a mapping", "write `name: bcrypt hash` lines")

@@ -102,7 +102,7 @@ def _killed(ran: StageRun) -> Finding:
         subject=Subject(kind="run", name=ran.stage),
         message=f"the command of this stage was killed by {ran.killed_by} before it completed",
         remedy="run dmesg | grep -i -E 'out of memory|killed process' on this host; find out what ends processes "
-        "here, and run the stage again",
+        "here and run the stage again",
     )
 
 

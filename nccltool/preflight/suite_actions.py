@@ -135,7 +135,7 @@ def _copy(words: Sequence[str], force: bool) -> ChecksAnswer:
     goal = Path(words[1]) if len(words) == 2 else Path(source.name)
     goal = goal / source.name if goal.is_dir() else goal
     if goal.exists() and not force:
-        raise BadInput(f"{goal} already exists", "name another file, or use --force")
+        raise BadInput(f"{goal} already exists", "name another file or use --force")
     try:
         written_files.put(goal, contents(source, "checks"))
     except OSError as error:

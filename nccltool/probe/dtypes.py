@@ -76,7 +76,7 @@ def largest_exact(dtype: str) -> int:
 def why_not(backend: str, dtype: str, reduce_op: str, ops: Iterable[str]) -> str | None:
     """Why `backend` cannot run these operations on this type, or None when it can."""
     if backend == "gloo" and reduce_op == "avg" and not is_float(dtype):
-        return f"gloo cannot average {dtype}: use -o sum, or a floating-point type"
+        return f"gloo cannot average {dtype}: use -o sum or a floating-point type"
     if not dtype.startswith("float8"):
         return None
     traits = {op: get(op) for op in NAMES}

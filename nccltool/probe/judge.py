@@ -57,7 +57,7 @@ def _not_measured(op: str) -> Finding:
         subject=Subject(kind="operation", name=op),
         message=f"{op} was not measured, so its bus bandwidth cannot be checked",
         evidence=("threshold: --min-busbw, checked at the operation's largest size",),
-        remedy="remove it from --op, or choose sizes and a number of ranks that it supports",
+        remedy="remove it from --op or choose sizes and a number of ranks that it supports",
     )
 
 

@@ -109,11 +109,11 @@ def _sizes(options: ProbeOptions) -> Sizes:
     if listed is not None and any(value is not None for value in (first, last, step, factor)):
         raise BadInput("--sizes cannot be combined with -b, -e, -f or -i", "use one or the other")
     if step is not None and factor is not None:
-        raise BadInput("-i and -f cannot be combined", "use -f 2 to multiply, or -i 1MiB to add")
+        raise BadInput("-i and -f cannot be combined", "use -f 2 to multiply or -i 1MiB to add")
     if first is not None and last is not None and first > last:
         raise BadInput(f"-b {options.min_bytes} is above -e {options.max_bytes}", "swap them")
     if step is not None and ((last or min(plan.DEFAULT_LAST.values())) - (first or 0)) // step > MOST_SIZES:
-        raise BadInput(f"-i {options.step_bytes} makes more than {MOST_SIZES} sizes", "use a larger -i, or -f 2")
+        raise BadInput(f"-i {options.step_bytes} makes more than {MOST_SIZES} sizes", "use a larger -i or -f 2")
     if listed is not None:
         return Sizes(listed=tuple(_required("--sizes", word) for word in listed.split(",")))
     return Sizes(first=first, last=last, factor=factor, step=step)
@@ -126,7 +126,7 @@ def _whole_elements(sizes: Sizes, dtype: str) -> Sizes:
     for option, size in given:
         if size and size % element:
             problem = f"{option}: {size} B is not a whole number of {dtype} elements of {element} B"
-            raise BadInput(problem, f"use a multiple of {element}, or another -d")
+            raise BadInput(problem, f"use a multiple of {element} or another -d")
     return sizes
 
 

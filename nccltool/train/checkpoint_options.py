@@ -103,10 +103,10 @@ def _compare(folder: Path, step: int, spec: TrainSpec, at_step: int | None) -> N
     if other:
         raise BadInput(
             f"--checkpoint {path} is from a different training run: {other}",
-            "use the same options, or name another folder",
+            "use the same options or name another folder",
         )
     if at_step is not None and at_step <= step:
         raise BadInput(
             f"--at-step {at_step}: {path} already contains step {step}, and training resumes after it",
-            "choose a later step, or name another folder",
+            "choose a later step or name another folder",
         )

@@ -116,7 +116,7 @@ def _possible(spec: TrainSpec, options: TrainOptions, start: StartOptions, where
             word = base.word(strategies.options()[name])
             raise BadInput(
                 f"{word} is for {', '.join(takers)}, not for {', '.join(spec.strategies)}",
-                "omit it, or choose a strategy that supports it",
+                "omit it or choose a strategy that supports it",
             )
     of_ddp, param_dtype = spec.of(ddp.Options), spec.of(fsdp.Options).param_dtype
     if of_ddp.static_graph and of_ddp.accumulate > 1:
@@ -141,7 +141,7 @@ def _possible(spec: TrainSpec, options: TrainOptions, start: StartOptions, where
         checkpoint_options.see_that_it_goes_on(spec, options.checkpoint.at_step)
     if of_ddp.comm_hook == "bf16" and likely_backend(start, where) == "gloo":
         raise BadInput(
-            "--comm-hook bf16 needs NCCL: torch refuses it on CPUs", "use --comm-hook fp16, or hosts with GPUs"
+            "--comm-hook bf16 needs NCCL: torch refuses it on CPUs", "use --comm-hook fp16 or hosts with GPUs"
         )
     return spec
 
@@ -152,7 +152,7 @@ def _installed(spec: TrainSpec, options: TrainOptions, where: LaunchPlan) -> Non
         return
     if find_spec("deepspeed") is None:
         raise BadInput(
-            "DeepSpeed is not installed here", "run pip install 'nccltool[deepspeed]', or choose another strategy"
+            "DeepSpeed is not installed here", "run pip install 'nccltool[deepspeed]' or choose another strategy"
         )
 
 
@@ -165,7 +165,7 @@ def _staged(spec: TrainSpec) -> None:
         raise BadInput(
             f"--schedule {asked.schedule} needs {known} stage{'s' if schedule.stages > 1 else ''} per rank, "
             f"not --stages {stages}",
-            "omit --stages, or choose another schedule",
+            "omit --stages or choose another schedule",
         )
 
 

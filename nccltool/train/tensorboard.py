@@ -20,7 +20,7 @@ def ready(folder: Path) -> None:
     if importlib.util.find_spec("tensorboard") is None:
         raise BadInput(
             f"{_OPTION}: the package tensorboard is not installed here",
-            "run pip install tensorboard, or use --format json, which has the same numbers",
+            "run pip install tensorboard or use --format json, which has the same numbers",
         )
     user_files.folder(_OPTION, str(folder))
 

@@ -126,7 +126,7 @@ def test_removing_runs(base: Path, nccltool: Nccltool) -> None:
     """Nothing goes before it is named; what is named goes, and is said."""
     said = nccltool("runs", "rm")
     assert (said.code, said.out) == (2, "")
-    assert said.err.startswith("Error: name the runs to remove, or use --older-than or --keep\n")
+    assert said.err.startswith("Error: name the runs to remove or use --older-than or --keep\n")
     assert nccltool("runs", "rm", FIRST, "--keep", "1").code == 2
     assert nccltool("runs", "rm", "--dry-run", "--keep", "1").out == f"{FIRST}\n"
     assert len(list(base.iterdir())) == 2

@@ -290,7 +290,7 @@ def test_a_node_fails(run: Run, cluster: Slurm) -> None:
         )
     finally:
         cluster.run("scontrol", "update", "nodename=n2", "state=idle")
-    told = ("slurm-node-failed", "Slurm reports that n2 failed, and ended the step")
+    told = ("slurm-node-failed", "Slurm reports that n2 failed and ended the step")
     assert only_error(ended) == told, ended.said
 
 

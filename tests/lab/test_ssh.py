@@ -26,7 +26,7 @@ LONG = ("--op", "all_reduce", "--sizes", "1KiB,64KiB", "-n", "60", "--timeout", 
 SLOW = "slow:rank=1,size=64KiB,ms=500"
 """The first of two rows comes at once, the second one takes 30 s."""
 IN_SECOND_ROW = r"in all_reduce at 64 KiB( \((warm-up|timing)\))?"
-REMEDY_BY_NAME = "correct the address of n3 in /etc/hosts here, or use its address"
+REMEDY_BY_NAME = "correct the address of n3 in /etc/hosts here or use its address"
 
 
 def begin_long(probe: Probe, hosts: str, *words: str, **env: str) -> tuple[Command, dict[int, int]]:

@@ -159,9 +159,9 @@ def error(code: str, kind: Any, name: str, message: str, remedy: str, *evidence:
 
 
 NCCL_REMEDY = "use --backend gloo or auto, fewer ranks per node, or a torch built for CUDA"
-GPU_REMEDY = "start at most one rank per GPU, and check CUDA_VISIBLE_DEVICES"
+GPU_REMEDY = "start at most one rank per GPU and check CUDA_VISIBLE_DEVICES"
 FEW_REMEDY = (
-    "start fewer ranks there, or measure on CPUs: --backend gloo; "
+    "start fewer ranks there or measure on CPUs: --backend gloo; "
     "to share GPUs, set NCCL_MULTI_RANK_GPU_ENABLE=1 (NCCL 2.30.3 or later)"
 )
 CPUS = "or measure on CPUs: --backend gloo"

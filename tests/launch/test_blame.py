@@ -197,7 +197,7 @@ AFTER_FAULTS: list[tuple[str, RunState, Finding | None]] = [
             2,
             f"{WHO[2]} was killed by SIGSEGV in all_reduce at 1 MiB (timing)",
             [*waiting(0, 1, 3), "log of rank 2: Fatal Python error: Segmentation fault"],
-            "read the rank's log, and run dmesg on beta",
+            "read the rank's log and run dmesg on beta",
         ),
     ),
     (
@@ -208,7 +208,7 @@ AFTER_FAULTS: list[tuple[str, RunState, Finding | None]] = [
             2,
             f"{WHO[2]} was killed by signal 250 in all_reduce at 1 MiB (timing)",
             waiting(0, 1, 3),
-            "read the rank's log, and run dmesg on beta",
+            "read the rank's log and run dmesg on beta",
         ),
     ),
     (
@@ -219,7 +219,7 @@ AFTER_FAULTS: list[tuple[str, RunState, Finding | None]] = [
             3,
             f"{WHO[3]} exited with code 3 without an error message in all_reduce at 1 MiB (timing)",
             waiting(0, 1, 2),
-            "read the rank's log, and run dmesg on beta",
+            "read the rank's log and run dmesg on beta",
         ),
     ),
     (
@@ -230,7 +230,7 @@ AFTER_FAULTS: list[tuple[str, RunState, Finding | None]] = [
             2,
             f"{WHO[2]} was killed by SIGTERM in all_reduce at 1 MiB (timing)",
             waiting(0, 1),
-            "read the rank's log, and run dmesg on beta",
+            "read the rank's log and run dmesg on beta",
         ),
     ),
     (
@@ -258,7 +258,7 @@ AFTER_FAULTS: list[tuple[str, RunState, Finding | None]] = [
             2,
             f"{WHO[2]} was killed by SIGTERM in all_reduce at 1 MiB (timing)",
             ["its supervisor received SIGTERM from process 7 (bash)", *waiting(0, 1)],
-            "read the rank's log, and run dmesg on beta",
+            "read the rank's log and run dmesg on beta",
         ),
     ),
     (
@@ -281,7 +281,7 @@ AFTER_FAULTS: list[tuple[str, RunState, Finding | None]] = [
             "the agent of node 1 on beta was killed by SIGTERM in all_reduce at 1 MiB (timing), "
             "along with ranks 2, 3 on beta",
             waiting(0, 1),
-            "read the rank's log, and run dmesg on beta",
+            "read the rank's log and run dmesg on beta",
         ),
     ),
     (
@@ -457,7 +457,7 @@ STACK = "\n".join(f"frame {number}" for number in range(30))
 
 LOOKING = "checking its GPU"
 DRIVER_REMEDY = (
-    "on {}, check whether nvidia-smi hangs too, and run dmesg | grep -i -E 'NVRM|Xid|amdgpu'; "
+    "on {}, check whether nvidia-smi hangs too and run dmesg | grep -i -E 'NVRM|Xid|amdgpu'; "
     "to wait longer, raise --join-timeout; to run without GPUs, use --backend gloo"
 )
 ASLEEP = "state D: its process is blocked in the kernel, waiting for the driver"

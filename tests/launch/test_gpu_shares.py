@@ -107,6 +107,6 @@ def test_nccl_on_too_few_gpus_is_refused_with_what_to_do(gpus: int, have: str) -
         gpu_shares.require(gpus, 16, {})
     assert refused.value.message == (f"--backend nccl needs one GPU per rank, but a host has {have} for 16 ranks")
     assert refused.value.remedy == (
-        f"start at most {gpus} (--nodes, --nproc-per-node), or measure on CPUs: --backend gloo; "
+        f"start at most {gpus} (--nodes, --nproc-per-node) or measure on CPUs: --backend gloo; "
         "to share GPUs, set NCCL_MULTI_RANK_GPU_ENABLE=1 (NCCL 2.30.3 or later)"
     )

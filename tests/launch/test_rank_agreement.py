@@ -238,7 +238,7 @@ LOOPBACK = "Gloo and MASTER_ADDR would give other hosts this address, where noth
                     "host",
                     "beta",
                     "the name beta resolves to 127.0.1.1 on its own host",
-                    "map beta to its network address in /etc/hosts, or set GLOO_SOCKET_IFNAME",
+                    "map beta to its network address in /etc/hosts or set GLOO_SOCKET_IFNAME",
                     LOOPBACK,
                 )
             ],
@@ -253,7 +253,7 @@ LOOPBACK = "Gloo and MASTER_ADDR would give other hosts this address, where noth
                     "host",
                     host,
                     f"the name {host} resolves to ::1 on its own host",
-                    f"map {host} to its network address in /etc/hosts, or set GLOO_SOCKET_IFNAME",
+                    f"map {host} to its network address in /etc/hosts or set GLOO_SOCKET_IFNAME",
                     LOOPBACK,
                 )
                 for host in ("alpha", "beta")

@@ -120,7 +120,7 @@ srun: error: Unable to confirm allocation for job 4: Unable to contact slurm con
         (TIME_LIMIT, "slurm-time-limit", "job 8", "was ended at its time limit at 2026-11-21T07:55:28, "),
         (PREEMPTED, "slurm-preempted", "step 1.0", "was preempted by a higher-priority job at "),
         (REQUEUED, "slurm-requeued", "step 5.0", "was requeued at 2026-11-21T07:55:05, "),
-        (NODE_FAILED, "slurm-node-failed", "n2", "Slurm reports that n2 failed, and ended the step"),
+        (NODE_FAILED, "slurm-node-failed", "n2", "Slurm reports that n2 failed and ended the step"),
         (NODE_FAILURE_OF_STEP, "slurm-node-failed", "step 7.0", "was ended because a node failed at "),
         (UNKNOWN_REASON, "slurm-cancelled", "step 9.1", "was cancelled (lunar eclipse) at 2026-11-21T07:53:24"),
         (TASK_KILLED, "slurm-task-killed", "n2", "the node process on n2 was killed: Killed"),

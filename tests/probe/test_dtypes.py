@@ -68,8 +68,8 @@ def test_aliases_lead_to_types(alias: str, name: str) -> None:
 @pytest.mark.parametrize(
     ("backend", "dtype", "reduce_op", "ops", "reason"),
     [
-        ("gloo", "int32", "avg", NAMES, "gloo cannot average int32: use -o sum, or a floating-point type"),
-        ("gloo", "uint8", "avg", NAMES, "gloo cannot average uint8: use -o sum, or a floating-point type"),
+        ("gloo", "int32", "avg", NAMES, "gloo cannot average int32: use -o sum or a floating-point type"),
+        ("gloo", "uint8", "avg", NAMES, "gloo cannot average uint8: use -o sum or a floating-point type"),
         ("gloo", "float32", "avg", NAMES, None),
         ("gloo", "bfloat16", "avg", NAMES, None),
         ("gloo", "int32", "sum", NAMES, None),

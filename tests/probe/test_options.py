@@ -149,12 +149,12 @@ SIZE = "write bytes with an optional unit: 8, 64K, 1MiB, 2G"
         ("-o median", "--reduce-op: unknown reduction 'median'", None),
         (
             "-d int32 -o avg",
-            "-d int32 -o avg: gloo cannot average int32: use -o sum, or a floating-point type",
+            "-d int32 -o avg: gloo cannot average int32: use -o sum or a floating-point type",
             None,
         ),
         (
             "-d int32 -o avg --backend gloo",
-            "-d int32 -o avg: gloo cannot average int32: use -o sum, or a floating-point type",
+            "-d int32 -o avg: gloo cannot average int32: use -o sum or a floating-point type",
             None,
         ),
         (
@@ -168,9 +168,9 @@ SIZE = "write bytes with an optional unit: 8, 64K, 1MiB, 2G"
         ("-b 2M -e 1M", "-b 2M is above -e 1M", "swap them"),
         ("-i x", "--step-bytes: 'x' is not a size", SIZE),
         ("-i 0", "--step-bytes: a size of 0 bytes measures nothing", None),
-        ("-i 1M -f 2", "-i and -f cannot be combined", "use -f 2 to multiply, or -i 1MiB to add"),
-        ("-b 8 -e 1G -i 8", "-i 8 makes more than 10000 sizes", "use a larger -i, or -f 2"),
-        ("-i 8", "-i 8 makes more than 10000 sizes", "use a larger -i, or -f 2"),
+        ("-i 1M -f 2", "-i and -f cannot be combined", "use -f 2 to multiply or -i 1MiB to add"),
+        ("-b 8 -e 1G -i 8", "-i 8 makes more than 10000 sizes", "use a larger -i or -f 2"),
+        ("-i 8", "-i 8 makes more than 10000 sizes", "use a larger -i or -f 2"),
         ("--sizes 8,big", "--sizes: 'big' is not a size", SIZE),
         ("--sizes 8,", "--sizes: '' is not a size", SIZE),
         ("--sizes 0", "--sizes: a size of 0 bytes measures nothing", None),

@@ -118,7 +118,7 @@ def test_the_default_sweep_leaves_nothing_out_but_pairs_of_one(backend: str, wor
         ("float32", "sum", "gloo", []),
         ("float16", "avg", "gloo", []),
         ("int32", "avg", "nccl", []),
-        ("int32", "avg", "gloo", ["gloo cannot average int32: use -o sum, or a floating-point type"]),
+        ("int32", "avg", "gloo", ["gloo cannot average int32: use -o sum or a floating-point type"]),
     ],
 )
 def test_what_a_backend_cannot_do(dtype: str, reduce_op: str, backend: str, messages: list[str]) -> None:

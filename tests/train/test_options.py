@@ -154,7 +154,7 @@ def test_deepspeed_is_asked_for_and_is_not_installed(words: str) -> None:
     with pytest.raises(BadInput) as error:
         spec(*words.split())
     assert error.value.message == "DeepSpeed is not installed here"
-    assert error.value.remedy == "run pip install 'nccltool[deepspeed]', or choose another strategy"
+    assert error.value.remedy == "run pip install 'nccltool[deepspeed]' or choose another strategy"
 
 
 def test_other_hosts_may_have_deepspeed() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from nccltool.cli.help_pages.base import known, titled
 from nccltool.preflight import suite_reader
 
-ABOUT = "suites of nccltool preflight, and platforms with published numbers"
+ABOUT = "suites of nccltool preflight and platforms with published numbers"
 
 
 def _files() -> dict[str, Path]:

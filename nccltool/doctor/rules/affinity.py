@@ -48,7 +48,7 @@ def far_from_the_gpu(host: JudgedHost) -> Results:
     if far := _far(host, numbers(allowed)):
         gpu, near = far[0]
         message = f"this process may not use any CPU close to {counted(len(far), 'GPU')}"
-        remedy = "bind each rank to its GPU's socket: numactl --cpunodebind=N, or srun --cpu-bind"
+        remedy = "bind each rank to its GPU's socket: numactl --cpunodebind=N or srun --cpu-bind"
         lines = (f"allowed: {escaped(allowed[:80])}; near {gpu}: {_shown(near)}",)
         yield report.device(f"GPU {gpu}", message, remedy, evidence=lines)
 

@@ -57,7 +57,7 @@ def unknown_algorithm(host: JudgedHost, variable: Variable, _: str) -> Results:
         if problem == "word" and word.lower() == "collnet":
             continue  # ALG002
         message = f"{escaped(word[:40])!r} in {variable.name} {what[problem]}"
-        remedy = f"correct the name, or unset {variable.name}"
+        remedy = f"correct the name or unset {variable.name}"
         lines = (f"known: {', '.join(FUNCTIONS if problem == 'function' else _WORDS[variable.name])}",)
         yield report.better_unset(variable, message, remedy, part=word, evidence=lines)
 
@@ -66,7 +66,7 @@ def unknown_algorithm(host: JudgedHost, variable: Variable, _: str) -> Results:
 def collnet_without_kind(host: JudgedHost, variable: Variable, _: str) -> Results:
     """NCCL_ALGO contains CollNet, which NCCL has split into two algorithms.
 
-    Why: NCCL 2.14 replaced it with CollnetDirect and CollnetChain, and no longer knows the old name.
+    Why: NCCL 2.14 replaced it with CollnetDirect and CollnetChain and no longer knows the old name.
     Example: NCCL_ALGO=CollNet
     Instead: NCCL_ALGO=CollnetDirect,CollnetChain
     Source: NCCL user guide, NCCL_ALGO
@@ -113,7 +113,7 @@ def function_without_algorithm(host: JudgedHost, variable: Variable, text: str) 
         short += only_pat
     if short:
         message = f"NCCL_ALGO leaves no algorithm for {', '.join(short)}: these calls fail"
-        remedy = f"name the function (NCCL_ALGO=allreduce:{escaped(text[:40])}), or add Ring"
+        remedy = f"name the function (NCCL_ALGO=allreduce:{escaped(text[:40])}) or add Ring"
         yield report.better_unset(variable, message, remedy)
 
 
@@ -166,11 +166,11 @@ def function_list_on_old_nccl(host: JudgedHost, variable: Variable, text: str) -
 
     Why: Releases before 2.24 read the whole value as one list and drop every name with a `:` or `;` in it.
     Example: NCCL_ALGO=allreduce:Tree with NCCL 2.21
-    Instead: use a plain list, or upgrade NCCL
+    Instead: use a plain list or upgrade NCCL
     Source: NCCL user guide, NCCL_ALGO
     """
     if (":" in text or ";" in text) and host.nccl_is(before=FUNCTION_LISTS):
-        remedy = f"write a plain list, or unset {variable.name}"
+        remedy = f"write a plain list or unset {variable.name}"
         yield report.better_unset(variable, f"NCCL {host.nccl} does not support per-function lists", remedy)
 
 

@@ -127,7 +127,7 @@ _FATAL_IF_SET = ("OFI_NCCL_RDMA_MIN_POSTED_BOUNCE_BUFFERS", "OFI_NCCL_RDMA_MAX_P
 
 @rule("AWS005", "error")
 def bad_plugin_setting(host: JudgedHost) -> Results:
-    """An aws-ofi-nccl variable has an invalid value, or was removed from the plugin.
+    """An aws-ofi-nccl variable has an invalid value or was removed from the plugin.
 
     Why: The plugin does not start (EINVAL), and NCCL falls back to TCP.
     Example: OFI_NCCL_PROTOCOL=RMDA
@@ -136,7 +136,7 @@ def bad_plugin_setting(host: JudgedHost) -> Results:
     """
     for variable, entry in host.listed("OFI_NCCL_"):
         if why := _refused(entry, variable.value):
-            remedy = f"unset {variable.name}, or correct it"
+            remedy = f"unset {variable.name} or correct it"
             yield report.better_unset(variable, f"the plugin does not start: {why}", remedy)
 
 
@@ -161,7 +161,7 @@ def other_provider(host: JudgedHost, variable: Variable, text: str) -> Results:
 
     Why: The plugin finds no EFA device.
     Example: FI_PROVIDER=tcp
-    Instead: unset FI_PROVIDER, or set FI_PROVIDER=efa
+    Instead: unset FI_PROVIDER or set FI_PROVIDER=efa
     Source: aws-ofi-nccl doc/efa-env-var.md; libfabric, fabric(7)
     """
     words = {word for part in values.split(text.removeprefix("^").lower()) for word in part.split(";")}
@@ -196,9 +196,9 @@ def dead_tip(host: JudgedHost, variable: Variable, _: str) -> Results:
 
     Why: The advice for g5 and g6 instances is for older releases; NCCL 2.30.7 removed the variable.
     Example: NCCL_SHM_USE_CUDA_MEMCPY=1 with NCCL 2.30.7
-    Instead: unset the variable, and measure again
+    Instead: unset the variable and measure again
     Source: source code of NCCL 2.13.4 to 2.30.7; awsome-distributed-training, EFA cheat sheet
     """
     if host.nccl_is(since=(2, 30, 7)):
-        remedy = "unset NCCL_SHM_USE_CUDA_MEMCPY, and measure again"
+        remedy = "unset NCCL_SHM_USE_CUDA_MEMCPY and measure again"
         yield report.better_unset(variable, f"NCCL {host.nccl} does not read it", remedy, part="")

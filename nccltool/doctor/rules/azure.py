@@ -14,7 +14,7 @@ def azure_without_topology(host: JudgedHost) -> Results:
     Why: The VM hides its PCI tree, so NCCL does not know which adapter is close to which GPU. Azure's image sets
     the variable in /etc/nccl.conf, which containers do not see.
     Example: a container on ND H100 v5 without /etc/nccl.conf and /opt/microsoft
-    Instead: mount /opt/microsoft, and set NCCL_TOPO_FILE=/opt/microsoft/ndv5/topo.xml and
+    Instead: mount /opt/microsoft and set NCCL_TOPO_FILE=/opt/microsoft/ndv5/topo.xml and
     NCCL_IB_PCI_RELAXED_ORDERING=1
     Source: https://github.com/Azure/azhpc-images
     """

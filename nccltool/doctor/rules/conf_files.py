@@ -35,9 +35,9 @@ def _at(file: ParsedConfFile, line: ConfLine, why: str, remedy: str) -> report.R
 def unreadable_conf_file(host: JudgedHost) -> Results:
     """NCCL_CONF_FILE names a file that does not exist or cannot be read.
 
-    Why: NCCL continues without a message, and does not read ~/.nccl.conf either.
+    Why: NCCL continues without a message and does not read ~/.nccl.conf either.
     Example: NCCL_CONF_FILE=/opt/site/nccl.conf, which the container does not mount
-    Instead: mount the file, or unset NCCL_CONF_FILE
+    Instead: mount the file or unset NCCL_CONF_FILE
     Source: NCCL src/misc/param.cc (initEnvFunc)
     """
     for file in host.settings.read_files():
@@ -75,7 +75,7 @@ def hidden_home_file(host: JudgedHost, _: Variable, path: str) -> Results:
         if file.role in ("home", "HOME") and known(file.exists):
             message = f"NCCL does not read {escaped(file.path)}: NCCL_CONF_FILE is set"
             evidence = (f"NCCL_CONF_FILE={escaped(path)}",)
-            yield report.file(file.path, message, "merge the two files, or remove one", evidence=evidence)
+            yield report.file(file.path, message, "merge the two files or remove one", evidence=evidence)
 
 
 @rule("CNF004", "info")
@@ -191,11 +191,11 @@ def conf_file_not_read(host: JudgedHost, variable: Variable, _: str) -> Results:
 
     Why: Releases before 2.23 read ~/.nccl.conf and /etc/nccl.conf only.
     Example: NCCL_CONF_FILE=/opt/site/nccl.conf with NCCL 2.21
-    Instead: export the variables, or upgrade NCCL
+    Instead: export the variables or upgrade NCCL
     Source: NCCL user guide, NCCL_CONF_FILE
     """
     if known(host.nccl) < CONF_FILE:
-        remedy = "export the variables of the file, or use ~/.nccl.conf"
+        remedy = "export the variables of the file or use ~/.nccl.conf"
         yield report.better_unset(variable, f"NCCL {host.nccl} does not read NCCL_CONF_FILE", remedy, part="")
 
 
@@ -217,7 +217,7 @@ def environment_plugin(host: JudgedHost) -> Results:
     found = next((plugin for plugin in known(host.facts.plugins) if plugin.name == "libnccl-env.so"), None)
     if found and host.nccl_is(since=(2, 28, 7)):
         message = f"NCCL loads libnccl-env.so, which may supply {other}"
-        remedy = f"{compare}, or export NCCL_ENV_PLUGIN=none"
+        remedy = f"{compare} or export NCCL_ENV_PLUGIN=none"
         fix = report.export("NCCL_ENV_PLUGIN", "none")
         yield report.file(found.library.path, message, remedy, evidence=(escaped(found.library.path),), fix=fix)
 

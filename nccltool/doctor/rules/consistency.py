@@ -65,7 +65,7 @@ def set_on_some_ranks(hosts: Sequence[JudgedHost]) -> Results:
 
     Why: Usually the launcher did not forward the variables that were exported on the first node.
     Example: export NCCL_IB_HCA=mlx5_0 before mpirun, without -x NCCL_IB_HCA
-    Instead: mpirun -x NCCL_IB_HCA, or srun --export=ALL
+    Instead: mpirun -x NCCL_IB_HCA or srun --export=ALL
     Source: https://github.com/NVIDIA/nccl/pull/605; https://github.com/NVIDIA/nccl/issues/260
     """
     everywhere = Counter(host.name for host in hosts if not host.settings.unread)
@@ -79,7 +79,7 @@ def set_on_some_ranks(hosts: Sequence[JudgedHost]) -> Results:
         if without:
             few, word = (without, "not set") if without.total() <= there.total() else (there, "set")
             message = f"{name} is set on {counted(there.total(), 'rank')} but not on {without.total()}"
-            remedy = f"mpirun -x {name}, or srun --export=ALL; or unset it on all ranks"
+            remedy = f"mpirun -x {name} or srun --export=ALL; or unset it on all ranks"
             lines = (f"{word} on {escaped(fold(few)[:200])}",)
             yield report.variable(
                 name, message, remedy, evidence=lines, severity=None if entry.must_match else "warning"
@@ -130,7 +130,7 @@ def changed_by_the_program(host: JudgedHost) -> Results:
     Why: NCCL caches the first value it reads: setting the variable after the first communicator has no effect,
     unless NCCL_NO_CACHE names it.
     Example: os.environ["NCCL_ALGO"] = "Ring" after init_process_group
-    Instead: set the variable in the launcher, or before importing torch
+    Instead: set the variable in the launcher or before importing torch
     Source: NCCL src/misc/param.cc
     """
     if not any(host.settings.beginning("NCCL_")):
@@ -139,7 +139,7 @@ def changed_by_the_program(host: JudgedHost) -> Results:
     cached = (host.get("NCCL_NO_CACHE") or "").split(",")
     for name in (escaped(name[:80]) for name in changed if name not in cached and "ALL" not in cached):
         message = f"{name} differs from what the process was started with"
-        remedy = "set it in the launcher, or before torch is imported"
+        remedy = "set it in the launcher or before torch is imported"
         yield report.variable(name, message, remedy, evidence=("NCCL reads each variable once",))
 
 
@@ -147,7 +147,7 @@ def changed_by_the_program(host: JudgedHost) -> Results:
 def include_and_exclude(host: JudgedHost, exclude: Variable, _: str) -> Results:
     """OMPI_MCA_btl_tcp_if_include and OMPI_MCA_btl_tcp_if_exclude are both set.
 
-    Why: Open MPI accepts only one of them, and refuses to start with both.
+    Why: Open MPI accepts only one of them and refuses to start with both.
     Example: OMPI_MCA_btl_tcp_if_include=eth0 and OMPI_MCA_btl_tcp_if_exclude=lo
     Instead: set only OMPI_MCA_btl_tcp_if_include
     Source: NCCL user guide, troubleshooting, MPI

@@ -40,7 +40,7 @@ def info_on_many_ranks(host: JudgedHost, variable: Variable, level: str) -> Resu
 
     Why: Each rank prints hundreds of lines per communicator.
     Example: NCCL_DEBUG=INFO with 64 ranks or more
-    Instead: set NCCL_DEBUG=WARN, or NCCL_DEBUG_FILE=/tmp/nccl.%h.%p.log
+    Instead: set NCCL_DEBUG=WARN or NCCL_DEBUG_FILE=/tmp/nccl.%h.%p.log
     Source: NCCL user guide, troubleshooting, logging
     """
     if level.upper() != "INFO" or host.get("NCCL_DEBUG_FILE"):
@@ -146,7 +146,7 @@ def subsystems_without_info(host: JudgedHost, variable: Variable, _: str) -> Res
     """
     if _level(host) not in ("INFO", "TRACE"):
         message = "NCCL_DEBUG_SUBSYS has no effect at this level"
-        remedy = "export NCCL_DEBUG=INFO, or unset NCCL_DEBUG_SUBSYS"
+        remedy = "export NCCL_DEBUG=INFO or unset NCCL_DEBUG_SUBSYS"
         lines = (f"NCCL_DEBUG={escaped((host.get('NCCL_DEBUG') or '')[:40])}",)
         fix = report.export("NCCL_DEBUG", "INFO")
         yield report.about(variable, message, remedy, part="", evidence=lines, fix=fix)
@@ -157,7 +157,7 @@ def unknown_subsystem(host: JudgedHost, variable: Variable, text: str) -> Result
     """NCCL_DEBUG_SUBSYS contains a name that is not a subsystem.
 
     Why: Since 2.30, one wrong name makes NCCL replace the whole list with INIT,BOOTSTRAP,ENV; earlier releases
-    dropped only that name. ^ is valid only at the beginning, and applies to all names.
+    dropped only that name. ^ is valid only at the beginning and applies to all names.
     Example: NCCL_DEBUG_SUBSYS=INIT,NETWORK
     Instead: NCCL_DEBUG_SUBSYS=INIT,NET
     Source: NCCL src/debug.cc, src/include/param/parser_bitset.h
@@ -205,10 +205,10 @@ def own_time_stamps(_: JudgedHost, variable: Variable, __: str) -> Results:
 
     Why: Tools that read the log must know the format; NCCL prints underscores as spaces.
     Example: NCCL_DEBUG_TIMESTAMP_FORMAT=%s_
-    Instead: unset the variable, or store the format with the log
+    Instead: unset the variable or store the format with the log
     Source: NCCL user guide, NCCL_DEBUG_TIMESTAMP_FORMAT
     """
-    remedy = f"unset {variable.name}, or store the format with the log"
+    remedy = f"unset {variable.name} or store the format with the log"
     yield report.better_unset(variable, "the log has timestamps in a custom format", remedy, part="")
 
 
@@ -216,7 +216,7 @@ def own_time_stamps(_: JudgedHost, variable: Variable, __: str) -> Results:
 def ras_port_taken(host: JudgedHost) -> Results:
     """Another user's process listens on the port of NCCL's RAS service.
 
-    Why: Only one process can listen on the port, so ncclras shows the other job, or nothing.
+    Why: Only one process can listen on the port, so ncclras shows the other job or nothing.
     Example: two jobs on one host
     Instead: set NCCL_RAS_ADDR=localhost:PORT, with a different port for each job
     Source: NCCL user guide, NCCL_RAS_ADDR

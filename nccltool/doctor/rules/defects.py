@@ -12,12 +12,12 @@ def comm_id_chooses_wrongly(host: JudgedHost, variable: Variable, _: str) -> Res
     Why: Releases 2.29.2 to 2.29.7 invert the comparison of IPv4 subnets: they take the first interface outside the
     address's subnet, usually lo, and ranks on other hosts cannot connect.
     Example: NCCL_COMM_ID=10.0.0.1:29500 with NCCL 2.29.7
-    Instead: unset NCCL_COMM_ID, or use a different NCCL release
+    Instead: unset NCCL_COMM_ID or use a different NCCL release
     Source: NCCL src/os/linux.cc (matchSubnet); confirmed by running the library
     """
     if host.nccl_is(since=(2, 29, 2), before=(2, 30, 3)):
         message = f"NCCL {host.nccl} chooses the first IPv4 interface outside the subnet of this address"
-        yield report.better_unset(variable, message, "unset NCCL_COMM_ID, or use NCCL 2.30.3 or newer")
+        yield report.better_unset(variable, message, "unset NCCL_COMM_ID or use NCCL 2.30.3 or newer")
 
 
 @rule("BUG002", "error", covers=())

@@ -29,7 +29,7 @@ def _matter(host: JudgedHost) -> list[PciDevice]:
 def acs_redirects(host: JudgedHost) -> Results:
     """PCI switches redirect peer-to-peer traffic through the CPU (ACS).
 
-    Why: Traffic between GPUs and adapters loses most of its bandwidth, or hangs. In a VM, leave ACS on; enable
+    Why: Traffic between GPUs and adapters loses most of its bandwidth or hangs. In a VM, leave ACS on; enable
     address translation services (ATS) in the adapters instead.
     Example: lspci -vvv shows ACSCtl: ReqRedir+ CmpltRedir+ for a bridge above a GPU
     Instead: setpci -s ADDRESS ECAP_ACS+0x6.w=0000 for each bridge, after each boot
@@ -46,7 +46,7 @@ def acs_redirects(host: JudgedHost) -> Results:
         message = (
             f"ACS on {counted(len(on), 'bridge')} sends peer-to-peer traffic of GPUs and adapters through the CPU"
         )
-        remedy = f"sudo setpci -s {bridge} ECAP_ACS+0x6.w=0000 for each bridge, or disable ACS in the BIOS"
+        remedy = f"sudo setpci -s {bridge} ECAP_ACS+0x6.w=0000 for each bridge or disable ACS in the BIOS"
         lines = (", ".join(f"{bridge}: ACSCtl {word:#06x}" for bridge, word in on[:4]),)
         yield report.device(f"bridge {bridge}", message, remedy, evidence=lines)
     elif any(isinstance(word, Unknown) for word in words.values()):
@@ -67,7 +67,7 @@ def iommu_translates(host: JudgedHost) -> Results:
         return
     translating = [kind for kind in known(host.facts.pci.iommu_types) if kind.startswith("DMA")]
     if translating:
-        remedy = "boot with iommu=pt: grubby --update-kernel=ALL --args=iommu=pt, or edit GRUB_CMDLINE_LINUX"
+        remedy = "boot with iommu=pt: grubby --update-kernel=ALL --args=iommu=pt or edit GRUB_CMDLINE_LINUX"
         lines = (f"IOMMU group type: {', '.join(escaped(kind[:20]) for kind in translating)}",)
         yield report.host("IOMMU", "the IOMMU translates addresses of GPUs or adapters", remedy, evidence=lines)
 

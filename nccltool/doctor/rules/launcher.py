@@ -65,11 +65,11 @@ def unresolvable_master(host: JudgedHost, variable: Variable, address: str) -> R
 
     Why: Ranks cannot reach the store.
     Example: MASTER_ADDR=n001, with no DNS record for n001
-    Instead: use an address, or a name that every node can resolve
+    Instead: use an address or a name that every node can resolve
     Source: pytorch documentation, torch.distributed, environment variable initialization
     """
     if not _is_loopback(address.strip("[]")) and known(host.facts.names.master_addr) == ():
-        remedy = f"check with getent hosts {escaped(address[:80])}; use an address, or add the name to /etc/hosts"
+        remedy = f"check with getent hosts {escaped(address[:80])}; use an address or add the name to /etc/hosts"
         yield report.about(variable, "the name does not resolve on this host", remedy)
 
 
@@ -97,7 +97,7 @@ def unsuitable_master_port(host: JudgedHost, variable: Variable, _: str) -> Resu
 
 
 def _port(variable: Variable, why: str, severity: Severity | None = None) -> report.RuleFinding:
-    remedy = "export MASTER_PORT=29500, or another free port"
+    remedy = "export MASTER_PORT=29500 or another free port"
     fix = report.export("MASTER_PORT", "29500") if variable.value != "29500" else ()
     return report.about(variable, f"MASTER_PORT: {why}", remedy, severity=severity, fix=fix)
 

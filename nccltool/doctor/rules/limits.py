@@ -25,7 +25,7 @@ def _has_gpus(host: JudgedHost) -> bool:
 def few_open_files(host: JudgedHost) -> Results:
     """The hard limit on open files is low.
 
-    Why: NCCL opens several files per connection, and can raise the soft limit only up to the hard limit.
+    Why: NCCL opens several files per connection and can raise the soft limit only up to the hard limit.
     Example: ulimit -Hn prints 4096
     Instead: set `* - nofile 131072` in /etc/security/limits.d or LimitNOFILE= in the systemd unit, or use docker
     run --ulimit nofile=131072
@@ -116,7 +116,7 @@ def segments_removed_at_logout(host: JudgedHost) -> Results:
 
     Why: Slurm and mpirun jobs have no login session, so /dev/shm/nccl-* may vanish while they run.
     Example: /etc/systemd/logind.conf without RemoveIPC=no
-    Instead: set RemoveIPC=no in /etc/systemd/logind.conf, and run systemctl restart systemd-logind
+    Instead: set RemoveIPC=no in /etc/systemd/logind.conf and run systemctl restart systemd-logind
     Source: NCCL user guide, troubleshooting, shared memory; logind.conf(5) (root and system users are exempt)
     """
     batch = next((name for name in ("SLURM_JOB_ID", "OMPI_COMM_WORLD_SIZE") if host.get(name)), None)
@@ -134,7 +134,7 @@ def small_cpu_quota(host: JudgedHost) -> Results:
 
     Why: The kernel throttles proxy and watchdog threads along with all others, which causes timeouts under load.
     Example: resources.limits.cpu: 4 with eight ranks
-    Instead: allow at least two CPUs per rank, or remove the limit
+    Instead: allow at least two CPUs per rank or remove the limit
     Source: rule of thumb: NCCL's proxy thread spins, and the rank needs its own CPU
     """
     cores = known(host.facts.limits.cpu_cores)
@@ -149,11 +149,11 @@ def small_cpu_quota(host: JudgedHost) -> Results:
 
 @rule("LIM006", "warning", needs=("limits",))
 def small_memory_limit(host: JudgedHost) -> Results:
-    """The cgroup allows less than 4 GiB per rank, or has already run out of memory.
+    """The cgroup allows less than 4 GiB per rank or has already run out of memory.
 
     Why: Pinned buffers and /dev/shm count too; the kernel kills a rank that exceeds the limit.
     Example: resources.limits.memory: 16Gi with eight ranks
-    Instead: allow at least 4 GiB per rank, or remove the limit
+    Instead: allow at least 4 GiB per rank or remove the limit
     Source: rule of thumb; Linux, Documentation/admin-guide/cgroup-v2.rst (memory.max, memory.events)
     """
     limits = host.facts.limits
@@ -221,8 +221,8 @@ def no_unified_memory(host: JudgedHost) -> Results:
 def hidden_sys(host: JudgedHost) -> Results:
     """/sys does not show the PCI devices of the GPUs.
 
-    Why: NCCL cannot see the PCI topology, and treats all devices as equally distant.
-    Example: a container without /sys, or with the /sys of a user-space kernel
+    Why: NCCL cannot see the PCI topology and treats all devices as equally distant.
+    Example: a container without /sys or with the /sys of a user-space kernel
     Instead: docker run -v /sys:/sys:ro
     Source: NCCL user guide, troubleshooting, topology detection
     """

@@ -54,9 +54,9 @@ def unknown_variable(host: JudgedHost) -> Results:
         yield report.about(
             variable,
             f"no known library reads {escaped(variable.name[:80])}{meant}",
-            f"rename it to {near}, or unset it"
+            f"rename it to {near} or unset it"
             if near
-            else "unset it, or pass --ignore SYN001 if a plugin reads it",
+            else "unset it or pass --ignore SYN001 if a plugin reads it",
             part="",
             evidence=(f"the catalog ends with NCCL {variables.NEWEST}; this is {version}",) if newer else (),
             severity="warning" if near and not newer else "info",
@@ -85,7 +85,7 @@ def removed_variable(host: JudgedHost) -> Results:
 
     Why: The variable worked in older releases; newer ones ignore it without a message.
     Example: NCCL_TREE_THRESHOLD=0 with NCCL 2.5 or newer
-    Instead: unset the variable, or use its replacement
+    Instead: unset the variable or use its replacement
     Source: variable names in the source code of NCCL 2.3.5 to 2.30.7
     """
     for variable, entry in host.listed():
@@ -101,14 +101,14 @@ def variable_too_new(host: JudgedHost) -> Results:
 
     Why: Older releases ignore it; if versions are mixed, nodes behave differently.
     Example: NCCL_IB_FIFO_TC=84 with NCCL 2.21
-    Instead: upgrade NCCL, or unset the variable
+    Instead: upgrade NCCL or unset the variable
     Source: variable names in the source code of NCCL 2.3.5 to 2.30.7
     """
     for variable, entry in host.listed():
         since = entry.since_version
         if since is not None and entry.status == "live" and since > known(host.nccl):
             message = f"NCCL {host.nccl} does not read {variable.name}: added in {since}"
-            yield report.about(variable, message, f"unset {variable.name}, or upgrade NCCL", part="")
+            yield report.about(variable, message, f"unset {variable.name} or upgrade NCCL", part="")
 
 
 @rule("SYN005", "warning")
@@ -144,7 +144,7 @@ def two_torch_names(host: JudgedHost) -> Results:
 
 @rule("SYN007", "warning")
 def wrong_prefix(host: JudgedHost) -> Results:
-    """A variable name lacks the prefix TORCH_, or has it where it should not.
+    """A variable name lacks the prefix TORCH_ or has it where it should not.
 
     Why: torch and NCCL read only their own names: TORCH_NCCL_DEBUG has no effect.
     Example: TORCH_NCCL_DEBUG=INFO

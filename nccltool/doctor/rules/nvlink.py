@@ -76,7 +76,7 @@ def many_communicators(host: JudgedHost) -> Results:
 
     Why: Since 2.29, initialization fails when no slot is left; 2.27 and 2.28 continued without NVLS.
     Example: a hundred process groups with NCCL 2.29
-    Instead: set NCCL_NVLS_ENABLE=0, or create fewer process groups
+    Instead: set NCCL_NVLS_ENABLE=0 or create fewer process groups
     Source: https://github.com/NVIDIA/nccl/issues/2077; NCCL user guide, NCCL_NVLS_ENABLE
     """
     if host.integer("NCCL_NVLS_ENABLE") == 0 or not host.gpus or not host.nccl_is(since=(2, 29)):
@@ -86,7 +86,7 @@ def many_communicators(host: JudgedHost) -> Results:
     count = known(host.facts.process.communicators)
     if count > _MANY_COMMUNICATORS:
         message = f"{count} communicators in one process; a GPU has 128 multicast slots"
-        remedy = "export NCCL_NVLS_ENABLE=0, or create fewer process groups"
+        remedy = "export NCCL_NVLS_ENABLE=0 or create fewer process groups"
         lines = (f"{count} threads are named NCCL Service",)
         fix = report.export("NCCL_NVLS_ENABLE", "0")
         yield report.variable("NCCL_NVLS_ENABLE", message, remedy, evidence=lines, fix=fix)
@@ -237,7 +237,7 @@ def mnnvl_disabled(host: JudgedHost, variable: Variable, enabled: int) -> Result
 def own_clique(host: JudgedHost, variable: Variable, _: str) -> Results:
     """NCCL_MNNVL_UUID or NCCL_MNNVL_CLIQUE_ID is set.
 
-    Why: These variables override the fabric manager's grouping of GPUs. This can join GPUs that are not connected,
+    Why: These variables override the fabric manager's grouping of GPUs. This can join GPUs that are not connected
     or split a domain.
     Example: NCCL_MNNVL_CLIQUE_ID=1 left over from a test
     Instead: unset the variable, unless it splits the domain on purpose; in that case, use one value per part
@@ -253,7 +253,7 @@ def topology_of_the_rack(host: JudgedHost, variable: Variable, _: str) -> Result
 
     Why: A dump contains the whole domain, but the file must describe a single node.
     Example: NCCL_TOPO_FILE=/tmp/dump.xml, written by NCCL_TOPO_DUMP_FILE on GB200
-    Instead: unset NCCL_TOPO_FILE, or reduce the file to this node
+    Instead: unset NCCL_TOPO_FILE or reduce the file to this node
     Source: NCCL user guide, NCCL_TOPO_FILE
     """
     file = host.facts.file("NCCL_TOPO_FILE")
@@ -311,7 +311,7 @@ def collnet_without_plugin(host: JudgedHost, variable: Variable, enabled: int) -
 
     Why: The setting has no effect, and NCCL reports this only at level INFO.
     Example: NCCL_COLLNET_ENABLE=1 without HPC-X
-    Instead: add HPC-X's SHARP plugin to LD_LIBRARY_PATH, or unset NCCL_COLLNET_ENABLE
+    Instead: add HPC-X's SHARP plugin to LD_LIBRARY_PATH or unset NCCL_COLLNET_ENABLE
     Source: NCCL user guide, NCCL_COLLNET_ENABLE
     """
     # without any network plugin CollNet is off for another reason, which has a rule of its own
@@ -324,7 +324,7 @@ def collnet_without_plugin(host: JudgedHost, variable: Variable, enabled: int) -
     yield unread or report.better_unset(
         variable,
         "no plugin on the loader's path offers CollNet",
-        "add nccl-rdma-sharp-plugin to LD_LIBRARY_PATH, or unset NCCL_COLLNET_ENABLE",
+        "add nccl-rdma-sharp-plugin to LD_LIBRARY_PATH or unset NCCL_COLLNET_ENABLE",
         evidence=tuple(escaped(one.library.path[:160]) for one in nets[:4]),
     )
 
@@ -335,7 +335,7 @@ def collnet_for_few_nodes(host: JudgedHost, variable: Variable, enabled: int) ->
 
     Why: Below the threshold, NCCL does not use CollNet, despite the variable.
     Example: NCCL_COLLNET_ENABLE=1 on one node
-    Instead: use at least two nodes, or unset NCCL_COLLNET_ENABLE
+    Instead: use at least two nodes or unset NCCL_COLLNET_ENABLE
     Source: NCCL src/init.cc (NCCL_COLLNET_NODE_THRESHOLD, default 2)
     """
     if enabled != 1:
@@ -344,4 +344,4 @@ def collnet_for_few_nodes(host: JudgedHost, variable: Variable, enabled: int) ->
     least = 2 if threshold is None else threshold
     if known(host.nodes) < least:
         message = f"CollNet is off: the job has fewer than {least} nodes"
-        yield report.about(variable, message, "unset NCCL_COLLNET_ENABLE, or ignore this")
+        yield report.about(variable, message, "unset NCCL_COLLNET_ENABLE or ignore this")

@@ -32,7 +32,7 @@ def p2p_disabled(host: JudgedHost, variable: Variable, disabled: int) -> Results
 
     Why: This also disables NVLink: all traffic inside the node goes through host memory.
     Example: NCCL_P2P_DISABLE=1
-    Instead: unset NCCL_P2P_DISABLE, and fix the cause: ACS, the IOMMU or the driver
+    Instead: unset NCCL_P2P_DISABLE and fix the cause: ACS, the IOMMU or the driver
     Source: NCCL user guide, NCCL_P2P_DISABLE; https://github.com/NVIDIA/nccl/issues/631
     """
     if disabled == 1:
@@ -48,13 +48,13 @@ def odd_disable_value(_: JudgedHost, variable: Variable, text: str) -> Results:
 
     Why: Only 1 has an effect; true, yes and 2 change nothing.
     Example: NCCL_P2P_DISABLE=true
-    Instead: set NCCL_P2P_DISABLE=1, or unset it
+    Instead: set NCCL_P2P_DISABLE=1 or unset it
     Source: NCCL src/graph/paths.cc (ncclGetLevel), src/transport/shm.cc
     """
     name, number = variable.name, values.integer(text)
     if number and not (number.digits and number.value in (0, 1)):
         message = f"{name} has an effect only when it is 1; NCCL reads {number.value}"
-        yield report.better_unset(variable, message, f"unset {name}, or export {name}=1")
+        yield report.better_unset(variable, message, f"unset {name} or export {name}=1")
 
 
 @for_text("P2P003", "warning", "NCCL_P2P_LEVEL")
@@ -68,7 +68,7 @@ def overruled_level(host: JudgedHost, variable: Variable, _: str) -> Results:
     """
     if _disabled(host):
         message = "NCCL_P2P_LEVEL has no effect while NCCL_P2P_DISABLE is 1"
-        yield report.better_unset(variable, message, "unset NCCL_P2P_DISABLE, or NCCL_P2P_LEVEL", part="")
+        yield report.better_unset(variable, message, "unset NCCL_P2P_DISABLE or NCCL_P2P_LEVEL", part="")
 
 
 @for_text("P2P004", "error", "NCCL_P2P_LEVEL")
@@ -91,7 +91,7 @@ def unknown_level(_: JudgedHost, variable: Variable, level: str) -> Results:
 def level_forced_up(host: JudgedHost, variable: Variable, text: str) -> Results:
     """NCCL_P2P_LEVEL allows direct access between GPUs behind different PCIe root ports.
 
-    Why: This can be slower than shared memory, and hangs if ACS or the IOMMU redirects the traffic.
+    Why: This can be slower than shared memory and hangs if ACS or the IOMMU redirects the traffic.
     Example: NCCL_P2P_LEVEL=SYS
     Instead: unset NCCL_P2P_LEVEL; compare both settings with p2pBandwidthLatencyTest
     Source: NCCL user guide, NCCL_P2P_LEVEL; https://github.com/NVIDIA/nccl-tests/issues/117
@@ -104,7 +104,7 @@ def level_forced_up(host: JudgedHost, variable: Variable, text: str) -> Results:
     if len(roots) > 1:
         every = all(map(_has_nvlink, host.gpus))
         message = f"GPUs behind {len(roots)} root ports access each other through the CPU"
-        remedy = "unset NCCL_P2P_LEVEL, and measure with p2pBandwidthLatencyTest"
+        remedy = "unset NCCL_P2P_LEVEL and measure with p2pBandwidthLatencyTest"
         lines = ("all have NVLink, which takes precedence",) if every else ()
         yield report.better_unset(
             variable, message, remedy, evidence=lines, severity="info" if every else "warning"
@@ -153,7 +153,7 @@ def own_host_id(_: JudgedHost, variable: Variable, __: str) -> Results:
 def shared_host_id(hosts: Sequence[JudgedHost]) -> Results:
     """NCCL_HOSTID has the same value on different hosts.
 
-    Why: NCCL treats their ranks as local, and tries shared memory and NVLink between them.
+    Why: NCCL treats their ranks as local and tries shared memory and NVLink between them.
     Example: NCCL_HOSTID=node in a job script
     Instead: unset NCCL_HOSTID
     Source: NCCL src/misc/utils.cc (getHostHash)
@@ -179,7 +179,7 @@ def cloned_machine(hosts: Sequence[JudgedHost]) -> Results:
     Why: NCCL builds the host identity from the two, so ranks of both machines appear to share memory. The doctor
     tells the machines apart by a slot that contains a different GPU or adapter.
     Example: two VMs resumed from one snapshot, both named node
-    Instead: give each machine a unique host name, and reboot it
+    Instead: give each machine a unique host name and reboot it
     Source: NCCL src/misc/utils.cc (getHostHash)
     """
     seen: dict[tuple[str, str], dict[str, str]] = {}
@@ -215,7 +215,7 @@ def hidden_p2p_fault(_: JudgedHost, variable: Variable, ignored: int) -> Results
     Why: The cause is a hardware or fabric manager fault. With the variable set, the job runs at a fraction of the
     speed.
     Example: NCCL_IGNORE_DISABLED_P2P=1
-    Instead: unset NCCL_IGNORE_DISABLED_P2P, and check the node with dcgmi diag
+    Instead: unset NCCL_IGNORE_DISABLED_P2P and check the node with dcgmi diag
     Source: NCCL src/graph/paths.cc (ncclTopoCheckP2p)
     """
     if ignored:
@@ -257,9 +257,9 @@ def no_nvlink_relay(_: JudgedHost, variable: Variable, disabled: int) -> Results
 def legacy_registration(_: JudgedHost, variable: Variable, enabled: int) -> Results:
     """NCCL_LEGACY_CUDA_REGISTER lets NCCL register cudaMalloc memory.
 
-    Why: Registration then synchronizes implicitly, and may hang.
+    Why: Registration then synchronizes implicitly and may hang.
     Example: NCCL_LEGACY_CUDA_REGISTER=1
-    Instead: use a cuMem allocator (ncclMemAlloc or expandable segments), and unset NCCL_LEGACY_CUDA_REGISTER
+    Instead: use a cuMem allocator (ncclMemAlloc or expandable segments) and unset NCCL_LEGACY_CUDA_REGISTER
     Source: NCCL user guide, NCCL_LEGACY_CUDA_REGISTER
     """
     if enabled:

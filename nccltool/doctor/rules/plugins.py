@@ -39,15 +39,15 @@ def _named(text: str) -> list[str]:
 def net_plugin_missing(host: JudgedHost, variable: Variable, text: str) -> Results:
     """NCCL_NET_PLUGIN names a plugin that the loader does not find.
 
-    Why: NCCL reports this only at level INFO, and uses its built-in network.
+    Why: NCCL reports this only at level INFO and uses its built-in network.
     Example: NCCL_NET_PLUGIN=ofi without libnccl-net-ofi.so
-    Instead: add the plugin's directory to LD_LIBRARY_PATH, and set NCCL_NET so that a missing plugin is an error
+    Instead: add the plugin's directory to LD_LIBRARY_PATH and set NCCL_NET so that a missing plugin is an error
     Source: NCCL user guide, NCCL_NET_PLUGIN; src/plugin/plugin_open.cc
     """
     for word in _named(text):
         if not _found(host, "net", word):
             message = f"the loader finds no net plugin {escaped(word[:80])}"
-            remedy = "add its directory to LD_LIBRARY_PATH, or unset NCCL_NET_PLUGIN"
+            remedy = "add its directory to LD_LIBRARY_PATH or unset NCCL_NET_PLUGIN"
             lines = (f"looked for {escaped(' and '.join(_file_names('net', word))[:200])}",)
             yield report.better_unset(variable, message, remedy, part=word, evidence=lines)
 
@@ -66,7 +66,7 @@ def net_plugin_by_accident(host: JudgedHost) -> Results:
     Why: The plugin is on the loader's path, as in images with HPC-X or OFI, and replaces the built-in network. On
     AWS and Google machines, the provider's own plugin is expected.
     Example: /opt/hpcx/nccl_rdma_sharp_plugin/lib in LD_LIBRARY_PATH
-    Instead: set NCCL_NET_PLUGIN to none for the built-in network, or to the plugin's name
+    Instead: set NCCL_NET_PLUGIN to none for the built-in network or to the plugin's name
     Source: NCCL user guide, NCCL_NET_PLUGIN
     """
     if host.variable("NCCL_NET_PLUGIN") is not None:
@@ -97,7 +97,7 @@ def unknown_network(host: JudgedHost, variable: Variable, name: str) -> Results:
         return
     message = "no network has this name: initialization fails"
     lines = ("built in: IB, Socket; no net plugin on the loader's path",)
-    yield report.better_unset(variable, message, "use IB or Socket, or unset NCCL_NET", evidence=lines)
+    yield report.better_unset(variable, message, "use IB or Socket or unset NCCL_NET", evidence=lines)
 
 
 @for_text("PLG004", "error", "NCCL_NET")
@@ -111,14 +111,14 @@ def network_without_plugin(host: JudgedHost, variable: Variable, name: str) -> R
     """
     if (host.get("NCCL_NET_PLUGIN") or "").lower() == "none" and name.lower() not in _BUILT_IN:
         message = f"{escaped(name[:60])} needs a plugin, which NCCL_NET_PLUGIN=none disables"
-        yield report.better_unset(variable, message, "unset NCCL_NET_PLUGIN, or use a built-in network", part="")
+        yield report.better_unset(variable, message, "unset NCCL_NET_PLUGIN or use a built-in network", part="")
 
 
 @for_text("PLG005", "warning", *_KINDS, needs=("plugins",))
 def tuner_or_profiler_missing(host: JudgedHost, variable: Variable, text: str) -> Results:
     """A setting names a tuner or profiler plugin that the loader does not find.
 
-    Why: NCCL reports this only at level INFO, and runs without tuning or profiling.
+    Why: NCCL reports this only at level INFO and runs without tuning or profiling.
     Example: NCCL_TUNER_PLUGIN=libnccl-tuner.so without that file
     Instead: add the plugin's directory to LD_LIBRARY_PATH
     Source: NCCL user guide, NCCL_TUNER_PLUGIN and NCCL_PROFILER_PLUGIN
@@ -127,7 +127,7 @@ def tuner_or_profiler_missing(host: JudgedHost, variable: Variable, text: str) -
     for word in _named(text):
         if not _found(host, kind, word) and not _found(host, "net", word):
             message = f"the loader finds no {kind} plugin {escaped(word[:80])}"
-            remedy = f"add its directory to LD_LIBRARY_PATH, or unset {variable.name}"
+            remedy = f"add its directory to LD_LIBRARY_PATH or unset {variable.name}"
             yield report.better_unset(variable, message, remedy, part=word)
 
 

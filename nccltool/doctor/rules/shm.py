@@ -27,11 +27,11 @@ def shared_memory_disabled(_: JudgedHost, variable: Variable, disabled: int) -> 
 
     Why: Within a node, GPUs without direct access to each other then use the network.
     Example: NCCL_SHM_DISABLE=1
-    Instead: unset NCCL_SHM_DISABLE, and enlarge /dev/shm
+    Instead: unset NCCL_SHM_DISABLE and enlarge /dev/shm
     Source: NCCL user guide, NCCL_SHM_DISABLE
     """
     if disabled == 1:
-        remedy = "unset NCCL_SHM_DISABLE, and give the container more shared memory: docker run --shm-size=1g"
+        remedy = "unset NCCL_SHM_DISABLE and give the container more shared memory: docker run --shm-size=1g"
         message = "within a node, GPUs without direct access to each other use the network"
         yield report.better_unset(variable, message, remedy)
 
@@ -61,7 +61,7 @@ def small_shared_memory(host: JudgedHost) -> Results:
     Why: NCCL cannot extend its segments: initialization fails, or the process dies with SIGBUS. Docker's default
     is 64 MiB.
     Example: docker run without --shm-size
-    Instead: docker run --shm-size=1g, or --ipc=host; in Kubernetes, mount an emptyDir with medium: Memory at
+    Instead: docker run --shm-size=1g or --ipc=host; in Kubernetes, mount an emptyDir with medium: Memory at
     /dev/shm
     Source: NCCL user guide, troubleshooting, shared memory; https://github.com/NVIDIA/nccl/issues/290
     """
@@ -73,7 +73,7 @@ def small_shared_memory(host: JudgedHost) -> Results:
     needed = _BASE + _PER_RANK * ranks
     if least < min(needed, _PLENTY):
         message = f"/dev/shm has {format_bytes(least)}; {counted(ranks, 'rank')} may need {format_bytes(needed)}"
-        remedy = "docker run --shm-size=1g, or --ipc=host; on the host: mount -o remount,size=8g /dev/shm"
+        remedy = "docker run --shm-size=1g or --ipc=host; on the host: mount -o remount,size=8g /dev/shm"
         lines = (f"size {format_bytes(size)}, free {'unknown' if free is None else format_bytes(free)}",)
         yield report.file(_FOLDER, message, remedy, evidence=lines, severity="error" if least < _BASE else None)
     elif least < _PLENTY:
@@ -128,10 +128,10 @@ def stale_segments(host: JudgedHost) -> Results:
 def separate_namespaces(hosts: Sequence[JudgedHost]) -> Results:
     """Ranks on one machine differ in host name, /dev/shm, IPC namespace or network namespace.
 
-    Why: NCCL treats ranks with different host names or /dev/shm as remote, and does not use NVLink between them.
+    Why: NCCL treats ranks with different host names or /dev/shm as remote and does not use NVLink between them.
     Ranks exchange handles over abstract sockets, which do not cross network namespaces.
     Example: one pod per GPU
-    Instead: use one container per node, or give all containers the same host name, a shared /dev/shm, and
+    Instead: use one container per node or give all containers the same host name, a shared /dev/shm, and
     NCCL_IPC_USE_ABSTRACT_SOCKET=0
     Source: NCCL src/graph/paths.cc (ncclTopoCheckP2p), src/misc/utils.cc;
     https://github.com/NVIDIA/nccl/issues/1328
@@ -141,7 +141,7 @@ def separate_namespaces(hosts: Sequence[JudgedHost]) -> Results:
             yield report.host(
                 escaped(fold(host.name for host in machine)[:120]),
                 f"ranks on one machine have {len(values)} different {what}",
-                "use one container per node, or share the IPC and network namespaces: --ipc=host --network=host",
+                "use one container per node or share the IPC and network namespaces: --ipc=host --network=host",
                 evidence=tuple(escaped(value[:80]) for value in values[:4]),
                 fix=report.export("NCCL_IPC_USE_ABSTRACT_SOCKET", "0") if what == "network namespaces" else (),
             )
@@ -177,7 +177,7 @@ def no_host_allocation(host: JudgedHost) -> Results:
     Why: In NCCL 2.24 to 2.26.3, initialization then fails. Docker blocks get_mempolicy unless the container has
     CAP_SYS_NICE.
     Example: NCCL 2.25 in a Docker container, with a driver for CUDA 12.6 or newer
-    Instead: docker run --cap-add SYS_NICE, or set NCCL_CUMEM_HOST_ENABLE=0
+    Instead: docker run --cap-add SYS_NICE or set NCCL_CUMEM_HOST_ENABLE=0
     Source: NCCL user guide, troubleshooting, cuMem host allocations; https://github.com/NVIDIA/nccl/issues/2106
     """
     if host.integer("NCCL_CUMEM_HOST_ENABLE") is not None or not known(host.facts.nvidia.driver):
@@ -186,7 +186,7 @@ def no_host_allocation(host: JudgedHost) -> Results:
         return
     if _cuda_is_new(host):
         message = f"NCCL {host.nccl} cannot allocate host memory in this container"
-        remedy = "docker run --cap-add SYS_NICE, or export NCCL_CUMEM_HOST_ENABLE=0"
+        remedy = "docker run --cap-add SYS_NICE or export NCCL_CUMEM_HOST_ENABLE=0"
         lines = ("get_mempolicy is not permitted",)
         fix = report.export("NCCL_CUMEM_HOST_ENABLE", "0")
         yield report.variable("NCCL_CUMEM_HOST_ENABLE", message, remedy, evidence=lines, fix=fix)
@@ -209,7 +209,7 @@ def diverging_fall_back(hosts: Sequence[JudgedHost]) -> Results:
     Why: Since 2.26.5, each rank decides independently whether to fall back to /dev/shm; ranks that decide
     differently cannot share memory.
     Example: only some of a node's containers have CAP_SYS_NICE
-    Instead: set NCCL_CUMEM_HOST_ENABLE=0 on all ranks, or give all containers the same capabilities
+    Instead: set NCCL_CUMEM_HOST_ENABLE=0 on all ranks or give all containers the same capabilities
     Source: https://github.com/NVIDIA/nccl/issues/2190; https://github.com/NVIDIA/nccl/pull/2388
     """
     for machine in (yield from _machines(hosts)):

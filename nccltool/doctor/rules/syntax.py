@@ -54,7 +54,7 @@ _ODD = re.compile("[\t\r\n\v\f\u00a0\u2010-\u2015\u2018-\u201f\u2212\ufeff]")
 
 @rule("SYN010", "error")
 def blank_in_value(host: JudgedHost) -> Results:
-    """A value begins or ends with a space, or contains a tab, a carriage return, or a typographic dash or quote.
+    """A value begins or ends with a space or contains a tab, a carriage return, or a typographic dash or quote.
 
     Why: NCCL splits lists at commas and does not strip spaces: the interface " eth1" does not exist, and " Tree"
     in NCCL_ALGO makes initialization fail. Files with Windows line endings leave a carriage return at the end.
@@ -162,13 +162,13 @@ def _is_default(entry: KnownVariable, value: int | None) -> bool:
 
 @rule("SYN014", "warning")
 def number_out_of_range(host: JudgedHost) -> Results:
-    """A number is outside its variable's range, or does not fit in 64 bits.
+    """A number is outside its variable's range or does not fit in 64 bits.
 
     Why: NCCL clamps some of these, passes others to the driver unchanged, and uses its default for a number that
     does not fit. It reports none of this at level WARN.
     Example: NCCL_MNNVL_ENABLE=3
     Instead: set a value in the range that `nccltool explain NCCL_MNNVL_ENABLE` shows
-    Source: NCCL user guide, and the catalog of variables
+    Source: NCCL user guide and the catalog of variables
     """
     for variable, entry, number in _numbers(host):
         if entry.type == "switch" or _OWN_RULE.fullmatch(variable.name) or not number.digits:
@@ -179,7 +179,7 @@ def number_out_of_range(host: JudgedHost) -> Results:
         if not inside and not _is_default(entry, value):
             least, most = "any" if low is None else low, "any" if high is None else high
             message = f"{variable.name} is {'too large to read' if value is None else 'out of range'}"
-            remedy = f"set a value in this range, or unset it (default: {entry.default})"
+            remedy = f"set a value in this range or unset it (default: {entry.default})"
             yield report.better_unset(variable, message, remedy, evidence=(f"range {least} to {most}",))
 
 
@@ -248,7 +248,7 @@ def bad_torch_number(host: JudgedHost) -> Results:
         numeric = entry.type in ("integer", "bytes") and entry.component == "torch"
         if numeric and re.match(r"\s*[+-]?\d", variable.value, re.ASCII) is None:
             message = f"torch raises an error: {variable.name} is not a number"
-            yield report.better_unset(variable, message, "set a number, or unset it")
+            yield report.better_unset(variable, message, "set a number or unset it")
 
 
 @for_text("SYN019", "error", *_NAME_LISTS)

@@ -19,7 +19,7 @@ _CLASS = re.compile(r"\bclass=[\"']0x0?(\d)\w*[\"']")
 def missing_topology_file(host: JudgedHost, variable: Variable, path: str) -> Results:
     """NCCL_TOPO_FILE names a file that does not exist or cannot be read.
 
-    Why: NCCL reports this only at level INFO, and detects the topology itself, which rarely works in a VM.
+    Why: NCCL reports this only at level INFO and detects the topology itself, which rarely works in a VM.
     Example: NCCL_TOPO_FILE=/opt/microsoft/ndv5/topo.xml in a container that does not mount it
     Instead: docker run -v /opt/microsoft:/opt/microsoft:ro
     Source: NCCL src/graph/xml.cc (ncclTopoGetXmlFromFile)
@@ -28,7 +28,7 @@ def missing_topology_file(host: JudgedHost, variable: Variable, path: str) -> Re
     if file and (file.exists is False or known(file.readable) is False):
         message = f"the topology file {'does not exist' if file.exists is False else 'cannot be read'}"
         yield report.better_unset(
-            variable, message, f"mount it, or make it readable; check with ls -l {escaped(path[:160])}"
+            variable, message, f"mount it or make it readable; check with ls -l {escaped(path[:160])}"
         )
 
 
@@ -49,7 +49,7 @@ def foreign_topology_file(host: JudgedHost, variable: Variable, _: str) -> Resul
     missing = [address for address in named if address not in here]
     if missing:
         message = f"{len(missing)} of {len(named)} GPUs and adapters in the topology file are not in this host"
-        remedy = "use the file for this instance type, or unset NCCL_TOPO_FILE"
+        remedy = "use the file for this instance type or unset NCCL_TOPO_FILE"
         lines = (f"missing from /sys/bus/pci/devices: {', '.join(missing[:4])}",)
         yield report.better_unset(variable, message, remedy, evidence=lines)
 
@@ -100,7 +100,7 @@ def graph_file(host: JudgedHost, variable: Variable, path: str) -> Results:
     Source: https://github.com/NVIDIA/nccl/issues/1008
     """
     of_image = host.facts.cloud.provider == "azure" and path.startswith("/opt/microsoft/")
-    message = "a file fixes the channels, and fits only one set of GPUs"
+    message = "a file fixes the channels and fits only one set of GPUs"
     remedy = "unset NCCL_GRAPH_FILE" + (" for jobs on some of the GPUs" if of_image else "")
     yield report.better_unset(variable, message, remedy, severity="info" if of_image else None)
 

@@ -110,7 +110,7 @@ def empty_recorder(host: JudgedHost) -> Results:
 
 @rule("TRC007", "warning", needs=("files",))
 def dump_folder_unusable(host: JudgedHost) -> Results:
-    """The flight recorder writes its dump to a directory that is not writable, or to slow shared storage.
+    """The flight recorder writes its dump to a directory that is not writable or to slow shared storage.
 
     Why: The dump is lost or comes too late: all ranks write at once, just before they are killed.
     Example: TORCH_FR_DUMP_TEMP_FILE=/shared/trace_
@@ -187,7 +187,7 @@ def idle_torch_variable(host: JudgedHost, variable: Variable, _: str) -> Results
 def hook_with_expandable_segments(host: JudgedHost) -> Results:
     """Tensor registration with NCCL is on, but the allocator uses expandable segments.
 
-    Why: torch then disables registration, and reports this only in its log.
+    Why: torch then disables registration and reports this only in its log.
     Example: TORCH_NCCL_USE_TENSOR_REGISTER_ALLOCATOR_HOOK=1 and PYTORCH_ALLOC_CONF=expandable_segments:True
     Instead: set only one of the two variables
     Source: pytorch ProcessGroupNCCL.cpp
@@ -197,6 +197,6 @@ def hook_with_expandable_segments(host: JudgedHost) -> Results:
     conf = _set(host, "PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF")
     if variable and conf and "expandable_segments:true" in conf.value.replace(" ", "").lower():
         message = f"torch does not register tensors: {conf.name} enables expandable segments"
-        remedy = f"unset {variable.name}, or remove expandable_segments from {conf.name}"
+        remedy = f"unset {variable.name} or remove expandable_segments from {conf.name}"
         lines = (f"{escaped(conf.origin)}: {conf.name}={escaped(conf.value[:80])}",)
         yield report.better_unset(variable, message, remedy, part="", evidence=lines)

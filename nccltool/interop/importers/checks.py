@@ -125,7 +125,7 @@ def _inconsistent(test: Report) -> Iterator[Finding]:
         subject=_file(test),
         message=f"numbers contradict each other: {problems[0]}{more}",
         evidence=_some(problems),
-        remedy="check --op and --ranks, and that the file is complete; "
+        remedy="check --op and --ranks and that the file is complete; "
         "nccl-tests before 2.9 computed the bandwidth of all_gather and reduce_scatter differently",
     )
 

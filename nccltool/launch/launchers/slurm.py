@@ -141,7 +141,7 @@ def ranks_per_node(allocated: Allocation) -> int | None:
         told = listed(map(str, tasks))
         raise BadInput(
             f"job {allocated.job_id} has {told} tasks on its nodes; every node must have the same number of ranks",
-            "set --nproc-per-node N, or allocate with --ntasks-per-node=N",
+            "set --nproc-per-node N or allocate with --ntasks-per-node=N",
         )
     return tasks[0] if tasks[0] > 1 else None
 
@@ -205,7 +205,7 @@ def start(options: StartOptions, env: Mapping[str, str]) -> LaunchPlan | NotChos
         if is_asked:
             raise BadInput(
                 "--launcher slurm needs an allocation",
-                "run salloc -N 2, or print a batch script: nccltool sbatch probe ...",
+                "run salloc -N 2 or print a batch script: nccltool sbatch probe ...",
             )
         return NotChosen()
     if is_asked or _can_srun(allocated, options):
@@ -218,7 +218,7 @@ def _can_srun(allocated: Allocation, options: StartOptions) -> bool:
     if shutil.which("srun") is None and (options.nodes or 1) > 1:
         raise BadInput(
             f"Slurm job {allocated.job_id} has {len(allocated.nodes)} nodes, but srun is not found here",
-            "start a rank in each task (srun nccltool probe), or use --launcher local to emulate nodes here",
+            "start a rank in each task (srun nccltool probe) or use --launcher local to emulate nodes here",
         )
     return shutil.which("srun") is not None
 
@@ -228,7 +228,7 @@ def _by_srun(allocated: Allocation, options: StartOptions) -> LaunchPlan:
     given, available = options.nodes, len(named or allocated.nodes)
     if given is not None and given > available:
         what = "--hosts names" if named else f"Slurm job {allocated.job_id} has"
-        raise BadInput(f"--nodes {given}, but {what} {available}", "allocate more, or request fewer")
+        raise BadInput(f"--nodes {given}, but {what} {available}", "allocate more or request fewer")
     if options.rdzv_endpoint:
         inside.parse_endpoint(options.rdzv_endpoint)
     nodes = given or available

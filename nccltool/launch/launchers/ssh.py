@@ -78,7 +78,7 @@ def start(options: StartOptions, env: Mapping[str, str]) -> LaunchPlan | NotChos
         inside.parse_endpoint(options.rdzv_endpoint)
     words = _words(options.ssh)
     if shutil.which(words[0]) is None:
-        raise BadInput(f"--ssh {words[0]!r}: command not found", "install an ssh client, or name one that exists")
+        raise BadInput(f"--ssh {words[0]!r}: command not found", "install an ssh client or name one that exists")
     named = "1 host" if len(hosts) == 1 else f"{len(hosts)} hosts"
     why = f"{'--hosts' if options.hosts is not None else '--hostfile'} names {named}"
     if nodes < len(hosts):
@@ -132,7 +132,7 @@ _CAUSES = (
         _OF_CONNECT + "Connection refused",
         finding_kinds.HOST_REFUSED,
         "no sshd answers on this port",
-        "start sshd there, or name its port: host:2222",
+        "start sshd there or name its port: host:2222",
     ),
     EndCause(
         _OF_CONNECT + "|^Connection timed out during banner exchange|^Connection to .* timed out",
@@ -157,7 +157,7 @@ _CAUSES = (
         "No module named '?(?:nccltool|torch|msgspec|numpy)",
         finding_kinds.HOST_MISCONFIGURED,
         "its Python lacks a package",
-        "install nccltool there, or name the right Python: --remote-python /path/to/venv/bin/python",
+        "install nccltool there or name the right Python: --remote-python /path/to/venv/bin/python",
     ),
 )
 _UNHEARD = EndCause(

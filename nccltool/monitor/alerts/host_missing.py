@@ -4,7 +4,7 @@
 The newest preflight included this host but received nothing from it.
 
 ## Impact
-Jobs that need the host do not start, or start with fewer hosts.
+Jobs that need the host do not start or start with fewer hosts.
 
 ## Verify
     ping -c 3 HOST                             # expected: three replies
@@ -17,7 +17,7 @@ Jobs that need the host do not start, or start with fewer hosts.
 * Its name does not resolve.
 
 ## Fix
-Bring the host back, or remove it from the list of expected hosts. Blast radius: none.
+Bring the host back or remove it from the list of expected hosts. Blast radius: none.
 
 ## Escalate
 Contact the owner of the host.

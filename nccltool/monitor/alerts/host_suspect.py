@@ -1,7 +1,7 @@
 """A host should be drained.
 
 ## Meaning
-The newest preflight measured a fault on this host alone, or confirmed it with another partner.
+The newest preflight measured a fault on this host alone or confirmed it with another partner.
 
 ## Impact
 This host slows down or corrupts every collective that includes it.
@@ -14,7 +14,7 @@ This host slows down or corrupts every collective that includes it.
 See the page of the failed check.
 
 ## Fix
-Drain it: `scontrol update nodename=HOST state=drain reason=nccltool`, or `kubectl cordon HOST`. For one job,
+Drain it: `scontrol update nodename=HOST state=drain reason=nccltool` or `kubectl cordon HOST`. For one job,
 pass the file nodes.exclude of the run folder to `srun --exclude`. Blast radius: the capacity of the host;
 running jobs continue.
 
@@ -25,5 +25,5 @@ Send the owner of the host the evidence folder of the failed check.
 EXPR = "nccltool_suspect == 1"
 SEVERITY = "critical"
 SUMMARY = "{{ $labels.host }} should be drained"
-DESCRIPTION = "A fault was measured on {{ $labels.host }} by itself, or confirmed with another partner."
+DESCRIPTION = "A fault was measured on {{ $labels.host }} by itself or confirmed with another partner."
 SOURCE = "the verdict of nccltool preflight"

@@ -14,10 +14,10 @@ A step waits for its slowest call. With hundreds of calls per step, the tail det
 ## Causes
 * Other processes run on the cores of the ranks.
 * CPU frequency scaling or C-states slow the ranks down.
-* A link retransmits packets, or is congested.
+* A link retransmits packets or is congested.
 
 ## Fix
-Bind ranks to their own cores (srun --cpu-bind=cores, or numactl --physcpubind), stop other processes on them,
+Bind ranks to their own cores (srun --cpu-bind=cores or numactl --physcpubind), stop other processes on them,
 and check the error counters of the links. Blast radius: none.
 
 ## Escalate

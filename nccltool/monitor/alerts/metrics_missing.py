@@ -13,7 +13,7 @@ The other alerts cannot fire, so their silence does not mean that the cluster is
     ls -l /var/lib/node_exporter/*.prom        # expected: written last night, by the nightly run
 
 ## Causes
-* nccltool serve is not running, or listens only on loopback.
+* nccltool serve is not running or listens only on loopback.
 * The target is missing from the scrape configuration.
 * A firewall blocks the scrape.
 * node_exporter runs without --collector.textfile.directory.

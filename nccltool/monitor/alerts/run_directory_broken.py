@@ -18,7 +18,7 @@ Numbers are missing. A full disk is the usual reason for damaged runs.
 * A clock was ahead, so a run starts more than an hour in the future.
 
 ## Fix
-Mount the file system, or free disk space; then read log.txt of the damaged runs and run nccltool runs rm ID.
+Mount the file system or free disk space; then read log.txt of the damaged runs and run nccltool runs rm ID.
 Blast radius: none.
 
 ## Escalate

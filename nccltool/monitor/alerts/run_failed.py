@@ -9,7 +9,7 @@ The cluster may be unhealthy. If the status is incomplete, a job on these hosts 
 or die.
 
 ## Verify
-    nccltool runs                              # the newest run of the command, and its exit code
+    nccltool runs                              # the newest run of the command and its exit code
     nccltool runs ID                           # its findings, each with a remedy
     nccltool triage ID                         # the root cause, from the output of the ranks
 

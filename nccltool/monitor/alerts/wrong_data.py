@@ -5,7 +5,7 @@ A collective completed without an error, but at least one rank received wrong el
 results; nccltool compares them with data that it computes itself.
 
 ## Impact
-Training on these hosts silently goes wrong: losses drift, or become NaN hours later. Checkpoints written since
+Training on these hosts silently goes wrong: losses drift or become NaN hours later. Checkpoints written since
 then are suspect.
 
 ## Verify

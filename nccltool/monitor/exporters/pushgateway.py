@@ -124,7 +124,7 @@ class Destination:
             if deadline - time.monotonic() <= pause:
                 raise PushFailed(
                     f"{self.url} did not accept the metrics within {self.timeout_s:g} s: {problem}",
-                    "check that the gateway is running, or raise --push-timeout",
+                    "check that the gateway is running or raise --push-timeout",
                 )
             time.sleep(pause)
             pause *= 2

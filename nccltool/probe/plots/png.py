@@ -19,7 +19,7 @@ _ANCHORS = {"left": "ls", "middle": "ms", "right": "rs"}
 def require(path: str) -> None:
     """Raises BadInput where Pillow is missing."""
     if find_spec("PIL") is None:
-        remedy = "run pip install 'nccltool[plot]', or name a file that ends in .svg"
+        remedy = "run pip install 'nccltool[plot]' or name a file that ends in .svg"
         raise BadInput(f"--plot {path} needs Pillow, which is not installed", remedy)
 
 

@@ -1,14 +1,14 @@
 """The user's program failed on one rank; the other failures follow from it.
 
 ## Meaning
-A rank raised an exception in its own code, or misused its framework. The other ranks then wait for it, lose the
+A rank raised an exception in its own code or misused its framework. The other ranks then wait for it, lose the
 connection to it, or are stopped by the launcher.
 
 ## Impact
 The job died. Hosts and fabric are healthy.
 
 ## Verify
-    grep -n -A30 'Traceback' LOG | head -60    # expected: the first traceback, and the rank that printed it
+    grep -n -A30 'Traceback' LOG | head -60    # expected: the first traceback and the rank that printed it
     python -m torch.distributed.elastic.multiprocessing.errors.record
     # with @record, torchrun prints the traceback
 

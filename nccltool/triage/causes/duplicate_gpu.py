@@ -11,17 +11,17 @@ NCCL cannot create communicators ("invalid usage"). The job does not start.
     grep -h 'Init START' LOG | grep -o 'rank [0-9]* .*busId [0-9a-f]*' | sort -k6
     # expected: each busId once per host
     python -c 'import os,torch; print(os.environ["LOCAL_RANK"], torch.cuda.current_device())'   # expected: equal
-    echo $CUDA_VISIBLE_DEVICES                 # on each rank; expected: all GPUs, or a different one on each
+    echo $CUDA_VISIBLE_DEVICES                 # on each rank; expected: all GPUs or a different one on each
 
 ## Causes
-* The program does not call torch.cuda.set_device(LOCAL_RANK), or calls it after the first collective.
+* The program does not call torch.cuda.set_device(LOCAL_RANK) or calls it after the first collective.
 * There are more ranks than GPUs.
 * All ranks have the same CUDA_VISIBLE_DEVICES.
 * Two containers with different hostnames share a GPU.
 * Ranks use MIG slices of the same GPU.
 
 ## Fix
-Call torch.cuda.set_device(int(os.environ["LOCAL_RANK"])) before init_process_group, and start at most one rank
+Call torch.cuda.set_device(int(os.environ["LOCAL_RANK"])) before init_process_group and start at most one rank
 per GPU. Blast radius: this job.
 
 ## Escalate

@@ -15,11 +15,11 @@ Init or the first collective fails immediately on all ranks.
 ## Causes
 * NCCL_ALGO=Tree is set for an operation that has no tree algorithm.
 * NCCL_ALGO=CollNet is set without SHARP.
-* The value has a typo, or includes quotes or spaces.
+* The value has a typo or includes quotes or spaces.
 * The setting was copied from a different version.
 
 ## Fix
-Unset the variable, or set a value that is documented for this version. Blast radius: this job; for a setting in
+Unset the variable or set a value that is documented for this version. Blast radius: this job; for a setting in
 /etc/nccl.conf, every job on the host.
 
 ## Escalate

@@ -16,10 +16,10 @@ The rank at the limit cannot open or accept connections; the other ranks see clo
 * The limit in the batch step or container is 1024.
 * NCCL_NSOCKS_PERTHREAD x NCCL_SOCKET_NTHREADS is far above the default.
 * The job runs all-to-all among many ranks.
-* The program leaks file descriptors, or uses torch's file_descriptor sharing strategy.
+* The program leaks file descriptors or uses torch's file_descriptor sharing strategy.
 
 ## Fix
-Raise the limit (--ulimit nofile=1048576, or LimitNOFILE=1048576 in slurmd.service), or lower
+Raise the limit (--ulimit nofile=1048576 or LimitNOFILE=1048576 in slurmd.service), or lower
 NCCL_NSOCKS_PERTHREAD. Blast radius: the variable affects this job; the unit file affects new jobs on the host.
 
 ## Escalate
@@ -30,7 +30,7 @@ import re
 
 from nccltool.triage.causes.base import HINT, SAYS, Clue, Clues, Given, Offender, Timeline
 
-DECIDES = "`ulimit -n` inside the job, and `ls /proc/PID/fd | wc -l`"
+DECIDES = "`ulimit -n` inside the job and `ls /proc/PID/fd | wc -l`"
 EXPLAINS = frozenset({"app-error", "net-unreachable"})
 
 SIGNS = {"limits.files": (SAYS, "a process reached the limit on open files")}

@@ -23,7 +23,7 @@ Bandwidth between hosts drops to half or less, and CPU load rises. Libraries tha
 * ROCm has no peer memory support.
 
 ## Fix
-Run modprobe nvidia-peermem and load it at boot (/etc/modules-load.d), or install the open kernel modules, which
+Run modprobe nvidia-peermem and load it at boot (/etc/modules-load.d) or install the open kernel modules, which
 support dma-buf. Blast radius: loading a module does not disturb jobs; drain the host before a driver change.
 
 ## Escalate

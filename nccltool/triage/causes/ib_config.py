@@ -14,14 +14,14 @@ Multi-host jobs fail when HCAs connect, during init or in the first collective. 
     cat /sys/class/infiniband/mlx5_0/ports/1/pkeys/0   # expected: the same on all hosts
 
 ## Causes
-* NCCL_IB_GID_INDEX is correct on only one host, or selects RoCE v1.
+* NCCL_IB_GID_INDEX is correct on only one host or selects RoCE v1.
 * Rails are in subnets without a route between them, but NCCL_CROSS_NIC allows cross-rail traffic.
-* The NCCL_IB_HCA prefix also matches storage NICs, or a NIC without an address.
+* The NCCL_IB_HCA prefix also matches storage NICs or a NIC without an address.
 * An HCA is down on one host, which then uses sockets.
 * Devices are not visible in a container.
 
 ## Fix
-Unset NCCL_IB_GID_INDEX (NCCL 2.21 and later choose the index), or set the index that show_gids prints. List the
+Unset NCCL_IB_GID_INDEX (NCCL 2.21 and later choose the index) or set the index that show_gids prints. List the
 exact compute HCAs: NCCL_IB_HCA==mlx5_0,mlx5_1. Blast radius: this job. Changes to addresses, partitions or routes
 affect every job on the fabric.
 
@@ -31,7 +31,7 @@ Send the fabric team the HCA, port and GID of both ends from the message.
 
 from nccltool.triage.causes.base import FITS, HINT, SAYS, TYPICAL, Clue, Clues, Given, LogEvent, Offender, Timeline
 
-DECIDES = "`show_gids` on both hosts, and `ib_write_bw -d HCA -x GID_INDEX` between them"
+DECIDES = "`show_gids` on both hosts and `ib_write_bw -d HCA -x GID_INDEX` between them"
 
 SOURCES = ("transport/net_ib", "net_ib/", "misc/ibvwrap", "ibvwrap", "ib_plugin")
 SIGNS = {

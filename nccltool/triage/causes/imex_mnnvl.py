@@ -5,7 +5,7 @@ GPUs in a rack can share memory over NVLink if the IMEX daemons of all hosts are
 access to an IMEX channel. One of the two is missing.
 
 ## Impact
-Communicators that span hosts of the rack cannot be created, or fall back to the network.
+Communicators that span hosts of the rack cannot be created or fall back to the network.
 
 ## Verify
     nvidia-imex-ctl -N                         # expected: UP, all nodes READY
@@ -14,7 +14,7 @@ Communicators that span hosts of the rack cannot be created, or fall back to the
     cat /etc/nvidia-imex/nodes_config.cfg      # expected: the same on all hosts
 
 ## Causes
-* nvidia-imex is not running on one host, or has a different node list.
+* nvidia-imex is not running on one host or has a different node list.
 * A container or pod has no channel (in Kubernetes, no ComputeDomain).
 * A cgroup denies access to the device.
 * The job uses hosts from different cliques.
@@ -32,7 +32,7 @@ import re
 
 from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Clues, Given, Offender, Timeline
 
-DECIDES = "`nvidia-imex-ctl -N` on every host of the rack, and `ls /dev/nvidia-caps-imex-channels/` in the job"
+DECIDES = "`nvidia-imex-ctl -N` on every host of the rack and `ls /dev/nvidia-caps-imex-channels/` in the job"
 EXPLAINS = frozenset({"nccl-bug", "app-error", "nvlink-fabric"})
 
 SOURCES = ("mnnvl",)

@@ -4,7 +4,7 @@
 Ranks know each other's addresses but cannot connect, or packets above some size are lost.
 
 ## Impact
-Init fails, or hangs until connections time out (about a minute). Every job that uses both hosts is affected.
+Init fails or hangs until connections time out (about a minute). Every job that uses both hosts is affected.
 
 ## Verify
     nc -vz PEER 29500                          # from the host that reports the error; expected: succeeded

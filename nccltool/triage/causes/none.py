@@ -1,7 +1,7 @@
 """Nothing failed, even if some lines look like errors.
 
 ## Meaning
-The logs show no failure, or only failures from which the job recovered. Healthy runs also log warnings about
+The logs show no failure or only failures from which the job recovered. Healthy runs also log warnings about
 plugins that are not installed, refused connections that a retry fixed, failed allocations that the program
 handles, and worker groups that restarted and then finished.
 
@@ -10,11 +10,11 @@ None.
 
 ## Verify
     sacct -j JOB -o State,ExitCode     # expected: COMPLETED, 0:0
-    grep -c 'Init COMPLETE' LOG        # expected: the number of ranks, or a multiple of it
+    grep -c 'Init COMPLETE' LOG        # expected: the number of ranks or a multiple of it
 
 ## Causes
 * The run was successful.
-* The log ends before the failure, or does not include the host on which it happened.
+* The log ends before the failure or does not include the host on which it happened.
 
 ## Fix
 Nothing to do. Blast radius: none. If the job did fail, run triage on the logs of all ranks and of the scheduler,
@@ -26,7 +26,7 @@ Escalate only if the job failed and the complete logs show no failure.
 
 from nccltool.triage.causes.base import Clue, Clues, Given, Offender, Timeline
 
-DECIDES = "exit code of the job, and logs of all ranks"
+DECIDES = "exit code of the job and logs of all ranks"
 EXPLAINS = frozenset[str]()
 
 

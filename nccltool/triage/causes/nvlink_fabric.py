@@ -21,7 +21,7 @@ CUDA returns "system not yet initialized" (802) on the whole host, or communicat
 * The partitions of a virtualized host are misconfigured.
 
 ## Fix
-Run systemctl restart nvidia-fabricmanager, or reboot the host. Blast radius: all jobs on the host. Install the
+Run systemctl restart nvidia-fabricmanager or reboot the host. Blast radius: all jobs on the host. Install the
 fabric manager version that exactly matches the driver. With NCCL_NVLS_ENABLE=0, a job runs without NVLS, but more
 slowly.
 

@@ -28,7 +28,7 @@ If the collected logs still do not show a cause, escalate with all of them.
 
 from nccltool.triage.causes.base import FITS, Clue, Clues, Given, Offender, Timeline, signs
 
-DECIDES = "logs of all ranks with NCCL_DEBUG=INFO, and the kernel logs of their hosts"
+DECIDES = "logs of all ranks with NCCL_DEBUG=INFO and the kernel logs of their hosts"
 EXPLAINS = frozenset[str]()
 
 _SIGNS = {

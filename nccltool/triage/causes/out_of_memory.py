@@ -2,7 +2,7 @@
 
 ## Meaning
 An allocation on the GPU or on the host failed, or the kernel killed a process because its host or cgroup ran out
-of memory. The other ranks then lose the connection to it, or wait for it.
+of memory. The other ranks then lose the connection to it or wait for it.
 
 ## Impact
 The job dies. It will die again at the same point unless it uses less memory or gets more.

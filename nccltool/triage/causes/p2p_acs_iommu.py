@@ -1,4 +1,4 @@
-"""ACS, an IOMMU or virtualization breaks peer-to-peer traffic between GPUs, or between a GPU and a NIC.
+"""ACS, an IOMMU or virtualization breaks peer-to-peer traffic between GPUs or between a GPU and a NIC.
 
 ## Meaning
 Devices write to each other over PCIe. With ACS request redirection, or an IOMMU that translates addresses, these
@@ -35,7 +35,7 @@ import re
 
 from nccltool.triage.causes.base import FITS, HINT, SAYS, TYPICAL, Clue, Clues, Given, LogEvent, Offender, Timeline
 
-DECIDES = "whether the command works with NCCL_P2P_DISABLE=1, and `lspci -vvv | grep ReqRedir+`"
+DECIDES = "whether the command works with NCCL_P2P_DISABLE=1 and `lspci -vvv | grep ReqRedir+`"
 EXPLAINS = frozenset({"gpu-fault", "data-corruption", "nccl-bug"})
 
 SOURCES = ("transport/p2p",)

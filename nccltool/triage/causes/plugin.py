@@ -15,7 +15,7 @@ different networks.
     echo $LD_LIBRARY_PATH $NCCL_NET $NCCL_NET_PLUGIN $NCCL_TUNER_PLUGIN
 
 ## Causes
-* The library is not in the image, or not in the loader's search path.
+* The library is not in the image or not in the loader's search path.
 * The library was built for a different version of NCCL, libfabric or CUDA.
 * The provider finds no device in this container.
 * The plugin rejects its settings.
@@ -32,7 +32,7 @@ import re
 
 from nccltool.triage.causes.base import FITS, HINT, SAYS, TYPICAL, Clue, Clues, Given, Offender, Timeline
 
-DECIDES = "`ldd` on the plugin library, and its first error line with NCCL_DEBUG=INFO"
+DECIDES = "`ldd` on the plugin library and its first error line with NCCL_DEBUG=INFO"
 
 SOURCES = ("plugin/", r"[\w.]*_ofi_", r"ucx_\w*plugin")
 SIGNS = {

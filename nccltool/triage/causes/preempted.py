@@ -19,7 +19,7 @@ None on the cluster. Work since the last checkpoint is lost.
 * Someone ran scancel or pressed Ctrl-C.
 
 ## Fix
-Restart with a longer time limit, or write a checkpoint when a signal announces the end (Slurm:
+Restart with a longer time limit or write a checkpoint when a signal announces the end (Slurm:
 --signal=B:USR1@300). Blast radius: none.
 
 ## Escalate
@@ -28,7 +28,7 @@ If nobody stopped the job on purpose, find the sender of the signal in the sched
 
 from nccltool.triage.causes.base import FITS, SAYS, Clue, Clues, Given, LogEvent, Offender, Timeline, signs
 
-DECIDES = "the scheduler's record: who stopped the job, and when"
+DECIDES = "the scheduler's record: who stopped the job and when"
 EXPLAINS = frozenset({"peer-exited", "straggler-timeout", "other", "app-error", "out-of-memory", "nccl-bug"})
 
 _SIGNS = {

@@ -16,12 +16,12 @@ The job does not start. Nothing was trained or measured.
 * An old process, or another job on the host, uses the same port.
 * The name of a pod is not yet in DNS.
 * The value of --nnodes is wrong.
-* A node started late, or not at all.
+* A node started late or not at all.
 * A clock is wrong: torchrun's c10d rendezvous drops a node that is about 15 s behind.
 
 ## Fix
-Port in use: kill the old process, or set another --master-port or --rdzv-endpoint. Name not found: use an IP
-address, or wait for the DNS record. Too few nodes: start the missing nodes, or set a longer timeout, such as
+Port in use: kill the old process or set another --master-port or --rdzv-endpoint. Name not found: use an IP
+address or wait for the DNS record. Too few nodes: start the missing nodes, or set a longer timeout, such as
 --rdzv-conf join_timeout=900. Blast radius: this job.
 
 ## Escalate

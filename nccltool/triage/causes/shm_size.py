@@ -8,7 +8,7 @@ Ranks on this host fail in init or when data loading starts. A write to a full /
 with SIGBUS.
 
 ## Verify
-    df -h /dev/shm                             # in the container; expected: several GiB, or half of the memory
+    df -h /dev/shm                             # in the container; expected: several GiB or half of the memory
     ls -lS /dev/shm | head                     # expected: no files left by dead jobs
     dmesg -T | grep -i 'bus error'             # expected: nothing
 

@@ -8,7 +8,7 @@ network it uses.
 Steps take from a few percent longer to ten times as long.
 
 ## Verify
-    grep -h 'Using network' LOG | sort | uniq -c       # expected: IB, or the platform's plugin; not Socket
+    grep -h 'Using network' LOG | sort | uniq -c       # expected: IB or the platform's plugin; not Socket
     grep -ho 'via [A-Z0-9]*/[A-Za-z_0-9]*' LOG | sort | uniq -c     # expected: P2P in a host, NET/IB between hosts
     grep -h 'coll channels' LOG | sort | uniq -c       # expected: the same on all ranks, not 1 or 2 on 8 NICs
     nccltool probe --nodes 2 --op all_reduce           # expected: near the limit that it prints
@@ -22,8 +22,8 @@ Steps take from a few percent longer to ten times as long.
 * The network is congested, or an MTU is wrong.
 
 ## Fix
-Add the RDMA devices to the container (--device /dev/infiniband, or an SR-IOV resource), and unset NCCL_IB_DISABLE
-and NCCL_IB_HCA. Move NICs closer to their GPUs, or set NCCL_NET_GDR_LEVEL=PHB if the topology allows it. Blast
+Add the RDMA devices to the container (--device /dev/infiniband or an SR-IOV resource), and unset NCCL_IB_DISABLE
+and NCCL_IB_HCA. Move NICs closer to their GPUs or set NCCL_NET_GDR_LEVEL=PHB if the topology allows it. Blast
 radius: this job.
 
 ## Escalate

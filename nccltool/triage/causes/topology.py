@@ -2,13 +2,13 @@
 
 ## Meaning
 NCCL learns how GPUs and NICs are connected from /sys and NVML, or from NCCL_TOPO_FILE and NCCL_GRAPH_FILE. This
-information is incomplete, or does not match the GPUs.
+information is incomplete or does not match the GPUs.
 
 ## Impact
 Init fails on this host. If NCCL only warns, it guesses the topology and can be slow.
 
 ## Verify
-    echo $NCCL_TOPO_FILE $NCCL_GRAPH_FILE      # expected: empty, or files for exactly this kind of host
+    echo $NCCL_TOPO_FILE $NCCL_GRAPH_FILE      # expected: empty or files for exactly this kind of host
     NCCL_TOPO_DUMP_FILE=/tmp/topo.xml COMMAND  # expected: all GPUs and NICs, with their PCI paths
     ls /sys/class/pci_bus /sys/class/net       # in the container; expected: not empty
     nvidia-smi -L                              # expected: the GPUs that the job was given
@@ -16,12 +16,12 @@ Init fails on this host. If NCCL only warns, it guesses the topology and can be 
 ## Causes
 * The topology file is for a different VM type or NCCL version.
 * The graph file has more GPUs than the job.
-* The container hides /sys, or hides some GPUs from NVML.
+* The container hides /sys or hides some GPUs from NVML.
 * The job uses MIG or shared GPUs.
 * The VM has no PCI tree.
 
 ## Fix
-Unset NCCL_GRAPH_FILE and NCCL_TOPO_FILE, or use the files for this platform and version. Mount /sys in the
+Unset NCCL_GRAPH_FILE and NCCL_TOPO_FILE or use the files for this platform and version. Mount /sys in the
 container. Assign whole GPUs to pods. Blast radius: this job.
 
 ## Escalate

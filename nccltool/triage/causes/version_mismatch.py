@@ -1,11 +1,11 @@
-"""Driver, CUDA, NCCL or plugin versions are incompatible, or differ between ranks.
+"""Driver, CUDA, NCCL or plugin versions are incompatible or differ between ranks.
 
 ## Meaning
 A library needs a newer driver, a framework was built for a different NCCL or GPU, or the hosts of a job run
 different NCCL versions.
 
 ## Impact
-The job does not start, or fails with misleading errors: messages of the wrong size, unknown address families,
+The job does not start or fails with misleading errors: messages of the wrong size, unknown address families,
 missing symbols.
 
 ## Verify
@@ -21,7 +21,7 @@ missing symbols.
 * The host was not rebooted after a driver update.
 
 ## Fix
-Start all ranks from one image. Unset LD_PRELOAD, and remove foreign libraries from LD_LIBRARY_PATH. Use an image
+Start all ranks from one image. Unset LD_PRELOAD and remove foreign libraries from LD_LIBRARY_PATH. Use an image
 for the driver's CUDA version. Blast radius: this job. To update the driver, drain and reboot the host.
 
 ## Escalate

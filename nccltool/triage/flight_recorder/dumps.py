@@ -141,7 +141,7 @@ def _document(file: str, data: bytes, trust_pickle: bool) -> Any:
     if not trust_pickle:
         raise BadInput(
             f"{file} is a pickled flight recorder dump, and a pickle can run code",
-            "pass --trust-pickle if you trust its author, or dump JSON",
+            "pass --trust-pickle if you trust its author or dump JSON",
         )
     _check_memo(data)
     document = _Plain(BytesIO(data)).load()

@@ -113,7 +113,7 @@ def chunks(file: str) -> Iterator[bytes]:
     except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
         own = getattr(error, "strerror", None)  # of the operating system; else the content is damaged
         why = own or str(error) or type(error).__name__
-        remedy = "name a log that this user may read" if own else "unpack the readable part, and name that file"
+        remedy = "name a log that this user may read" if own else "unpack the readable part and name that file"
         raise BadInput(f"{file} cannot be read: {why}", remedy) from error
 
 
@@ -142,7 +142,7 @@ def _pieces(raw: IO[bytes], file: str) -> Iterator[bytes]:
 
 def _unpacked(source: "_Joined", head: bytes, file: str) -> Any:
     if what := foreign(head):
-        raise BadInput(f"{file} is {what}, not a log", "unpack it, and name the log inside")
+        raise BadInput(f"{file} is {what}, not a log", "unpack it and name the log inside")
     if head.startswith(_GZIP):
         return gzip.GzipFile(fileobj=cast(Any, source))
     if head.startswith(_XZ):

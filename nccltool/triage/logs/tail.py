@@ -63,7 +63,7 @@ class TailedFile:
         except OSError as error:
             raise BadInput(
                 f"{self.path} cannot be read: {error.strerror}",
-                "name a log that this user may read, or raise ulimit -n",
+                "name a log that this user may read or raise ulimit -n",
             ) from error
 
     def _open(self) -> None:

@@ -206,7 +206,7 @@ def _listen(host: str, port: int) -> socket.socket:
             PORT_IN_USE.finding(
                 subject=Subject(kind="host", name=me),
                 message=f"node 0 ({me}) cannot listen on port {port}: {os.strerror(error.errno or 0)}",
-                remedy="choose another port in --rdzv-endpoint, or stop the process that uses it: "
+                remedy="choose another port in --rdzv-endpoint or stop the process that uses it: "
                 f"ss -ltnp 'sport = :{port}'",
             )
         ) from error

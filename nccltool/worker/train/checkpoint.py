@@ -175,7 +175,7 @@ class Checkpoints:
                 finding_kinds.CHECKPOINT_NONE,
                 folder,
                 f"{name}: {none}",
-                "remove them, or name another --checkpoint",
+                "remove them or name another --checkpoint",
             )
         return found
 

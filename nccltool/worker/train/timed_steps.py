@@ -141,7 +141,7 @@ def write_trace(strategy: Strategy, folder: Path) -> None:
             PROFILE_NOT_WRITTEN.finding(
                 subject=Subject(kind="file", name=str(file)),
                 message=f"rank {setup.rank} could not write its profiler trace {file}: {error.strerror or error}",
-                remedy="create that folder on every host, or name one that all hosts share",
+                remedy="create that folder on every host or name one that all hosts share",
             )
         )
     setup.slot.phase("between steps")

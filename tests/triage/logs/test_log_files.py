@@ -89,7 +89,7 @@ def test_a_damaged_file_is_said(pack: Callable[[bytes], bytes], place: int, tmp_
     file.write_bytes(packed)
     with pytest.raises(BadInput, match="cannot be read") as raised:
         list(log_files.chunks(str(file)))
-    assert raised.value.remedy == "unpack the readable part, and name that file"
+    assert raised.value.remedy == "unpack the readable part and name that file"
 
 
 @pytest.mark.parametrize("pack", PACKS, ids=["gzip", "xz", "zstd"])

@@ -30,7 +30,7 @@ def unknown_distance(_: JudgedHost, variable: Variable, text: str) -> Results:
     if values.path_level(text) is None:
         word = text.strip().upper()
         fix = report.export(_LEVEL, word) if word in values.PATHS else report.unset(variable)
-        remedy = f"set one of {', '.join(values.PATHS)}, or unset it"
+        remedy = f"set one of {', '.join(values.PATHS)} or unset it"
         yield report.about(variable, "NCCL does not know this distance and ignores it", remedy, fix=fix)
 
 
@@ -91,20 +91,20 @@ def direct_rdma_across_sockets(host: JudgedHost, variable: Variable, text: str) 
     Why: Peer-to-peer traffic through root complexes or between sockets is slow on many hosts, and broken on some.
     On Grace, where C2C connects the GPU and the CPU, SYS is correct.
     Example: NCCL_NET_GDR_LEVEL=SYS
-    Instead: unset NCCL_NET_GDR_LEVEL, or set it to PXB
+    Instead: unset NCCL_NET_GDR_LEVEL or set it to PXB
     Source: NCCL user guide, NCCL_NET_GDR_LEVEL
     """
     level = values.path_level(text)
     if level in ("PHB", "SYS") and known(host.facts.kernel.arch) == "x86_64":
         message = f"{level} allows peer-to-peer traffic through the CPUs"
-        yield report.better_unset(variable, message, f"unset {_LEVEL}, or export {_LEVEL}=PXB")
+        yield report.better_unset(variable, message, f"unset {_LEVEL} or export {_LEVEL}=PXB")
 
 
 @for_number("GDR011", "warning", "NCCL_NET_GDR_C2C", needs=("kernel", "nvidia"))
 def c2c_direct_rdma_off(host: JudgedHost, variable: Variable, enabled: int) -> Results:
     """NCCL_NET_GDR_C2C is 0 on Grace.
 
-    Why: On Grace, NICs are behind the CPU, and lose GPU Direct RDMA without C2C.
+    Why: On Grace, NICs are behind the CPU and lose GPU Direct RDMA without C2C.
     Example: NCCL_NET_GDR_C2C=0 on GB200
     Instead: unset NCCL_NET_GDR_C2C
     Source: NCCL user guide, NCCL_NET_GDR_C2C
@@ -133,10 +133,10 @@ _SOURCE_VALIDATION, _REDIRECTS = 0x01, 0x0C
 def peer_traffic_redirected(host: JudgedHost) -> Results:
     """A PCI switch's ACS or the IOMMU redirects GPU-to-NIC traffic through the CPU.
 
-    Why: Redirected traffic is slow, and hangs on some hosts. This applies only to bare metal: VMs need ACS, and
+    Why: Redirected traffic is slow and hangs on some hosts. This applies only to bare metal: VMs need ACS, and
     ATS in the NIC.
     Example: lspci -vvv shows ACSCtl: SrcValid+ ReqRedir+ for a port of a PCI switch
-    Instead: run setpci -s 03:00.0 ECAP_ACS+0x6.w=0000 after each boot, and add iommu=pt to the kernel command line
+    Instead: run setpci -s 03:00.0 ECAP_ACS+0x6.w=0000 after each boot and add iommu=pt to the kernel command line
     Source: NCCL user guide, troubleshooting, PCI Access Control Services
     """
     if not host.gpus or known(host.facts.cpu.hypervisor):
@@ -192,7 +192,7 @@ def _iommu(host: JudgedHost) -> Results:
         translates = any(kind.startswith("DMA") for kind in types)
     if translates:
         message = "the IOMMU translates traffic between GPUs and NICs"
-        remedy = "add iommu=pt to the kernel command line, or disable VT-d in the BIOS"
+        remedy = "add iommu=pt to the kernel command line or disable VT-d in the BIOS"
         lines = _shown(or_none(types), or_none(line))
         yield report.host(host.name, message, remedy, evidence=lines, severity="error" if _in_use(host) else None)
 

@@ -89,10 +89,10 @@ def both_ways_closed(host: JudgedHost, variable: Variable, enabled: int) -> Resu
 def gdrcopy_missing(host: JudgedHost, variable: Variable, enabled: int) -> Results:
     """NCCL_GDRCOPY_ENABLE is 1, but /dev/gdrdrv or libgdrapi.so is missing.
 
-    Why: NCCL warns, and continues without GDRCopy. NCCL opens libgdrapi.so, which only the development package
+    Why: NCCL warns and continues without GDRCopy. NCCL opens libgdrapi.so, which only the development package
     provides; libgdrapi.so.2 alone is not enough.
     Example: NCCL_GDRCOPY_ENABLE=1 in a container without /dev/gdrdrv
-    Instead: pass /dev/gdrdrv to the container, and install libgdrapi-dev
+    Instead: pass /dev/gdrdrv to the container and install libgdrapi-dev
     Source: NCCL src/misc/gdrwrap.cc (GDRAPI_LIBNAME)
     """
     if enabled != 1:
@@ -114,7 +114,7 @@ def gdrcopy_missing(host: JudgedHost, variable: Variable, enabled: int) -> Resul
 def flush_disabled(host: JudgedHost, variable: Variable, text: str) -> Results:
     """The flush after a GPU Direct RDMA receive is disabled.
 
-    Why: The GPU may read stale data, so results are silently wrong. This affects GPUs up to Ampere, and NICs with
+    Why: The GPU may read stale data, so results are silently wrong. This affects GPUs up to Ampere and NICs with
     a data path separate from C2C. On x86 hosts with Hopper or newer GPUs, NCCL never flushes.
     Example: NCCL_GDR_FLUSH_DISABLE=1
     Instead: unset NCCL_GDR_FLUSH_DISABLE
@@ -137,7 +137,7 @@ def _needs_no_flush(host: JudgedHost) -> bool:
 def direct_read_off(host: JudgedHost, variable: Variable, enabled: int) -> Results:
     """NCCL_NET_GDR_READ is 0 on GPUs that send with GPU Direct RDMA by default.
 
-    Why: NCCL first copies outgoing data to host memory. Direct sending is the default on Ampere and newer GPUs,
+    Why: NCCL first copies outgoing data to host memory. Direct sending is the default on Ampere and newer GPUs
     and on GPUs with NVLink.
     Example: NCCL_NET_GDR_READ=0
     Instead: unset NCCL_NET_GDR_READ

@@ -57,12 +57,12 @@ def rdma_asked_for_in_vain(host: JudgedHost, variable: Variable, net: str) -> Re
 
     Why: NCCL may not fall back to TCP, so initialization fails.
     Example: NCCL_NET=IB, and mlx5_0:1 is DOWN
-    Instead: repair the port, or unset NCCL_NET
+    Instead: repair the port or unset NCCL_NET
     Source: NCCL user guide, NCCL_NET
     """
     if net.lower() == "ib" and not host.active_ports:
         lines = port_lines(host.ports) or ("no port that NCCL could use",)
-        remedy = "bring a port up, or unset NCCL_NET"
+        remedy = "bring a port up or unset NCCL_NET"
         yield report.better_unset(variable, "no port is active: initialization fails", remedy, evidence=lines)
 
 
@@ -93,7 +93,7 @@ def only_network_disabled(host: JudgedHost, variable: Variable, net: str) -> Res
     other = host.number("NCCL_IB_DISABLE")
     if net.lower() == "ib" and other and other[1]:
         message = "NCCL_IB_DISABLE disables the only allowed network"
-        remedy = "unset NCCL_IB_DISABLE for RDMA, or NCCL_NET for TCP"
+        remedy = "unset NCCL_IB_DISABLE for RDMA or NCCL_NET for TCP"
         lines = (f"{escaped(other[0].origin)}: NCCL_IB_DISABLE={escaped(other[0].value[:40])}",)
         yield report.about(variable, message, remedy, evidence=lines, fix=report.unset(other[0]))
 
@@ -102,7 +102,7 @@ def only_network_disabled(host: JudgedHost, variable: Variable, net: str) -> Res
 def no_such_adapter(host: JudgedHost, variable: Variable, wanted: NameList) -> Results:
     """NCCL_IB_HCA matches no RDMA device of this host.
 
-    Why: NCCL logs "NET/IB : No device found" at level INFO, and falls back to TCP. udev names devices differently:
+    Why: NCCL logs "NET/IB : No device found" at level INFO and falls back to TCP. udev names devices differently:
     mlx5_0 on one host may be ibp24s0 or rocep24s0 on another.
     Example: NCCL_IB_HCA=mlx5 on a host with ibp24s0
     Instead: NCCL_IB_HCA=ibp
@@ -113,7 +113,7 @@ def no_such_adapter(host: JudgedHost, variable: Variable, wanted: NameList) -> R
     devices = _devices(host)
     if not any(wanted.chooses(name) for name in devices):
         message = "no RDMA device of this host matches: NCCL falls back to TCP"
-        remedy = "use names that `rdma link` shows, or unset NCCL_IB_HCA"
+        remedy = "use names that `rdma link` shows or unset NCCL_IB_HCA"
         lines = (f"here: {listed(devices)}" if devices else "this host has no RDMA device",)
         yield report.better_unset(variable, message, remedy, evidence=lines)
 
@@ -162,7 +162,7 @@ def _are_unlike(host: JudgedHost, name: str, extra: Sequence[str]) -> bool:
 
 @for_names("IB005", "error", HCA, needs=("rdma",))
 def no_such_port(host: JudgedHost, variable: Variable, wanted: NameList) -> Results:
-    """NCCL_IB_HCA names a port that the device does not have, or that is not a number.
+    """NCCL_IB_HCA names a port that the device does not have or that is not a number.
 
     Why: NCCL reads text as port 0, which does not exist, and ignores the device.
     Example: NCCL_IB_HCA=mlx5_0:2 on an adapter with one port
@@ -174,7 +174,7 @@ def no_such_port(host: JudgedHost, variable: Variable, wanted: NameList) -> Resu
         fitting = [one for one in ports if _fits(wanted, entry.name, one.device.name)]
         if fitting and all(one.port.number != entry.port for one in fitting):
             message = f"{escaped(entry.name)} has no port {entry.port}"
-            remedy = f"use {escaped(fitting[0].name)}, or the name without a port"
+            remedy = f"use {escaped(fitting[0].name)} or the name without a port"
             lines = (f"here: {port_names(fitting)}",)
             yield report.about(variable, message, remedy, part=f"{entry.name}:", evidence=lines)
 
@@ -185,9 +185,9 @@ def _fits(wanted: NameList, entry: str, name: str) -> bool:
 
 @for_names("IB008", "error", HCA)
 def broken_adapter_list(_: JudgedHost, variable: Variable, wanted: NameList) -> Results:
-    """NCCL_IB_HCA has ^ or = in the wrong place, or names no device.
+    """NCCL_IB_HCA has ^ or = in the wrong place or names no device.
 
-    Why: ^ and = are operators only at the beginning of the value (^ first), and apply to the whole list; elsewhere
+    Why: ^ and = are operators only at the beginning of the value (^ first) and apply to the whole list; elsewhere
     they become part of a name. ^ without a name excludes every device.
     Example: NCCL_IB_HCA=^mlx5_0,^mlx5_3
     Instead: NCCL_IB_HCA=^=mlx5_0,mlx5_3
@@ -199,7 +199,7 @@ def broken_adapter_list(_: JudgedHost, variable: Variable, wanted: NameList) -> 
         yield report.about(variable, message, remedy, part=word)
     if not wanted.entries and wanted.exclude:
         message = "the list names no device, so it excludes every device"
-        yield report.better_unset(variable, message, "add device names, or unset NCCL_IB_HCA")
+        yield report.better_unset(variable, message, "add device names or unset NCCL_IB_HCA")
 
 
 @for_names("IB009", "error", HCA, needs=("rdma", "network"))
@@ -266,7 +266,7 @@ def slow_adapter_included(host: JudgedHost) -> Results:
 def too_many_adapters(host: JudgedHost) -> Results:
     """More than 32 ports match.
 
-    Why: NCCL uses the first 32 ports it finds, and ignores the others without a message.
+    Why: NCCL uses the first 32 ports it finds and ignores the others without a message.
     Example: 40 virtual functions
     Instead: list the intended ports in NCCL_IB_HCA
     Source: NCCL user guide, NCCL_IB_HCA

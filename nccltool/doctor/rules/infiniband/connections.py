@@ -40,7 +40,7 @@ def roce_with_one_queue_pair(host: JudgedHost) -> Results:
 
 @for_number("IB036", "error", _QPS, needs=("rdma",))
 def impossible_queue_pairs(host: JudgedHost, variable: Variable, count: int) -> Results:
-    """NCCL_IB_QPS_PER_CONNECTION is below 1, or exceeds 128 when multiplied by the number of an adapter's merged
+    """NCCL_IB_QPS_PER_CONNECTION is below 1 or exceeds 128 when multiplied by the number of an adapter's merged
     ports.
 
     Why: A connection has this many queue pairs per port. NCCL has room for 128 and does not check the number; with
@@ -60,7 +60,7 @@ def impossible_queue_pairs(host: JudgedHost, variable: Variable, count: int) -> 
             if count < 1
             else f"{count} x {ports} queue pairs; NCCL has room for 128"
         )
-        yield report.better_unset(variable, what, "set a value from 1 to 8, or unset it")
+        yield report.better_unset(variable, what, "set a value from 1 to 8 or unset it")
 
 
 def _merged(host: JudgedHost) -> int | Unknown:
@@ -96,12 +96,12 @@ def split_without_queue_pairs(host: JudgedHost, variable: Variable, split: int) 
 
     Why: With one queue pair, NCCL cannot split the data.
     Example: NCCL_IB_SPLIT_DATA_ON_QPS=1
-    Instead: set NCCL_IB_QPS_PER_CONNECTION=4 as well, or unset NCCL_IB_SPLIT_DATA_ON_QPS
+    Instead: set NCCL_IB_QPS_PER_CONNECTION=4 as well or unset NCCL_IB_SPLIT_DATA_ON_QPS
     Source: NCCL user guide, NCCL_IB_SPLIT_DATA_ON_QPS
     """
     if split and (host.integer(_QPS) or 0) <= 1:
         message = "a connection has only one queue pair: nothing is split"
-        yield report.better_unset(variable, message, f"export {_QPS}=4, or unset {variable.name}", part="")
+        yield report.better_unset(variable, message, f"export {_QPS}=4 or unset {variable.name}", part="")
 
 
 @for_number("IB046", "warning", "NCCL_IB_RESILIENCY_PORT_FAILOVER", needs=("rdma",))
@@ -111,7 +111,7 @@ def failover_to_nothing(host: JudgedHost, variable: Variable, is_on: int) -> Res
     Why: A connection can fail over only to another port of the same merged device, but no device is merged. NCCL
     warns about this.
     Example: NCCL_IB_RESILIENCY_PORT_FAILOVER=1 on adapters with one port
-    Instead: unset NCCL_IB_RESILIENCY_PORT_FAILOVER, or set NCCL_IB_MERGE_NICS=1 on adapters with two ports
+    Instead: unset NCCL_IB_RESILIENCY_PORT_FAILOVER or set NCCL_IB_MERGE_NICS=1 on adapters with two ports
     Source: NCCL src/transport/net_ib/p2p_resiliency.cc
     """
     merged = _merged(host) if is_on else 0
@@ -138,7 +138,7 @@ def empty_partition_key(host: JudgedHost, variable: Variable, index: int) -> Res
         yield report.about(
             variable,
             f"{escaped(', '.join(list(wrong)[:8]))}: entry {index} of the partition table is empty",
-            "set the index of a key, or unset NCCL_IB_PKEY" if place is None else f"the key is at index {place}",
+            "set the index of a key or unset NCCL_IB_PKEY" if place is None else f"the key is at index {place}",
             evidence=tuple(f"{escaped(name)}: {_keys(keys)}" for name, keys in list(wrong.items())[:4]),
             fix=report.unset(variable) if place is None else report.export(variable.name, str(place)),
         )
@@ -158,7 +158,7 @@ def endless_ack_timeout(_: JudgedHost, variable: Variable, timeout: int) -> Resu
     Source: NCCL user guide, NCCL_IB_TIMEOUT
     """
     if not 0 < timeout < 32:
-        remedy = "set a value from 20 to 23, or unset NCCL_IB_TIMEOUT"
+        remedy = "set a value from 20 to 23 or unset NCCL_IB_TIMEOUT"
         yield report.better_unset(variable, "the adapter waits forever for an acknowledgment", remedy)
 
 
@@ -169,23 +169,23 @@ def short_ack_timeout(host: JudgedHost, variable: Variable, timeout: int) -> Res
     Why: Brief congestion then causes an error with status 12. A value of 17 means 0.5 s; the default, 20, means
     4.3 s.
     Example: NCCL_IB_TIMEOUT=14
-    Instead: unset NCCL_IB_TIMEOUT, or set it to 22 in large fabrics
+    Instead: unset NCCL_IB_TIMEOUT or set it to 22 in large fabrics
     Source: NCCL user guide, NCCL_IB_TIMEOUT
     """
     if 0 < timeout < 18 and known(host.nodes) > 8:
         wait = format_seconds(ib_retries.TICK_S * 2**timeout)
         message = f"the adapter waits {wait} for an acknowledgment; {host.nodes} nodes"
-        yield report.better_unset(variable, message, "unset NCCL_IB_TIMEOUT, or export NCCL_IB_TIMEOUT=22")
+        yield report.better_unset(variable, message, "unset NCCL_IB_TIMEOUT or export NCCL_IB_TIMEOUT=22")
 
 
 @rule("IB033", "warning", covers=("IB-033", "TRC-012"))
 def timeout_beyond_torch(host: JudgedHost) -> Results:
     """The adapter retries for longer than torch waits.
 
-    Why: torch ends the job before NCCL can report which link failed. The adapter retries NCCL_IB_RETRY_CNT times,
+    Why: torch ends the job before NCCL can report which link failed. The adapter retries NCCL_IB_RETRY_CNT times
     and waits 4.096 us x 2^NCCL_IB_TIMEOUT each time.
     Example: NCCL_IB_TIMEOUT=25 with 7 retries, which take 16 minutes
-    Instead: set NCCL_IB_TIMEOUT=22, or a longer init_process_group timeout
+    Instead: set NCCL_IB_TIMEOUT=22 or a longer init_process_group timeout
     Source: NCCL user guide, NCCL_IB_TIMEOUT; pytorch, default_pg_nccl_timeout
     """
     timeout, retries = host.number("NCCL_IB_TIMEOUT"), host.number("NCCL_IB_RETRY_CNT")
@@ -200,7 +200,7 @@ def timeout_beyond_torch(host: JudgedHost) -> Results:
     limit = 1800 if seconds > 1800 or known(host.torch) < Version(2, 2) else 600
     if seconds > limit:
         message = f"the adapter retries for {format_seconds(seconds)}, but torch waits only {limit} s by default"
-        remedy = "set NCCL_IB_TIMEOUT to 22 or 23, or give init_process_group a longer timeout"
+        remedy = "set NCCL_IB_TIMEOUT to 22 or 23 or give init_process_group a longer timeout"
         yield report.about(given[0], message, remedy)
 
 
@@ -326,5 +326,5 @@ def service_level_out_of_range(_: JudgedHost, variable: Variable, level: int) ->
     """
     if not -1 <= level <= 15:
         yield report.better_unset(
-            variable, "a service level must be 0 to 15", "set a value from 0 to 15, or unset NCCL_IB_SL"
+            variable, "a service level must be 0 to 15", "set a value from 0 to 15 or unset NCCL_IB_SL"
         )

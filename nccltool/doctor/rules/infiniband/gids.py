@@ -168,7 +168,7 @@ def fixed_gid_index(host: JudgedHost, variable: Variable, index: int) -> Results
     Why: Since 2.21, NCCL finds a RoCE v2 GID with an IPv4 address on each port; a fixed index breaks when a table
     changes.
     Example: NCCL_IB_GID_INDEX=3
-    Instead: unset NCCL_IB_GID_INDEX, and test again
+    Instead: unset NCCL_IB_GID_INDEX and test again
     Source: NCCL user guide, troubleshooting, networking
     """
     published = _OF_CLOUDS.get(str(host.facts.cloud.provider))
@@ -183,7 +183,7 @@ def roce_with_old_default(host: JudgedHost) -> Results:
 
     Why: Before 2.21, NCCL_IB_GID_INDEX defaults to 0. Other networks are unreachable with this GID.
     Example: NCCL 2.18 on RoCE
-    Instead: set NCCL_IB_GID_INDEX=3 if `show_gids` shows RoCE v2 with IPv4 there, or upgrade to NCCL 2.21 or newer
+    Instead: set NCCL_IB_GID_INDEX=3 if `show_gids` shows RoCE v2 with IPv4 there or upgrade to NCCL 2.21 or newer
     Source: NCCL user guide, troubleshooting, networking
     """
     ports = roce_ports(host) if host.integer(_INDEX) is None else ()
@@ -233,7 +233,7 @@ def useless_address_range(host: JudgedHost, variable: Variable, text: str) -> Re
     """
     wanted = adapters.wanted_range(host.settings)
     if wanted is None:
-        remedy = "set the network/prefix of the RDMA interfaces, and their family in NCCL_IB_ADDR_FAMILY"
+        remedy = "set the network/prefix of the RDMA interfaces and their family in NCCL_IB_ADDR_FAMILY"
         yield report.about(variable, f"NCCL ignores it: {_why_ignored(host, text)}", remedy)
         return
     ports = roce_ports(host) if _given(host) is None else ()
@@ -242,7 +242,7 @@ def useless_address_range(host: JudgedHost, variable: Variable, text: str) -> Re
         usable = ((port, gid) for port in outside[:4] for gid in _usable(port)[:4])
         message = f"{port_names(outside)}: no GID in this range"
         lines = tuple(_line(port, gid.index, gid) for port, gid in usable)
-        remedy = "set a range that contains the addresses of all ports, or unset it"
+        remedy = "set a range that contains the addresses of all ports or unset it"
         yield report.better_unset(variable, message, remedy, evidence=lines)
 
 
@@ -300,7 +300,7 @@ def gid_of_hidden_interface(host: JudgedHost) -> Results:
 
     Why: The container sees the RDMA device but not its network interface, so the GID is unusable.
     Example: a pod without hostNetwork whose RDMA interface remained on the host
-    Instead: set hostNetwork: true, or use the RDMA CNI, which moves the interface into the pod
+    Instead: set hostNetwork: true or use the RDMA CNI, which moves the interface into the pod
     Source: Linux kernel documentation, RDMA and network namespaces (rdma system, netns exclusive)
     """
     lost = []

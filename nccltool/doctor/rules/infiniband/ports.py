@@ -47,18 +47,18 @@ def port_down(host: JudgedHost) -> Results:
     down = [port for port in ports if not port.active]
     if down and len(down) < len(ports):
         message = f"inactive ports: {len(down)} of {len(ports)} ({port_names(down)})"
-        remedy = "repair the link, or list the intended ports in NCCL_IB_HCA"
+        remedy = "repair the link or list the intended ports in NCCL_IB_HCA"
         yield about_ports(host, down, message, remedy, None if host.variable(HCA) else "info")
 
 
 @rule("IB052", "error", needs=("rdma",))
 def degraded_port(host: JudgedHost) -> Results:
-    """A port is slower than others of the same card type, or runs on a single lane.
+    """A port is slower than others of the same card type or runs on a single lane.
 
     Why: A link that trained down can halve the bandwidth of the whole ring. Two lanes are normal for HDR100 and
     NDR200.
     Example: mlx5_3 runs at 200 Gb/s, and others of its type run at 400 Gb/s
-    Instead: reseat or replace the cable, and drain the node until the rate recovers
+    Instead: reseat or replace the cable and drain the node until the rate recovers
     Source: NCCL user guide, troubleshooting, networking (ibstat)
     """
     ports = host.active_ports
@@ -84,7 +84,7 @@ def no_subnet_manager(host: JudgedHost) -> Results:
 
     Why: Until the subnet manager assigns an address, the port remains in state INIT, and NCCL does not use it.
     Example: state is 2: INIT, and phys_state is 5: LinkUp
-    Instead: systemctl start opensm, or repair UFM
+    Instead: systemctl start opensm or repair UFM
     Source: NCCL user guide, troubleshooting, networking
     """
     for port in host.ports:
@@ -165,7 +165,7 @@ def verbs_device_missing(host: JudgedHost) -> Results:
     Why: Every container sees the devices in /sys, but the character devices exist only if they are passed in
     explicitly. NCCL falls back to TCP, with a warning at most.
     Example: docker run without --device=/dev/infiniband
-    Instead: docker run --device=/dev/infiniband, or use the Kubernetes RDMA device plugin
+    Instead: docker run --device=/dev/infiniband or use the Kubernetes RDMA device plugin
     Source: NCCL user guide, troubleshooting
     """
     ports = host.active_ports

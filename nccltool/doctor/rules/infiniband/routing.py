@@ -35,7 +35,7 @@ def rails_without_route(host: JudgedHost, variable: Variable, cross: int) -> Res
     Why: Connections between rails in different subnets fail: ibv_modify_qp times out (110), or retries run out.
     This check does not read additional routing tables (ip rule).
     Example: NCCL_CROSS_NIC=1 with rails 10.1.0.0/24 and 10.1.1.0/24
-    Instead: set NCCL_CROSS_NIC=0, or add routes between the rails
+    Instead: set NCCL_CROSS_NIC=0 or add routes between the rails
     Source: https://github.com/NVIDIA/nccl/issues/2013; NCCL src/misc/ibvwrap.cc
     """
     rails = dict(_rails(host)) if cross in (1, 2) else {}
@@ -49,7 +49,7 @@ def rails_without_route(host: JudgedHost, variable: Variable, cross: int) -> Res
     ]
     if cut:
         message = "traffic between rails in different networks is allowed, but there is no route"
-        remedy = "export NCCL_CROSS_NIC=0, or add routes between the rails"
+        remedy = "export NCCL_CROSS_NIC=0 or add routes between the rails"
         yield report.about(variable, message, remedy, evidence=tuple(cut[:8]))
 
 
@@ -91,7 +91,7 @@ def out_of_order_without_routing(host: JudgedHost, variable: Variable, is_on: in
     Why: NCCL_IB_OOO_RQ needs adaptive routing; without it, connections fail. On RoCE, adaptive routing is off
     unless NCCL_IB_ADAPTIVE_ROUTING=1.
     Example: NCCL_IB_OOO_RQ=1 on RoCE
-    Instead: set NCCL_IB_ADAPTIVE_ROUTING=1 as well, or unset NCCL_IB_OOO_RQ
+    Instead: set NCCL_IB_ADAPTIVE_ROUTING=1 as well or unset NCCL_IB_OOO_RQ
     Source: NCCL src/transport/net_ib/connect.cc (ncclIbSenderQpsCreate)
     """
     routing = host.integer("NCCL_IB_ADAPTIVE_ROUTING")
@@ -102,7 +102,7 @@ def out_of_order_without_routing(host: JudgedHost, variable: Variable, is_on: in
     if without and host.nccl_is(since=(2, 30, 3)):
         names = escaped(", ".join(port.name for port in without[:8]))
         message = f"adaptive routing is off on {names}: connections fail"
-        yield report.better_unset(variable, message, "export NCCL_IB_ADAPTIVE_ROUTING=1, or unset NCCL_IB_OOO_RQ")
+        yield report.better_unset(variable, message, "export NCCL_IB_ADAPTIVE_ROUTING=1 or unset NCCL_IB_OOO_RQ")
 
 
 @for_number("IB043", "warning", "NCCL_IB_PCI_RELAXED_ORDERING", needs=("cpu",))
@@ -146,7 +146,7 @@ def rail_policy_without_rails(host: JudgedHost, variable: Variable, policy: str)
     wanted = host.settings.names(HCA)
     railed = wanted is not None and not wanted.exclude and any(entry.rail != -1 for entry in wanted.entries)
     if policy.upper() == "RAIL" and not railed:
-        remedy = "add rails to NCCL_IB_HCA (=mlx5_0::0,mlx5_1::0), or unset NCCL_NET_MERGE_POLICY"
+        remedy = "add rails to NCCL_IB_HCA (=mlx5_0::0,mlx5_1::0) or unset NCCL_NET_MERGE_POLICY"
         yield report.better_unset(variable, "no port has a rail, so NCCL merges none", remedy)
 
 
@@ -194,5 +194,5 @@ def subnet_length_out_of_range(host: JudgedHost, variable: Variable, bits: int) 
     if host.integer("NCCL_IB_SUBNET_AWARE_ROUTING") and not 1 <= bits <= 32:
         message = "a prefix must be 1 to 32 bits long: connections fail"
         yield report.better_unset(
-            variable, message, "set the prefix length of the rails' networks, or unset it (default: 24)"
+            variable, message, "set the prefix length of the rails' networks or unset it (default: 24)"
         )

@@ -27,7 +27,7 @@ def interface_down(host: JudgedHost, variable: Variable, wanted: NameList) -> Re
 
     Why: Since 2.28, NCCL considers only running interfaces; earlier releases used an unreachable one.
     Example: NCCL_SOCKET_IFNAME=ens3f1, whose cable is unplugged
-    Instead: run ip link set ens3f1 up, or choose another interface
+    Instead: run ip link set ens3f1 up or choose another interface
     Source: NCCL src/os/linux.cc (ncclOsFindInterfaces)
     """
     every = known(host.facts.network.interfaces) if wanted.entries else ()
@@ -56,7 +56,7 @@ def interface_without_address(host: JudgedHost) -> Results:
 
     Why: NCCL skips interfaces without an address. None remains, so initialization fails.
     Example: NCCL_SOCKET_FAMILY=AF_INET6 on a host with IPv4 only
-    Instead: unset NCCL_SOCKET_FAMILY, or assign an address to the interface
+    Instead: unset NCCL_SOCKET_FAMILY or assign an address to the interface
     Source: NCCL src/os/linux.cc (ncclOsFindInterfaces)
     """
     wanted, family = host.settings.names(IFNAME), host.variable(FAMILY)
@@ -68,7 +68,7 @@ def interface_without_address(host: JudgedHost) -> Results:
         return
     kind = {"AF_INET": "IPv4 ", "AF_INET6": "IPv6 "}.get(family.value if family else "", "")
     message = f"{listed(one.name for one in interfaces)}: no {kind}address that NCCL can use"
-    remedy = "assign an address to the interface" + (f", or unset {FAMILY}" if family else "")
+    remedy = "assign an address to the interface" + (f" or unset {FAMILY}" if family else "")
     fix = report.unset(family) if family else ()
     yield report.about(variable, message, remedy, evidence=present(host), fix=fix, part="")
 
@@ -127,7 +127,7 @@ def _is_all_there_is(host: JudgedHost, name: str) -> bool:
 def too_many_interfaces(host: JudgedHost) -> Results:
     """More than 16 interfaces match NCCL_SOCKET_IFNAME or the automatic choice.
 
-    Why: NCCL uses the first 16 interfaces it finds, and ignores the others without a message.
+    Why: NCCL uses the first 16 interfaces it finds and ignores the others without a message.
     Example: NCCL_SOCKET_IFNAME=eth on a host with 20 eth interfaces
     Instead: list the intended interfaces
     Source: NCCL src/include/net.h (MAX_IFS)
@@ -195,7 +195,7 @@ def invalid_address_family(_: JudgedHost, variable: Variable, family: str) -> Re
     Source: NCCL src/misc/socket.cc (ncclEnvSocketFamily)
     """
     if family not in ("AF_INET", "AF_INET6"):
-        remedy = "set AF_INET or AF_INET6, or unset it"
+        remedy = "set AF_INET or AF_INET6 or unset it"
         yield report.better_unset(variable, "NCCL ignores this value", remedy)
 
 
@@ -206,13 +206,13 @@ def link_local_address(host: JudgedHost, variable: Variable, family: str) -> Res
     Why: NCCL uses the first address of an interface. Other nodes reach fe80:: addresses only on their own segment,
     and only if the interface has the same index there.
     Example: NCCL_SOCKET_FAMILY=AF_INET6 on a host without a global IPv6 address
-    Instead: unset NCCL_SOCKET_FAMILY, or assign a global IPv6 address
+    Instead: unset NCCL_SOCKET_FAMILY or assign a global IPv6 address
     Source: NCCL src/os/linux.cc (ncclOsFindInterfaces)
     """
     first = host.interfaces.bootstrap if family == "AF_INET6" else None
     if first and ipaddress.ip_address(first.address).is_link_local:
         message = f"NCCL uses {first.address} of {escaped(first.name)}, which other networks cannot reach"
-        remedy = f"assign a global IPv6 address to {escaped(first.name)}, or unset {FAMILY}"
+        remedy = f"assign a global IPv6 address to {escaped(first.name)} or unset {FAMILY}"
         lines = present(host)
         severity = host.if_several_nodes()
         yield report.better_unset(variable, message, remedy, part="", evidence=lines, severity=severity)

@@ -28,7 +28,7 @@ def no_such_interface(host: JudgedHost, variable: Variable, wanted: NameList) ->
     """
     if wanted.entries and not any(wanted.chooses(name) for name in known_names(host)):
         message = "no interface of this host matches: initialization fails"
-        remedy = "set NCCL_SOCKET_IFNAME to an interface of this host, or unset it"
+        remedy = "set NCCL_SOCKET_IFNAME to an interface of this host or unset it"
         yield report.better_unset(variable, message, remedy, evidence=present(host))
 
 
@@ -59,9 +59,9 @@ def exclusion_too_small(host: JudgedHost, variable: Variable, wanted: NameList) 
 
 @for_names("NETIF007", "error", IFNAME)
 def broken_interface_list(_: JudgedHost, variable: Variable, wanted: NameList) -> Results:
-    """NCCL_SOCKET_IFNAME has ^ or = in the wrong place, or names no interface.
+    """NCCL_SOCKET_IFNAME has ^ or = in the wrong place or names no interface.
 
-    Why: ^ and = are operators only at the beginning of the value (^ first), and apply to the whole list; elsewhere
+    Why: ^ and = are operators only at the beginning of the value (^ first) and apply to the whole list; elsewhere
     they become part of a name. A list without names excludes everything or nothing.
     Example: NCCL_SOCKET_IFNAME=^lo,^docker
     Instead: NCCL_SOCKET_IFNAME=^lo,docker
@@ -76,8 +76,8 @@ def broken_interface_list(_: JudgedHost, variable: Variable, wanted: NameList) -
         what = (
             "everything: initialization fails" if wanted.exclude else "nothing: every interface matches, even lo"
         )
-        message = f"the list has no names, and excludes {what}"
-        yield report.better_unset(variable, message, "add interface names, or unset NCCL_SOCKET_IFNAME", part="")
+        message = f"the list has no names and excludes {what}"
+        yield report.better_unset(variable, message, "add interface names or unset NCCL_SOCKET_IFNAME", part="")
 
 
 def _words(variable: Variable) -> list[str]:
@@ -124,7 +124,7 @@ def _owners(host: JudgedHost, wanted: ipaddress.IPv4Network | ipaddress.IPv6Netw
 def one_letter_interface(_: JudgedHost, variable: Variable, text: str) -> Results:
     """NCCL_SOCKET_IFNAME is a single character.
 
-    Why: NCCL ignores single-character values, and chooses an interface itself.
+    Why: NCCL ignores single-character values and chooses an interface itself.
     Example: NCCL_SOCKET_IFNAME=e
     Instead: NCCL_SOCKET_IFNAME=eth
     Source: NCCL src/misc/socket.cc (ncclFindInterfaces)
@@ -165,7 +165,7 @@ def interface_on_some_nodes(hosts: Sequence[JudgedHost]) -> Results:
 
     Why: Initialization fails on hosts without a match, and all other ranks wait for them.
     Example: NCCL_SOCKET_IFNAME=eth0, but the interface is named ens3 on some hosts
-    Instead: use a prefix that all hosts share, or set a value for each type of host
+    Instead: use a prefix that all hosts share or set a value for each type of host
     Source: NCCL user guide, troubleshooting, networking
     """
     fits: dict[bool, list[JudgedHost]] = {True: [], False: []}
@@ -183,7 +183,7 @@ def interface_on_some_nodes(hosts: Sequence[JudgedHost]) -> Results:
         yield report.about(
             variable,
             f"matches no interface on {len(fits[False])} of {len(hosts)} hosts",
-            "use a prefix that all hosts share, or set it for each type of host",
+            "use a prefix that all hosts share or set it for each type of host",
             evidence=(
                 f"none on: {listed(host.facts.host for host in fits[False])}",
                 f"interfaces of {escaped(first.facts.host)}: {listed(known_names(first))}",
@@ -218,7 +218,7 @@ def gloo_on_loopback(host: JudgedHost) -> Results:
     Why: Without GLOO_SOCKET_IFNAME, Gloo binds to the address of the host's name, or to 127.0.0.1 if the name does
     not resolve. The other nodes then connect to themselves.
     Example: 127.0.1.1 node7 in /etc/hosts
-    Instead: set GLOO_SOCKET_IFNAME=eth0, or map the host's name to its real address in /etc/hosts
+    Instead: set GLOO_SOCKET_IFNAME=eth0 or map the host's name to its real address in /etc/hosts
     Source: pytorch torch/csrc/distributed/c10d/ProcessGroupGloo.cpp (createDefaultDevice)
     """
     if host.get(_GLOO) or not host.several_nodes:
@@ -229,7 +229,7 @@ def gloo_on_loopback(host: JudgedHost) -> Results:
     if not addresses or ipaddress.ip_address(addresses[0].partition("%")[0]).is_loopback:
         what = addresses[0] if addresses else "nothing"
         message = f"{shown} resolves to {what}: Gloo on other nodes cannot reach this one"
-        remedy = "export GLOO_SOCKET_IFNAME=<interface>, or map the name to its real address in /etc/hosts"
+        remedy = "export GLOO_SOCKET_IFNAME=<interface> or map the name to its real address in /etc/hosts"
         lines = (f"{shown} -> {', '.join(addresses[:4]) or 'nothing'}",)
         yield report.host(host.facts.host, message, remedy, evidence=lines)
 

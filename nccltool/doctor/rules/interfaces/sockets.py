@@ -76,7 +76,7 @@ def narrow_port_range(host: JudgedHost) -> Results:
     if ports >= _PORTS_PER_RANK * (ranks if isinstance(ranks, int) else _MANY_RANKS):
         return
     if ports < _PORTS_PER_RANK * known(ranks):
-        remedy = 'sysctl -w net.ipv4.ip_local_port_range="32768 60999", and open this range between the nodes'
+        remedy = 'sysctl -w net.ipv4.ip_local_port_range="32768 60999" and open this range between the nodes'
         lines = (f"net.ipv4.ip_local_port_range = {escaped(text[:40])}",)
         yield report.host(
             host.facts.host, f"{ports} ephemeral ports for {counted(known(ranks), 'rank')}", remedy, evidence=lines
@@ -89,11 +89,11 @@ def oob_devices_without_oob(host: JudgedHost, variable: Variable, _: str) -> Res
 
     Why: NCCL reads the list only when the data network carries bootstrap traffic.
     Example: NCCL_OOB_NET_IFNAME==mlx5_1
-    Instead: set NCCL_OOB_NET_ENABLE=1 as well, or unset NCCL_OOB_NET_IFNAME
+    Instead: set NCCL_OOB_NET_ENABLE=1 as well or unset NCCL_OOB_NET_IFNAME
     Source: NCCL user guide, NCCL_OOB_NET_IFNAME
     """
     if not host.integer("NCCL_OOB_NET_ENABLE"):
-        remedy = "export NCCL_OOB_NET_ENABLE=1, or unset NCCL_OOB_NET_IFNAME"
+        remedy = "export NCCL_OOB_NET_ENABLE=1 or unset NCCL_OOB_NET_IFNAME"
         yield report.better_unset(variable, "NCCL does not read this list", remedy, part="")
 
 
@@ -125,7 +125,7 @@ def slow_interface(host: JudgedHost) -> Results:
 
     Why: The chosen interface limits all traffic between nodes.
     Example: NCCL_SOCKET_IFNAME=eno1 (10 Gb/s), with ens3f0 (100 Gb/s) also up
-    Instead: set NCCL_SOCKET_IFNAME=ens3f0, or use RDMA
+    Instead: set NCCL_SOCKET_IFNAME=ens3f0 or use RDMA
     Source: NCCL src/transport/net_socket.cc
     """
     choice = host.interfaces
@@ -210,7 +210,7 @@ def unequal_interfaces(host: JudgedHost) -> Results:
         return
     if unequal:
         message = f"TCP traffic is spread over {len(choice.chosen)} interfaces that differ"
-        remedy = "set NCCL_SOCKET_IFNAME to interfaces with the same speed and network, or to the fastest one"
+        remedy = "set NCCL_SOCKET_IFNAME to interfaces with the same speed and network or to the fastest one"
         lines = tuple(_line(one.name, speeds, subnets) for one in choice.chosen[:8])
         yield report.interface(choice.chosen[0].name, message, remedy, evidence=lines, severity=_severity(host))
     else:
@@ -226,9 +226,9 @@ def _line(name: str, speeds: dict[str, int], subnets: dict[str, str]) -> str:
 def socket_buffer_beyond_limit(host: JudgedHost, variable: Variable, wanted: int) -> Results:
     """NCCL_SOCKET_RCVBUF or NCCL_SOCKET_SNDBUF is above the kernel's limit.
 
-    Why: The kernel applies its limit without a message, and no longer tunes the buffer size automatically.
+    Why: The kernel applies its limit without a message and no longer tunes the buffer size automatically.
     Example: NCCL_SOCKET_RCVBUF=67108864 with net.core.rmem_max = 212992
-    Instead: sysctl -w net.core.rmem_max=67108864, or unset the variable
+    Instead: sysctl -w net.core.rmem_max=67108864 or unset the variable
     Source: socket(7), SO_RCVBUF
     """
     if wanted <= 0:
@@ -236,7 +236,7 @@ def socket_buffer_beyond_limit(host: JudgedHost, variable: Variable, wanted: int
     limit = "net.core.rmem_max" if variable.name == "NCCL_SOCKET_RCVBUF" else "net.core.wmem_max"
     most = values.atoi(known(host.facts.kernel.sysctl(limit)))
     if wanted > most:
-        remedy = f"sysctl -w {limit}={wanted}, or unset {variable.name}"
+        remedy = f"sysctl -w {limit}={wanted} or unset {variable.name}"
         lines = (f"{limit} = {most}",)
         yield report.better_unset(variable, f"the kernel uses {most} instead", remedy, evidence=lines)
 
@@ -252,14 +252,14 @@ def threads_out_of_range(_: JudgedHost, variable: Variable, threads: int) -> Res
     """
     if not 1 <= threads <= _MOST_THREADS:
         message = "above 16: NCCL uses 16" if threads > 0 else "below 1: no helper threads"
-        yield report.better_unset(variable, message, "set a value from 1 to 16, or unset it")
+        yield report.better_unset(variable, message, "set a value from 1 to 16 or unset it")
 
 
 @rule("NETIF025", "warning", needs=("network",))
 def too_many_sockets(host: JudgedHost) -> Results:
     """NCCL_SOCKET_NTHREADS times NCCL_NSOCKS_PERTHREAD is above 64.
 
-    Why: A connection has at most 64 sockets. NCCL warns, and lowers the number of sockets per thread.
+    Why: A connection has at most 64 sockets. NCCL warns and lowers the number of sockets per thread.
     Example: NCCL_SOCKET_NTHREADS=16 and NCCL_NSOCKS_PERTHREAD=8
     Instead: NCCL_SOCKET_NTHREADS=8 and NCCL_NSOCKS_PERTHREAD=8
     Source: NCCL user guide, NCCL_SOCKET_NTHREADS; src/transport/net_socket.cc
@@ -307,7 +307,7 @@ def socket_tuning_with_rdma(host: JudgedHost) -> Results:
 
     Why: These settings apply only to TCP.
     Example: NCCL_SOCKET_NTHREADS=4 on a host with InfiniBand
-    Instead: unset the variables, or keep them only for jobs that use TCP
+    Instead: unset the variables or keep them only for jobs that use TCP
     Source: NCCL user guide, NCCL_SOCKET_NTHREADS
     """
     variable = host.variable(_THREADS) or host.variable(_SOCKETS)

@@ -41,7 +41,7 @@ def tiny_buffer(_: JudgedHost, variable: Variable, size: int) -> Results:
     Source: NCCL user guide, NCCL_BUFFSIZE
     """
     if size < _SMALLEST_BUFFER:
-        remedy = "export NCCL_BUFFSIZE=4194304, or unset it"
+        remedy = "export NCCL_BUFFSIZE=4194304 or unset it"
         yield report.better_unset(variable, f"the buffer size is {size} bytes", remedy)
 
 
@@ -56,7 +56,7 @@ def huge_buffer(_: JudgedHost, variable: Variable, size: int) -> Results:
     """
     if size > _LARGEST_BUFFER:
         message = f"each channel takes {format_bytes(size)} per connection"
-        yield report.better_unset(variable, message, "export NCCL_BUFFSIZE=8388608, or unset it")
+        yield report.better_unset(variable, message, "export NCCL_BUFFSIZE=8388608 or unset it")
 
 
 @for_number("TUN004", "warning", "NCCL_P2P_NET_CHUNKSIZE", "NCCL_P2P_PCI_CHUNKSIZE", "NCCL_P2P_NVL_CHUNKSIZE")
@@ -73,7 +73,7 @@ def chunk_above_buffer(host: JudgedHost, variable: Variable, chunk: int) -> Resu
     most = buffer // 8
     if chunk > most:
         message = f"NCCL reduces it to {most}, an eighth of the {format_bytes(buffer)} buffer"
-        remedy = f"export NCCL_BUFFSIZE={chunk * 8}, or set it to at most {most}"
+        remedy = f"export NCCL_BUFFSIZE={chunk * 8} or set it to at most {most}"
         yield report.better_set(variable, str(most), message, remedy)
 
 
@@ -94,7 +94,7 @@ def division_by_zero(_: JudgedHost, variable: Variable, bandwidth: int) -> Resul
 def uneven_work_fifo(_: JudgedHost, variable: Variable, size: int) -> Results:
     """NCCL_WORK_FIFO_BYTES is not a power of two.
 
-    Why: NCCL warns, and ignores the value.
+    Why: NCCL warns and ignores the value.
     Example: NCCL_WORK_FIFO_BYTES=1000000
     Instead: NCCL_WORK_FIFO_BYTES=1048576
     Source: NCCL src/init.cc
@@ -107,7 +107,7 @@ def uneven_work_fifo(_: JudgedHost, variable: Variable, size: int) -> Results:
 def thresholds_with_commas(_: JudgedHost, variable: Variable, numbers: str) -> Results:
     """NCCL_THREAD_THRESHOLDS contains a comma.
 
-    Why: NCCL reads numbers separated by spaces, and stops at the comma: only the first number counts.
+    Why: NCCL reads numbers separated by spaces and stops at the comma: only the first number counts.
     Example: NCCL_THREAD_THRESHOLDS=8,8,64,8,8,64
     Instead: NCCL_THREAD_THRESHOLDS="8 8 64 8 8 64"
     Source: NCCL src/graph/tuning.cc
@@ -159,7 +159,7 @@ def _crossed(host: JudgedHost, variable: Variable, least: int, what: str) -> Res
     most = host.integer(other)
     if most is not None and 0 < most < least:
         message = f"{variable.name} is above {other}: {what}"
-        remedy = f"unset both, or set {variable.name} to at most {most}"
+        remedy = f"unset both or set {variable.name} to at most {most}"
         yield report.better_unset(variable, message, remedy, evidence=(f"{other}={most}",))
 
 
@@ -167,7 +167,7 @@ def _crossed(host: JudgedHost, variable: Variable, least: int, what: str) -> Res
 def channels_and_ctas(host: JudgedHost, variable: Variable, old: int) -> Results:
     """A limit is set under its old and its new name, with different values.
 
-    Why: The stricter one wins: the lower maximum, or the higher minimum.
+    Why: The stricter one wins: the lower maximum or the higher minimum.
     Example: NCCL_MAX_NCHANNELS=16 and NCCL_MAX_CTAS=8
     Instead: set only NCCL_MAX_CTAS
     Source: NCCL user guide, NCCL_MAX_CTAS
@@ -188,7 +188,7 @@ def ring_limits(_: JudgedHost, variable: Variable, limit: str) -> Results:
     Instead: NCCL_MIN_CTAS=8
     Source: NCCL user guide, NCCL_MIN_NCHANNELS
     """
-    remedy = f"use {variable.name.replace('NRINGS', 'CTAS')}, or unset it"
+    remedy = f"use {variable.name.replace('NRINGS', 'CTAS')} or unset it"
     yield report.better_unset(variable, f"{variable.name} is a name from NCCL 2.4", remedy, part="")
 
 
@@ -196,14 +196,14 @@ def ring_limits(_: JudgedHost, variable: Variable, limit: str) -> Results:
 def too_many_channels(host: JudgedHost, variable: Variable, count: int) -> Results:
     """A limit asks for more channels than NCCL supports.
 
-    Why: NCCL reduces the number to 64, or to 32 before 2.25.
+    Why: NCCL reduces the number to 64 or to 32 before 2.25.
     Example: NCCL_MIN_NCHANNELS=128
     Instead: set NCCL_MIN_NCHANNELS to at most 64
     Source: NCCL user guide; MAXCHANNELS in src/include/device.h
     """
     if count > _MOST_BEFORE and (count > _MOST_CHANNELS or host.nccl_is(before=(2, 25, 1))):
         most = _MOST_CHANNELS if count > _MOST_CHANNELS else _MOST_BEFORE
-        remedy = f"unset {variable.name}, or set it to at most {most}"
+        remedy = f"unset {variable.name} or set it to at most {most}"
         yield report.better_unset(variable, f"NCCL supports at most {most} channels, not {count}", remedy)
 
 
@@ -211,7 +211,7 @@ def too_many_channels(host: JudgedHost, variable: Variable, count: int) -> Resul
 def no_channels(_: JudgedHost, variable: Variable, count: int) -> Results:
     """A channel limit is zero or negative.
 
-    Why: NCCL uses a maximum of 1, or ignores the value.
+    Why: NCCL uses a maximum of 1 or ignores the value.
     Example: NCCL_MAX_NCHANNELS=0
     Instead: unset NCCL_MAX_NCHANNELS
     Source: NCCL src/graph/connect.cc, src/init.cc

@@ -23,7 +23,7 @@ _SYMMETRIC = (
 def bad_thread_count(_: JudgedHost, variable: Variable, count: int) -> Results:
     """NCCL_NTHREADS is not 64, 128, 256 or 512.
 
-    Why: NCCL replaces a value that is not a multiple of 32 with the maximum, and clamps others.
+    Why: NCCL replaces a value that is not a multiple of 32 with the maximum and clamps others.
     Example: NCCL_NTHREADS=100
     Instead: unset NCCL_NTHREADS
     Source: NCCL user guide, NCCL_NTHREADS; src/graph/tuning.cc
@@ -34,7 +34,7 @@ def bad_thread_count(_: JudgedHost, variable: Variable, count: int) -> Results:
 
 @for_number("TUN006", "warning", "NCCL_LL128_NTHREADS")
 def bad_ll128_thread_count(_: JudgedHost, variable: Variable, count: int) -> Results:
-    """NCCL_LL128_NTHREADS is not a multiple of 32, or is outside the range 160 to 640.
+    """NCCL_LL128_NTHREADS is not a multiple of 32 or is outside the range 160 to 640.
 
     Why: NCCL replaces or clamps the value.
     Example: NCCL_LL128_NTHREADS=100
@@ -74,7 +74,7 @@ def unknown_policy(_: JudgedHost, variable: Variable, text: str) -> Results:
         wrong = [word for word in words if word.upper() not in ("DEFAULT", "EFFICIENCY", "ZERO")]
     if wrong:
         message = f"{escaped(wrong[0][:40])!r} is not a policy; NCCL ignores it"
-        remedy = "correct the name, or unset NCCL_CTA_POLICY"
+        remedy = "correct the name or unset NCCL_CTA_POLICY"
         lines = ("known: DEFAULT, EFFICIENCY, ZERO, separated by |",)
         yield report.better_unset(variable, message, remedy, part=wrong[0], evidence=lines)
 
@@ -116,7 +116,7 @@ def unknown_symmetric_kernel(_: JudgedHost, variable: Variable, name: str) -> Re
     Source: NCCL src/sym_kernels.cc
     """
     if name not in ("^", *_SYMMETRIC):
-        message = "NCCL has no kernel of this name, and uses no symmetric kernels"
+        message = "NCCL has no kernel of this name and uses no symmetric kernels"
         lines = (f"in 2.30: {', '.join(_SYMMETRIC[:4])}, ...",)
         yield report.better_unset(variable, message, evidence=lines)
 
@@ -138,7 +138,7 @@ def group_launch_mode(_: JudgedHost, variable: Variable, mode: str) -> Results:
 def unordered_mixed_graphs(host: JudgedHost, variable: Variable, ordering: int) -> Results:
     """Graph ordering is off, but graphs may be mixed with other launches.
 
-    Why: NCCL does not support this; it warns, and orders graphs anyway.
+    Why: NCCL does not support this; it warns and orders graphs anyway.
     Example: NCCL_GRAPH_STREAM_ORDERING=0 without NCCL_GRAPH_MIXING_SUPPORT=0
     Instead: set NCCL_GRAPH_MIXING_SUPPORT=0 as well
     Source: NCCL user guide, NCCL_GRAPH_STREAM_ORDERING
@@ -185,7 +185,7 @@ def graph_registration(host: JudgedHost, variable: Variable, is_on: int) -> Resu
     Why: In such a process, registration with CUDA graphs can deadlock. One rank on a host with several visible
     GPUs may be such a process.
     Example: NCCL_GRAPH_REGISTER=1 and LOCAL_WORLD_SIZE=1 on a host with 8 GPUs
-    Instead: set NCCL_GRAPH_REGISTER=0, or use one process per GPU
+    Instead: set NCCL_GRAPH_REGISTER=0 or use one process per GPU
     Source: NCCL user guide, NCCL_GRAPH_REGISTER
     """
     if is_on and known(host.local_ranks) == 1 and known(host.facts.nvidia.visible_gpus) > 1:
