@@ -14,7 +14,7 @@ from nccltool.core.text import escaped_lines
 SECTIONS = {
     "Measure and check": {
         "probe": "Measure bandwidth and latency of collectives",
-        "train": "Run small trainings and check them against a reference",
+        "train": "Run small training jobs and check them against a reference",
         "preflight": "Check a cluster before jobs run on it",
         "doctor": "Check NCCL settings against this host",
         "checks": "List, show, copy and validate preflight suites",

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _SOME = click.IntRange(1)
 _FOLDER = click.Path(file_okay=False)
 _STRATEGY = "Strategy"
-_HELP = f"""Run small trainings and check every step against a single-process reference.
+_HELP = f"""Run small training jobs and check every step against a single-process reference.
 
 STRATEGY is a parallelism strategy, several separated by commas, or all: {", ".join(WORDS)}. Ranks are started
 as by `nccltool probe`.
@@ -72,7 +72,7 @@ def _taken(default: object, traits: "OptionTraits") -> dict[str, Any]:
 
 
 @click.command(
-    "train", cls=_TrainCommand, help=_HELP, short_help="Run small trainings and check them against a reference"
+    "train", cls=_TrainCommand, help=_HELP, short_help="Run small training jobs and check them against a reference"
 )
 @click.argument("strategy", shell_complete=values.strategies)
 @section(
@@ -195,7 +195,7 @@ def _taken(default: object, traits: "OptionTraits") -> dict[str, Any]:
 @shared.written
 @shared.kept
 def command(**options: Any) -> None:
-    """Run small trainings and check every step against a single-process reference."""
+    """Run small training jobs and check every step against a single-process reference."""
     from nccltool.cli.screen import carry_out
     from nccltool.train import options as train_options
     from nccltool.train import tensorboard

@@ -20,7 +20,7 @@ from nccltool.train import document
 BASELINE = "baseline:"
 _LONGEST = 60
 _REMEDY = "name runs of nccltool probe or nccltool preflight that measured operations"
-_WITHOUT = {"preflight": " that measured no operation over all nodes"}
+_WITHOUT = {"preflight": " that measured no operation across all nodes"}
 
 
 def side(word: str, base: Path, store: Path) -> Side:

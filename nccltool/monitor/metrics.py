@@ -292,12 +292,12 @@ METRICS = (
     ),
     _of_training(
         "train_correct",
-        "1 if the training matches the reference, 0 if not; absent if inconclusive.",
+        "1 if the training run matches the reference, 0 if not; absent if inconclusive.",
         lambda training: training.oracle.ok if training.oracle else None,
     ),
     _of_training(
         "train_samples_per_second",
-        "Sequences per second over all ranks.",
+        "Sequences per second across all ranks.",
         lambda training: training.throughput_samples_per_s,
     ),
     _of_training(

@@ -214,7 +214,7 @@ def _baseline_not_asked(context: StageContext) -> tuple[CheckOutcome, ...]:
     """That no number was held against a baseline that was named must not pass for its consent."""
     if context.baseline is None or any(one.check.kind == "baseline" for one in context.outcomes):
         return ()
-    why = "nothing measured over all nodes can be compared with the baseline"
+    why = "nothing measured across all nodes can be compared with the baseline"
     check = replace(probe_run.BASELINE, stage="across" if len(context.hosts) > 1 else "within")
     return (CheckOutcome(check=check, host=None, status="unknown", reason=why, hosts=context.hosts_once),)
 

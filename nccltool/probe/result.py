@@ -37,7 +37,7 @@ class Measurement:
     algbw_bytes_per_s: float
     busbw_bytes_per_s: float
     wrong: int | None
-    """Wrong elements over all ranks and checks; None when not checked."""
+    """Wrong elements across all ranks and checks; None when not checked."""
     noisy: bool = False
     """The budget ended before the interval was as narrow as asked for."""
     late_rank: int | None = None

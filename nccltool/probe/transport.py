@@ -229,7 +229,7 @@ def largest_busbw(op: str, homes: Sequence[int], rates: Sequence[float]) -> floa
 def _of_gpus(ranks: Sequence[RankFacts], links: Sequence[NvLinkSpec]) -> str:
     names = named(sorted({str(facts.gpu_name) for facts in ranks}), _SHOWN)
     slowest = min(links, key=lambda link: link.bytes_per_s)
-    rate = f"{format_gb_per_s(slowest.bytes_per_s)} GB/s each way over all links of a GPU"
+    rate = f"{format_gb_per_s(slowest.bytes_per_s)} GB/s each way across all links of a GPU"
     each = f", {format_gb_per_s(slowest.rate_to(1))} to each peer" if slowest.peers else ""
     return f"{slowest.kind} {slowest.generation} of {names}: {rate}{each} ({slowest.source})"
 

@@ -1,1 +1,1 @@
-"""Smoke trainings, held against a single process."""
+"""Smoke training runs, held against a single process."""

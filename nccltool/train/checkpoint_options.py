@@ -71,7 +71,7 @@ def _check_restarts(options: CheckpointOptions, where: LaunchPlan) -> None:
     if not where.node_ranks or len(where.node_ranks) != where.nodes:
         raise BadInput(
             "--max-restarts needs a command that starts all ranks, but this one starts only its own",
-            "use --hosts or a Slurm allocation, or run the command again: --checkpoint resumes the training",
+            "use --hosts or a Slurm allocation, or run the command again: --checkpoint resumes training",
         )
     if options.events:
         raise BadInput(

@@ -1,4 +1,4 @@
-"""The checkpoints of trainings in a folder: which of them are whole, and how one becomes so.
+"""The checkpoints of training runs in a folder: which of them are whole, and how one becomes so.
 
 DIR/ddp/step-000004/complete.json   written last: of what, after which step, size and SHA-256 of every other file
                     ...             what torch.distributed.checkpoint wrote

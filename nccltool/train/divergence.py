@@ -91,7 +91,7 @@ def _evidence(event: Diverged, is_compressed: bool) -> Iterable[str]:
         f"off by {float(event.error):.3g}, tolerance {event.tolerance:.3g} (relative)"
     )
     if not _is_finite_alone(event):
-        yield "the single-process training is not finite there either: it does not converge"
+        yield "the single-process run is not finite there either: it does not converge"
     elif event.shares and (text := _shares(event.shares)):
         yield text
     elif event.what == "gradient" and float(event.got) == 0:

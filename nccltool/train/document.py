@@ -1,4 +1,4 @@
-"""The document of smoke trainings (docs/json.md), which has the keys of a measurement's too."""
+"""The document of smoke training runs (docs/json.md), which has the keys of a measurement's too."""
 
 from pathlib import Path
 from typing import Any
@@ -39,7 +39,7 @@ def to_json(run: TrainRun) -> str:
 
 
 def from_json(text: bytes, where: str) -> Run:
-    """The run of a measurement or of trainings. Raises BadInput that names `where` and the key that is wrong."""
+    """The run of a measurement or of training runs. Raises BadInput that names `where` and the key that is wrong."""
     document = documents.decoded(text, where, _TrainDocument)
     info, verdict, findings = document.run, document.verdict, document.findings
     if document.kind == "train":
@@ -56,5 +56,5 @@ def from_json(text: bytes, where: str) -> Run:
 
 
 def load(path: Path) -> Run:
-    """The run of a measurement or of trainings in a folder, or in a run.json. Raises BadInput."""
+    """The run of a measurement or of training runs in a folder, or in a run.json. Raises BadInput."""
     return from_json(*run_directory.document(path))

@@ -1,4 +1,4 @@
-"""What the ranks of smoke trainings say in the event stream (nccltool.launch.events)."""
+"""What the ranks of smoke training runs say in the event stream (nccltool.launch.events)."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Findings about trainings, their checkpoints and profiles."""
+"""Findings about training runs, their checkpoints and profiles."""
 
 from nccltool.core.findings import define
 

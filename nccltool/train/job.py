@@ -1,4 +1,4 @@
-"""Smoke trainings, as they cross to the workers: what is trained, and how."""
+"""Smoke training runs, as they cross to the workers: what is trained, and how."""
 
 from dataclasses import dataclass, field, fields, replace
 from typing import TypeVar

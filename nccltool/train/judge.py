@@ -1,4 +1,4 @@
-"""JUDGE what ranks said of smoke trainings: is the arithmetic right, and what was a step made of. Pure."""
+"""JUDGE what ranks said of smoke training runs: is the arithmetic right, and what was a step made of. Pure."""
 
 import math
 from collections import defaultdict

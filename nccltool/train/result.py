@@ -1,4 +1,4 @@
-"""What came of smoke trainings. Frozen."""
+"""What came of smoke training runs. Frozen."""
 
 from dataclasses import dataclass
 
@@ -172,7 +172,7 @@ class TrainingResult:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TrainRun(Run):
-    """All of a run of smoke trainings; no operation is measured in it."""
+    """All of a run of smoke training runs; no operation is measured in it."""
 
     measurements: tuple[Measurement, ...] = ()
     kind: str = "train"

@@ -1,4 +1,4 @@
-"""From an order of smoke trainings to a finished run; its ranks are all started anew when one of them has failed.
+"""From an order of smoke training runs to a finished run; its ranks are all started anew when one of them has failed.
 
 Nothing of an attempt is used again but the checkpoints: other processes, another store, other ports, another
 scratch folder. (torch's elastic agent keeps its store over restarts, and ranks then read there where dead ranks
@@ -62,7 +62,7 @@ class _Attempt:
 
 
 def run_with_restarts(order: LaunchOrder[TrainJob], run_dir: RunDir, progress: Progress) -> LaunchOutcome:
-    """Run a job of trainings, starting all ranks anew up to `order.max_restarts` times."""
+    """Run a job of training runs, starting all ranks anew up to `order.max_restarts` times."""
     failed: list[_Attempt] = []
 
     with signals.held() as came:  # between two attempts, when nothing runs that they could end

@@ -3,7 +3,7 @@
 A strategy that cuts heads, tokens or layers needs so many of them that each rank has its own. So ranks come in
 groups of neighbours, the largest that divide the world and are not above MOST: on hosts with eight GPUs, the ranks
 of one. Each group has the whole model between its ranks and its own part of the batch, and gradients are averaged
-over the groups, as large trainings do it (Narayanan and others 2021, Efficient Large-Scale Language Model
+across the groups, as large training runs do it (Narayanan and others 2021, Efficient Large-Scale Language Model
 Training, section 3.2: layers are cut over no more ranks than a server has GPUs). Sizes that nobody asked for grow
 to the next multiple.
 """

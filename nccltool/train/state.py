@@ -1,4 +1,4 @@
-"""What smoke trainings have come to, from what their ranks say."""
+"""What smoke training runs have come to, from what their ranks say."""
 
 from collections.abc import Collection
 
@@ -11,7 +11,7 @@ from nccltool.train.result import Restart
 
 
 class TrainState:
-    """What ranks said of smoke trainings (a nccltool.launch.job.ProductState)."""
+    """What ranks said of smoke training runs (a nccltool.launch.job.ProductState)."""
 
     reader = EventReader(*EVERYWHERE, *OF_TRAININGS)
     ask_for_less = "fewer strategies, --steps, --time-steps"

@@ -1,4 +1,4 @@
-"""How far a training over many ranks may be from the same training in one process, and why.
+"""How far a training over many ranks may be from the same run in a single process, and why.
 
 Both do the same sums in another order, and each sum of n terms is rounded in each addition. The part that a rank
 sees of a step (its losses, its gradients, its parameters) may so be off by some roundings of the type in which it

@@ -71,4 +71,4 @@ def test_latest_is_the_newest_run_that_measured_operations(nccltool: Nccltool) -
     assert probe in nccltool("baseline", "show", "b").out
     said = nccltool("baseline", "save", "c", alone)
     assert said.code == 2
-    assert "is a run of nccltool preflight that measured no operation over all nodes" in said.err
+    assert "is a run of nccltool preflight that measured no operation across all nodes" in said.err

@@ -164,7 +164,7 @@ def wire(gigabytes: float | None, text: str = "8 x 400 Gb/s InfiniBand (/sys/x)"
 SAME = {"boot-a net:[1]": wire(50), "boot-b net:[1]": wire(50)}
 NETWORK = "network: 50.00 GB/s per host each way, 8 x 400 Gb/s InfiniBand (/sys/x)"
 H200 = (
-    "NVLink 4 of NVIDIA H200: 450.0 GB/s each way over all links of a GPU (https://github.com/stas00/"
+    "NVLink 4 of NVIDIA H200: 450.0 GB/s each way across all links of a GPU (https://github.com/stas00/"
     "ml-engineering/blob/0030e63f5275afee38233676690ce10478647cca/network/README.md#nvlink)"
 )
 
@@ -266,7 +266,7 @@ def test_what_is_not_known_has_a_reason(
 
 
 GB200 = (
-    "NVLink 5 of NVIDIA GB200: 900.0 GB/s each way over all links of a GPU (https://github.com/stas00/"
+    "NVLink 5 of NVIDIA GB200: 900.0 GB/s each way across all links of a GPU (https://github.com/stas00/"
     "ml-engineering/blob/0030e63f5275afee38233676690ce10478647cca/network/README.md#nvlink)"
 )
 
@@ -323,7 +323,7 @@ def test_without_a_switch_the_links_to_those_that_take_part_count(
     ]
     assert found.source is not None
     assert found.source.startswith(
-        f"Infinity Fabric 4 of {MI300X}: 448.0 GB/s each way over all links of a GPU, 64"
+        f"Infinity Fabric 4 of {MI300X}: 448.0 GB/s each way across all links of a GPU, 64"
     )
 
 

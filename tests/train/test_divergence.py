@@ -90,7 +90,7 @@ def test_a_wrong_training(
 def test_a_training_that_one_process_cannot_do_either_is_no_fault_of_a_link(expected: str) -> None:
     both = [diverged(rank, "loss", got="nan", expected=expected, error="nan") for rank in (0, 1)]
     (found,) = judged(step(1), step(2), *both, *BOTH).findings
-    assert found.evidence[1:] == ("the single-process training is not finite there either: it does not converge",)
+    assert found.evidence[1:] == ("the single-process run is not finite there either: it does not converge",)
     assert found.remedy.startswith("choose a smaller --learning-rate")
 
 

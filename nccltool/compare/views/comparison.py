@@ -26,7 +26,7 @@ _DETAILS = ("dtype", "reduce_op", "placement", "cadence")
 _LEGEND = (
     "time: median of the runs' {statistic}s   busbw: computed from that time; 1 GB/s = 10**9 B/s\n"
     "change: bus bandwidth of B compared with A; interval: for this row only; margin: {margin:.3g} %\n"
-    "verdict: over all rows; at most {alpha:.3g} of comparisons between equal runs report a difference"
+    "verdict: across all rows; at most {alpha:.3g} of comparisons between equal runs report a difference"
 )
 _TONES: dict[Comparable, Tone] = {"worse": "fail", "better": "pass", "same": "pass", "cannot-tell": "warn"}
 CSV_COLUMNS = (

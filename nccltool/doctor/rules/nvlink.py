@@ -54,7 +54,7 @@ def nvls_forced(host: JudgedHost, variable: Variable, enabled: int) -> Results:
 def nvls_disabled(host: JudgedHost, variable: Variable, enabled: int) -> Results:
     """NCCL_NVLS_ENABLE is 0 on GPUs with NVLink SHARP.
 
-    Why: All-reduce inside the node loses up to a third of its bandwidth. The setting is useful only on hosts where
+    Why: All-reduce within the node loses up to a third of its bandwidth. The setting is useful only on hosts where
     multicast fails. Google's second profile for A3 Mega, with NCCL_PROTO=Simple, sets it by design.
     Example: NCCL_NVLS_ENABLE=0 on HGX H100
     Instead: unset NCCL_NVLS_ENABLE if the fabric manager works and NCCL initializes without it
@@ -65,7 +65,7 @@ def nvls_disabled(host: JudgedHost, variable: Variable, enabled: int) -> Results
     capability = _capability(host.gpus)
     if capability >= _NVLS_SINCE and sum(map(_on_switch, host.gpus)) >= _NVLS_LEAST_GPUS:
         profile = host.facts.cloud.provider == "gcp" and host.get("NCCL_PROTO") == "Simple"
-        message = "all-reduce inside the node does not use NVLink SHARP"
+        message = "all-reduce within the node does not use NVLink SHARP"
         lines = (f"{len(host.gpus)} GPUs on NVSwitch, compute capability {capability}",)
         yield report.better_unset(variable, message, evidence=lines, severity="info" if profile else None)
 
@@ -211,7 +211,7 @@ def mnnvl_off_by_p2p(host: JudgedHost) -> Results:
     local = level if level and values.path_level(level.value) == "LOC" else None
     off = disable if host.integer("NCCL_P2P_DISABLE") == 1 else local
     if off and host.gpus and _in_rack(host.gpus):
-        yield report.better_unset(off, "NVLink is off inside the node and between nodes")
+        yield report.better_unset(off, "NVLink is off within the node and between nodes")
 
 
 def _spans_nodes(gpus: Sequence[Gpu]) -> bool:

@@ -30,7 +30,7 @@ def _has_nvlink(gpu: Gpu) -> bool:
 def p2p_disabled(host: JudgedHost, variable: Variable, disabled: int) -> Results:
     """NCCL_P2P_DISABLE=1 disables direct access between a node's GPUs.
 
-    Why: This also disables NVLink: all traffic inside the node goes through host memory.
+    Why: This also disables NVLink: all traffic within the node goes through host memory.
     Example: NCCL_P2P_DISABLE=1
     Instead: unset NCCL_P2P_DISABLE and fix the cause: ACS, the IOMMU or the driver
     Source: NCCL user guide, NCCL_P2P_DISABLE; https://github.com/NVIDIA/nccl/issues/631

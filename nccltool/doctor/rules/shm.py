@@ -40,7 +40,7 @@ def shared_memory_disabled(_: JudgedHost, variable: Variable, disabled: int) -> 
 def no_way_inside_the_node(host: JudgedHost, shm: Variable, disabled: int) -> Results:
     """NCCL_P2P_DISABLE and NCCL_SHM_DISABLE are both 1.
 
-    Why: All traffic inside the node goes through adapters or TCP loopback, which is useful only for testing the
+    Why: All traffic within the node goes through adapters or TCP loopback, which is useful only for testing the
     network.
     Example: NCCL_P2P_DISABLE=1 and NCCL_SHM_DISABLE=1
     Instead: unset both variables

@@ -1,7 +1,8 @@
 """Bus bandwidth is below the baseline.
 
 ## Meaning
-An operation at one size reaches less than 90 % of the baseline for the same cluster, world size and versions.
+At one size, the bus bandwidth of an operation is less than 90 % of the baseline for the same cluster,
+world size, and versions.
 
 ## Impact
 Training steps take longer, in proportion to their share of communication. At half the bandwidth, a step that

@@ -1,4 +1,4 @@
-"""The slowest calls take far longer than last week.
+"""The slowest calls take far longer than they did last week.
 
 ## Meaning
 The 99th percentile of an operation's time is more than three times its mean over the last week, at the same size

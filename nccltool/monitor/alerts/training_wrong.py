@@ -1,8 +1,8 @@
-"""A smoke training differs from its reference.
+"""A smoke test of training differs from its reference.
 
 ## Meaning
-A loss, a gradient norm or the parameters of a small training on the cluster differ from the same training in
-one process by more than floating-point rounding explains.
+A loss, a gradient norm or the parameters of a small training run on the cluster differ from the same run in
+a single process by more than floating-point rounding explains.
 
 ## Impact
 Real training jobs with this strategy on these hosts silently compute wrong results.
@@ -27,6 +27,6 @@ Send the owner of the framework the run folder.
 
 EXPR = "nccltool_train_correct == 0"
 SEVERITY = "critical"
-SUMMARY = "The {{ $labels.strategy }} smoke training is wrong"
-DESCRIPTION = "A {{ $labels.strategy }} training on the cluster differs from the same training in one process."
+SUMMARY = "The {{ $labels.strategy }} smoke test of training is wrong"
+DESCRIPTION = "A {{ $labels.strategy }} training run on the cluster differs from the same run in a single process."
 SOURCE = "the tolerance of nccltool train, derived per strategy and type"

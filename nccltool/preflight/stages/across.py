@@ -1,4 +1,4 @@
-"""Collectives over all nodes; a host that a run names is tested again with another partner."""
+"""Collectives across all nodes; a host that a run names is tested again with another partner."""
 
 from nccltool.preflight import probe_run
 from nccltool.preflight.probe_run import ProbePart

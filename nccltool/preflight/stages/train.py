@@ -1,4 +1,4 @@
-"""Small trainings over all nodes, each step held against a single process."""
+"""Small training runs across all nodes, each step held against a single process."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -12,7 +12,7 @@ STARTS_RANKS = True
 PART = probe_run.PART
 _AT_ONCE = 32
 """Each is a command here, and an ssh."""
-_ONE_RANK = "with one rank per node, there is no communication inside a node"
+_ONE_RANK = "with one rank per node, there is no communication within a node"
 
 
 def about_s(context: StageContext, part: ProbePart) -> float:

@@ -1,4 +1,4 @@
-"""SHOW smoke trainings to people and programs: one format a file, found by listing this folder."""
+"""SHOW smoke training runs to people and programs: one format a file, found by listing this folder."""
 
 from collections.abc import Callable
 from functools import partial

@@ -1,4 +1,4 @@
-"""Trainings as JUnit XML, for what shows the results of tests: a strategy is a test case."""
+"""Training runs as JUnit XML, for what shows the results of tests: a strategy is a test case."""
 
 from nccltool.core import junit
 from nccltool.core.findings import Finding

@@ -9,7 +9,7 @@ has no address, or does not exist.
 A multi-host job does not start: ranks fail in init or wait until they time out. If it does start, it can be slow.
 
 ## Verify
-    grep -h 'Bootstrap' LOG | sort -u          # expected: one interface name, one subnet over all hosts
+    grep -h 'Bootstrap' LOG | sort -u          # expected: one interface name, one subnet across all hosts
     ip -br -4 addr                             # on each host; expected: that interface, UP, with an address
     getent hosts $(hostname)                   # expected: not 127.0.0.1 or 127.0.1.1
     ip route get PEER_ADDRESS                  # expected: "dev" with that interface

@@ -56,7 +56,7 @@ def clues(timeline: Timeline) -> Given:
         strength = FITS if "refused" in error else strength
         yield Clue(strength, f"a connection to {event.get('peer')} failed: {error}", event)
     if event and is_of_containers(event.get("peer")):
-        yield Clue(FITS, "the address belongs to a container network, local to its host", event)
+        yield Clue(FITS, "the address belongs to a container network that is local to its host", event)
     if timeline.hung and timeline.nodes > 1 and not timeline.has("nccl.init-complete", "nccl.rings"):
         yield Clue(0.5, "ranks on several hosts started init, and none completed it", timeline.hung)
     retries = timeline.of("nccl.retry")

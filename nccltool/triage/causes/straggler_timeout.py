@@ -21,7 +21,7 @@ The job hangs until the timeout (10 minutes by default with NCCL, 30 minutes oth
 * Garbage collection or a debugger delays a rank.
 
 ## Fix
-Run py-spy dump --pid PID on the late rank. If its work is correct but takes long, spread it over all ranks or
+Run py-spy dump --pid PID on the late rank. If its work is correct but takes long, spread it across all ranks or
 raise the timeout: init_process_group(timeout=timedelta(hours=2)). Blast radius: this job; a longer timeout also
 delays the report of real failures.
 

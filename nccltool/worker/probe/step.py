@@ -131,7 +131,7 @@ class _Checker:
     tools: RankTools
 
     def wrong(self, step: Step, send: Tensor, recv: Tensor, call: Call) -> int | None:
-        """Wrong elements over all ranks and rounds; None when no check was asked for."""
+        """Wrong elements across all ranks and rounds; None when no check was asked for."""
         if not self.job.checks:
             return None
         rounds = range(step.index * self.job.checks, (step.index + 1) * self.job.checks)

@@ -1,1 +1,1 @@
-"""Smoke trainings on a rank."""
+"""Smoke training runs on a rank."""

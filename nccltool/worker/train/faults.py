@@ -1,4 +1,4 @@
-"""Fault injection into trainings: a wrapper around a strategy, which then computes something else.
+"""Fault injection into training runs: a wrapper around a strategy, which then computes something else.
 
 Strategies know nothing of it. What is lost depends on what a rank holds: of the whole model, its data; of shards,
 one of them; of some of the layers, their gradients.

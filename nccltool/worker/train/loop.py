@@ -1,4 +1,4 @@
-"""Smoke trainings on one rank: steps that are held against the reference, then steps that are timed."""
+"""Smoke training runs on one rank: steps that are held against the reference, then steps that are timed."""
 
 import contextlib
 import os

@@ -1,4 +1,4 @@
-"""The reference of the smoke trainings: the same model on the same global batch in one process.
+"""The reference of the smoke training runs: the same model on the same global batch in one process.
 
 Every rank computes it by itself, so that no link and no collective can make it agree with what is wrong. What is
 approximate by design (PowerSGD) is done here as well, in a group of one rank.

@@ -81,7 +81,7 @@ def test_what_it_says_has_its_name(stage: Stage) -> None:
     ("stage", "nodes", "nproc", "reason"),
     [
         ("reach", 2, 2, "the nodes are processes on this host, so there is no network to test"),
-        ("within", 2, 1, "with one rank per node, there is no communication inside a node"),
+        ("within", 2, 1, "with one rank per node, there is no communication within a node"),
         ("across", 1, 2, "with one node, there is no network to test"),
         ("pairs", 2, 2, "pairs of nodes cannot be measured yet"),
     ],

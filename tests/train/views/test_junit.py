@@ -1,4 +1,4 @@
-"""Trainings as JUnit XML: valid, and green where the exit code is 0."""
+"""Training runs as JUnit XML: valid, and green where the exit code is 0."""
 
 import pytest
 

@@ -89,8 +89,8 @@ def both_ways_closed(host: JudgedHost, variable: Variable, enabled: int) -> Resu
 def gdrcopy_missing(host: JudgedHost, variable: Variable, enabled: int) -> Results:
     """NCCL_GDRCOPY_ENABLE is 1, but /dev/gdrdrv or libgdrapi.so is missing.
 
-    Why: NCCL warns and continues without GDRCopy. NCCL opens libgdrapi.so, which only the development package
-    provides; libgdrapi.so.2 alone is not enough.
+    Why: NCCL logs a warning and continues without GDRCopy. NCCL opens libgdrapi.so, which only the development
+    package provides; libgdrapi.so.2 alone is not enough.
     Example: NCCL_GDRCOPY_ENABLE=1 in a container without /dev/gdrdrv
     Instead: pass /dev/gdrdrv to the container and install libgdrapi-dev
     Source: NCCL src/misc/gdrwrap.cc (GDRAPI_LIBNAME)

@@ -259,7 +259,7 @@ def threads_out_of_range(_: JudgedHost, variable: Variable, threads: int) -> Res
 def too_many_sockets(host: JudgedHost) -> Results:
     """NCCL_SOCKET_NTHREADS times NCCL_NSOCKS_PERTHREAD is above 64.
 
-    Why: A connection has at most 64 sockets. NCCL warns and lowers the number of sockets per thread.
+    Why: A connection has at most 64 sockets. NCCL logs a warning and lowers the number of sockets per thread.
     Example: NCCL_SOCKET_NTHREADS=16 and NCCL_NSOCKS_PERTHREAD=8
     Instead: NCCL_SOCKET_NTHREADS=8 and NCCL_NSOCKS_PERTHREAD=8
     Source: NCCL user guide, NCCL_SOCKET_NTHREADS; src/transport/net_socket.cc

@@ -94,7 +94,7 @@ def division_by_zero(_: JudgedHost, variable: Variable, bandwidth: int) -> Resul
 def uneven_work_fifo(_: JudgedHost, variable: Variable, size: int) -> Results:
     """NCCL_WORK_FIFO_BYTES is not a power of two.
 
-    Why: NCCL warns and ignores the value.
+    Why: NCCL logs a warning and ignores the value.
     Example: NCCL_WORK_FIFO_BYTES=1000000
     Instead: NCCL_WORK_FIFO_BYTES=1048576
     Source: NCCL src/init.cc

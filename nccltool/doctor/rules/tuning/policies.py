@@ -138,7 +138,7 @@ def group_launch_mode(_: JudgedHost, variable: Variable, mode: str) -> Results:
 def unordered_mixed_graphs(host: JudgedHost, variable: Variable, ordering: int) -> Results:
     """Graph ordering is off, but graphs may be mixed with other launches.
 
-    Why: NCCL does not support this; it warns and orders graphs anyway.
+    Why: NCCL does not support this; it logs a warning and orders graphs anyway.
     Example: NCCL_GRAPH_STREAM_ORDERING=0 without NCCL_GRAPH_MIXING_SUPPORT=0
     Instead: set NCCL_GRAPH_MIXING_SUPPORT=0 as well
     Source: NCCL user guide, NCCL_GRAPH_STREAM_ORDERING

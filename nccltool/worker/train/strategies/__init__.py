@@ -1,4 +1,4 @@
-"""Smoke trainings: one way to train in parallel a file, found by its name when a rank needs it."""
+"""Smoke training runs: one way to train in parallel a file, found by its name when a rank needs it."""
 
 from collections.abc import Sequence
 from importlib import import_module

@@ -234,7 +234,7 @@ class Strategy:
         return transformer.make(self.setup.spec).to(self.setup.device)
 
     def wrap_in_ddp(self, **options: Any) -> DistributedDataParallel:
-        """The whole model, the gradients of which torch averages over the ranks."""
+        """The whole model, the gradients of which torch averages the results of all ranks."""
         self.wrapper = ddp = in_ddp(self.whole_model(), self.setup.device, **options)
         self.model = ddp.module
         return ddp
