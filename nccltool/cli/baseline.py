@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _REPLACE = option("--replace", is_flag=True, settable="no", help="Replace an existing baseline.")
 
 
-@click.group("baseline", cls=Group, short_help="Save, list and remove baselines")
+@click.group("baseline", cls=Group, short_help="Save, list, and remove baselines")
 def command() -> None:
     """Manage baselines: named runs that `nccltool compare` and other commands compare with."""
 

@@ -10,7 +10,7 @@ from nccltool.cli.tree import Argument
 _ACTIONS = click.Choice(("list", "show", "copy", "validate"))
 
 
-@click.command("checks", cls=ToolCommand, short_help="List, show, copy and validate preflight suites")
+@click.command("checks", cls=ToolCommand, short_help="List, show, copy, and validate preflight suites")
 @click.argument("action", cls=Argument, type=_ACTIONS)
 @click.argument("words", nargs=-1, metavar="[NAME|FILE]...", shell_complete=values.checks)
 @option("--force", is_flag=True, settable="no", help="Overwrite an existing file.")

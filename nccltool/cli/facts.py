@@ -9,7 +9,7 @@ from nccltool.cli.options import OUTPUT, option, shown, verbose
 from nccltool.cli.tree import section
 
 
-@click.command("facts", cls=ToolCommand, short_help="Show this host's network, GPUs, limits and versions")
+@click.command("facts", cls=ToolCommand, short_help="Show this host's network, GPUs, limits, and versions")
 @option(
     "--root",
     type=click.Path(file_okay=False),

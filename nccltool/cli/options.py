@@ -230,7 +230,7 @@ launched = together(
     option(
         "--remote-env",
         metavar="NAMES",
-        help="Also pass these variables to the hosts. NCCL_*, TORCH_*, FI_* and similar are always passed.",
+        help="Also pass these variables to the hosts. NCCL_*, TORCH_*, FI_*, and similar are always passed.",
     ),
 )
 """How the nodes are started."""

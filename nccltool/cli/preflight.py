@@ -34,7 +34,7 @@ if TYPE_CHECKING:
         default="auto",
         metavar="NAME|FILE",
         settable="project",
-        help="Expected numbers: a platform, auto or none.",
+        help="Expected numbers: a platform, auto, or none.",
         shell_complete=values.platforms,
     ),
     option(

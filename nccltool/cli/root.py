@@ -17,18 +17,18 @@ SECTIONS = {
         "train": "Run small training jobs and check them against a reference",
         "preflight": "Check a cluster before jobs run on it",
         "doctor": "Check NCCL settings against this host",
-        "checks": "List, show, copy and validate preflight suites",
+        "checks": "List, show, copy, and validate preflight suites",
     },
     "Find the cause": {
         "triage": "Find the root cause of a failed job in its logs",
         "explain": "Explain any word that nccltool prints",
-        "facts": "Show this host's network, GPUs, limits and versions",
+        "facts": "Show this host's network, GPUs, limits, and versions",
         "bundle": "Create a redacted support bundle",
     },
     "Work with results": {
-        "runs": "List, show and remove saved runs",
+        "runs": "List, show, and remove saved runs",
         "compare": "Compare two runs, or a run with a baseline",
-        "baseline": "Save, list and remove baselines",
+        "baseline": "Save, list, and remove baselines",
         "import": "Import results of nccl-tests and rccl-tests",
         "collect": "Merge the logs of several hosts into one run",
     },
@@ -43,7 +43,7 @@ SECTIONS = {
     },
     "About nccltool": {
         "help": "Show the help of a command",
-        "version": "Show the version of nccltool, Python and torch",
+        "version": "Show the version of nccltool, Python, and torch",
         "completion": "Print a completion script for a shell",
     },
 }

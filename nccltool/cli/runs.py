@@ -14,7 +14,7 @@ _STATUSES = ("pass", "warn", "fail", "incomplete", "unknown")
 _FILTERS = ("limit", "kind", "status", "since")
 
 
-@click.command("runs", cls=ToolCommand, short_help="List, show and remove saved runs")
+@click.command("runs", cls=ToolCommand, short_help="List, show, and remove saved runs")
 @click.argument("run", required=False, shell_complete=values.runs)
 @section(
     "Which runs to list",

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
         "--summary",
         is_flag=True,
         settable="project",
-        help="Show hosts, communicators, variables and differences between hosts instead.",
+        help="Show hosts, communicators, variables, and differences between hosts instead.",
     ),
     verbose,
     formats("table", "json", "junit"),

@@ -7,7 +7,7 @@ from nccltool.cli.options import OUTPUT, formats, written
 from nccltool.cli.tree import section
 
 
-@click.command("version", cls=ToolCommand, short_help="Show the version of nccltool, Python and torch")
+@click.command("version", cls=ToolCommand, short_help="Show the version of nccltool, Python, and torch")
 @section(OUTPUT, formats("table", "json"), written)
 def command(form: str, output: str | None) -> None:
     """Show the version of nccltool, and of the Python and torch it runs with."""

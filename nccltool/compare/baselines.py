@@ -92,7 +92,7 @@ class Store:
         with self._open(create=True) as db, _transaction(db):
             known = _load(db, name)
             if known and mode == "new":
-                raise BadInput(f"baseline {name!r} already exists", "use --add, --replace or another name")
+                raise BadInput(f"baseline {name!r} already exists", "use --add, --replace, or another name")
             kept = known.runs if known and mode == "add" else ()
             baseline = Baseline(
                 name=name,
@@ -165,7 +165,7 @@ def _cannot_use(file: Path, error: Exception) -> BadInput:
     elif "not a database" in text or "malformed" in text:
         remedy = "it is damaged or not a baseline store; use another file: --store FILE"
     else:
-        remedy = "check that its folder exists, is writable and has free space, or use another file: --store FILE"
+        remedy = "check that its folder exists, is writable, and has free space, or use another file: --store FILE"
     return BadInput(f"{file} cannot be used: {text}", remedy)
 
 

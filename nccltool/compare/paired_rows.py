@@ -106,7 +106,7 @@ def _nothing_in_common(a: Side, b: Side, ours: _RowsByKey, theirs: _RowsByKey) -
     what = "; ".join(run_samples.row_differences(*keys)) or "no row has the same keys on both sides"
     raise BadInput(
         f"{a.name} and {b.name} have no measurement in common: {what}",
-        "measure the same operations on both sides; --ignore accepts dtype, reduce-op, placement and cadence",
+        "measure the same operations on both sides; --ignore accepts dtype, reduce-op, placement, and cadence",
     )
 
 

@@ -55,7 +55,7 @@ def order(words: DoctorOptions, start: StartOptions) -> DoctorOrder:
     """The options, checked. Raises BadInput."""
     if words.facts and (words.root or words.pid or words.env_file):
         raise BadInput(
-            "--facts cannot be combined with --root, --pid or --env-file",
+            "--facts cannot be combined with --root, --pid, or --env-file",
             "remove them; a snapshot includes its own environment",
         )
     if words.pid and (words.env_file or words.root):
@@ -91,7 +91,7 @@ def _elsewhere(words: DoctorOptions, start: StartOptions) -> LaunchPlan | None:
         return None
     if any((words.facts, words.root, words.pid, words.env_file, words.ask_nccl)):
         raise BadInput(
-            "--facts, --root, --pid, --env-file and --ask-nccl cannot be combined with other hosts",
+            "--facts, --root, --pid, --env-file, and --ask-nccl cannot be combined with other hosts",
             "remove them or --hosts",
         )
     return where
@@ -119,9 +119,7 @@ def _ranks(text: str | None) -> int | None:
     if text in (None, "auto"):
         return None
     if not (text and text.isascii() and text.isdecimal() and 0 < int(text[:9]) == int(text[:10])):
-        raise BadInput(
-            f"--nproc-per-node {text!r} is not a number of ranks", "expected a positive number or auto"
-        )
+        raise BadInput(f"--nproc-per-node {text!r} is not a number of ranks", "expected a positive number or auto")
     return int(text)
 
 

@@ -30,7 +30,7 @@ KINDS: dict[str, tuple[Severity, SubjectKind, str]] = {
     "limit-differs": (
         "warning",
         "host",
-        "set the same limits in limits.d, the daemon's systemd unit and the container",
+        "set the same limits in limits.d, the daemon's systemd unit, and the container",
     ),
     "kernel-differs": ("info", "host", "set the same value in sysctl.d or on the kernel command line"),
     "clock-differs": (

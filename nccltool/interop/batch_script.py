@@ -23,7 +23,7 @@ _DIRECTIVES = (
 )
 _OURS = ("nodes", "ntasks", "ntasks-per-node", "time", "job-name", "output", "mem", "exclusive")
 _TIME = re.compile(r"(?:(\d{1,4})-)?(\d{1,6})(?::(\d{1,6}))?(?::(\d{1,6}))?", re.ASCII)
-_TIMES = "30 (minutes), 1:30:00 or 2-12 (days-hours)"
+_TIMES = "30 (minutes), 1:30:00, or 2-12 (days-hours)"
 _SAFE = re.compile(r"[\w.,:=/@%+\[\]|&*!~-]+", re.ASCII)
 
 
@@ -174,6 +174,6 @@ def _directive(name: str, value: str) -> str:
         raise BadInput(f"--{'log' if name == 'output' else name} is empty", "set a value or omit it")
     if not value.isprintable() or '"' in value or "\\" in value or value.startswith("-"):
         problem = f"--{name} {value[:60]!r} cannot be written into a script"
-        raise BadInput(problem, "remove quotes, backslashes and line breaks")
+        raise BadInput(problem, "remove quotes, backslashes, and line breaks")
     quoted = value if _SAFE.fullmatch(value) else f'"{value}"'
     return f"#SBATCH --{name}={quoted}" if value else f"#SBATCH --{name}"

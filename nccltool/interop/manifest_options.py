@@ -110,7 +110,7 @@ def _of_pods(words: Iterable[str], options: ManifestOptions) -> Request:
         words=tuple(words),
         nodes=1,
         nproc_per_node=None,
-        name=_matching("--name", options.name, _NAME, "at most 40 lowercase letters, digits and -"),
+        name=_matching("--name", options.name, _NAME, "at most 40 lowercase letters, digits, and -"),
         image=_matching("--image", options.image, _IMAGE, "REGISTRY/NAME:TAG"),
         gpus=options.gpus,
         resources=_resources(options.rdma_resource, options.resource),
@@ -144,7 +144,7 @@ def _matching(option: str, text: str, pattern: re.Pattern[str], what: str) -> st
 
 
 def _optional(option: str, text: str | None, pattern: re.Pattern[str]) -> str | None:
-    return None if text is None else _matching(option, text, pattern, "lower-case letters, digits and -")
+    return None if text is None else _matching(option, text, pattern, "lower-case letters, digits, and -")
 
 
 def _shm_size(text: str) -> str:

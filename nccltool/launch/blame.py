@@ -20,7 +20,7 @@ from nccltool.launch.last_words import Whose
 from nccltool.launch.run_state import ENDED, RankState, RunState
 from nccltool.launch.stopped import StoppedProcess
 
-_BETWEEN = "check the network between the hosts, the chosen interface and firewalls"
+_BETWEEN = "check the network between the hosts, the chosen interface, and firewalls"
 _OTHERS_SHOWN = 4
 _NAMED = 8
 """Of ranks or hosts: there may be thousands."""
@@ -300,7 +300,7 @@ def _undetermined(run: RunState, living: Sequence[RankState], waited_s: float) -
         message=f"no progress for {waited_s:.0f} s {at}; no rank stands out",
         evidence=tuple(f"{_who(s)} waits {_where(run, s)}" for s in living[:_OTHERS_SHOWN]),
         remedy=_on_one_host(run)
-        or "check the firewalls between the hosts, the path MTU and the chosen interface; NCCL_DEBUG=INFO "
+        or "check the firewalls between the hosts, the path MTU, and the chosen interface; NCCL_DEBUG=INFO "
         "shows more",
     )
 

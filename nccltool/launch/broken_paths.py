@@ -224,7 +224,7 @@ def _kind(loss: Loss) -> FindingKind:
 
 def _remedy(loss: Loss, where: str) -> str:
     if loss is Loss.ALL:
-        return f"check the firewall, the interface and the switch port of {where}: nft list ruleset; ip -s link"
+        return f"check the firewall, the interface, and the switch port of {where}: nft list ruleset; ip -s link"
     return f"make the MTU of {where} and of each switch between the hosts equal: ip link; ping -M do -s 8972 HOST"
 
 

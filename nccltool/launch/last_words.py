@@ -53,7 +53,7 @@ _DRAIN = (
     "nvidia-smi -q -d ECC,ROW_REMAPPER; reset or replace the GPU"
 )
 _KERNEL = (
-    "run on {host}: dmesg | grep -i -E 'xid|nvrm|amdgpu'. For Xid 13, Xid 31 or no Xid, suspect a kernel of "
+    "run on {host}: dmesg | grep -i -E 'xid|nvrm|amdgpu'. For Xid 13, Xid 31, or no Xid, suspect a kernel of "
     "the program: "
     "find it with compute-sanitizer or CUDA_LAUNCH_BLOCKING=1. For any other Xid, suspect the GPU: drain the host"
 )

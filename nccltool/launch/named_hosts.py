@@ -88,7 +88,7 @@ def _expand(word: str, where: str) -> list[Host]:
     port = int(match["port"] or 0) if match else 0
     if match is None or port > 65535 or (match["port"] and not port):
         raise BadInput(
-            f"{where}: {word[:60]!r} is not a host", "write a host as name, user@name, name:port or n[01-04]"
+            f"{where}: {word[:60]!r} is not a host", "write a host as name, user@name, name:port, or n[01-04]"
         )
     user = match["user"] or ""
     if match["v6"]:

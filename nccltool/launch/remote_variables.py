@@ -57,7 +57,7 @@ def _check(name: str, env: Mapping[str, str]) -> None:
         )
     if not _NAME.fullmatch(name):
         raise BadInput(
-            f"{shown} is not the name of a variable", "use letters, digits and _, with commas between names"
+            f"{shown} is not the name of a variable", "use letters, digits, and _, with commas between names"
         )
     for pattern, why, remedy in (*_TOO_LATE, *_OURS):
         if pattern.fullmatch(name):

@@ -235,7 +235,7 @@ class _Runner:
             subject=Subject(kind="host", name=here),
             message=f"this host, {here}, is cut off: none of the {len(others)} other hosts responds",
             evidence=(f"other hosts: {listed(others)}",),
-            remedy=f"check the network of {here}: its link, interface and switch port",
+            remedy=f"check the network of {here}: its link, interface, and switch port",
         )
 
     def _over(self, now: float) -> bool:

@@ -18,7 +18,7 @@ from nccltool.probe.late_rank import LateRank, Row
 _RANKS_NAMED = 16
 _LEAST_CHANCE = 1e-6
 """Less is not worth telling apart."""
-_CHECK = "other processes on its cores (top), CPU binding, clocks and throttling (nvidia-smi -q -d PERFORMANCE)"
+_CHECK = "other processes on its cores (top), CPU binding, clocks, and throttling (nvidia-smi -q -d PERFORMANCE)"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -91,7 +91,7 @@ def _what(options: ProbeOptions, where: LaunchPlan) -> tuple[str, str, tuple[str
     backend = likely_backend(options.start, where)  # where it is not known, rank 0 says so before it measures
     reason = dtypes.why_not(backend, dtype, reduce_op, ops) if backend else ""
     if reason:
-        raise BadInput(f"-d {dtype} -o {reduce_op}: {reason}", "choose another -d, -o or --op")
+        raise BadInput(f"-d {dtype} -o {reduce_op}: {reason}", "choose another -d, -o, or --op")
     return dtype, reduce_op, ops
 
 
@@ -107,7 +107,7 @@ def _sizes(options: ProbeOptions) -> Sizes:
     first, last = _size("--min-bytes", options.min_bytes), _size("--max-bytes", options.max_bytes)
     step, factor = _size("--step-bytes", options.step_bytes), options.step_factor
     if listed is not None and any(value is not None for value in (first, last, step, factor)):
-        raise BadInput("--sizes cannot be combined with -b, -e, -f or -i", "use one or the other")
+        raise BadInput("--sizes cannot be combined with -b, -e, -f, or -i", "use one or the other")
     if step is not None and factor is not None:
         raise BadInput("-i and -f cannot be combined", "use -f 2 to multiply or -i 1MiB to add")
     if first is not None and last is not None and first > last:

@@ -83,7 +83,7 @@ def _too_large(op: str, needs: Mapping[int, StepNeeds], room: Room) -> Finding:
     return LEFT_OUT.finding(
         subject=Subject(kind="operation", name=op),
         message=f"{what}: {which} needs {format_decimal_bytes(needed.total + room.backend)}, but {room.said}",
-        evidence=(f"{needed.terms}, backend buffers and a margin {format_decimal_bytes(room.backend)}",),
+        evidence=(f"{needed.terms}, backend buffers, and a margin {format_decimal_bytes(room.backend)}",),
         remedy=f"use smaller sizes (-e), or {end}",
     )
 

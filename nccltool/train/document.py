@@ -39,7 +39,7 @@ def to_json(run: TrainRun) -> str:
 
 
 def from_json(text: bytes, where: str) -> Run:
-    """The run of a measurement or of training runs. Raises BadInput that names `where` and the key that is wrong."""
+    """The run of a measurement or of training. Raises BadInput that names `where` and the key that is wrong."""
     document = documents.decoded(text, where, _TrainDocument)
     info, verdict, findings = document.run, document.verdict, document.findings
     if document.kind == "train":

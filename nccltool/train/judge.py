@@ -29,7 +29,7 @@ SLOW_RANK = 1.25
 """A rank whose own work took so much longer than that of the middle one is named; neighbours on one shared host
 differ by some percent."""
 WITHOUT_SYNC = (
-    "1 - t/T, where T is the time of a step, and t the time of the forward pass, backward pass and update "
+    "1 - t/T, where T is the time of a step, and t the time of the forward pass, backward pass, and update "
     "of a bare model on the same part of the batch"
 )
 NOT_KNOWN = "unknown: no rank can do its part of this step alone"

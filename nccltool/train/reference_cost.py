@@ -45,7 +45,7 @@ class ReferenceNeeds:
     @property
     def terms(self) -> str:
         """For a reader."""
-        words = {"the strategy's own gradients, optimizer and activations": self.beside}
+        words = {"the strategy's own gradients, optimizer, and activations": self.beside}
         words |= {f.name: getattr(self, f.name) for f in fields(self) if f.name != "beside"}
         return ", ".join(f"{name} {format_decimal_bytes(value)}" for name, value in words.items() if value)
 
@@ -115,7 +115,7 @@ def not_compared(strategy: str, reason: str, evidence: tuple[str, ...] = ()) -> 
         subject=Subject(kind="operation", name=strategy),
         message=f"{strategy} was not compared with the reference: {reason}",
         evidence=evidence,
-        remedy="use a smaller --batch, --context or model (--size, --layers, --width): every rank trains "
+        remedy="use a smaller --batch, --context, or model (--size, --layers, --width): every rank trains "
         "the whole model in addition to its part",
     )
 

@@ -1,4 +1,4 @@
-"""From an order of smoke training runs to a finished run; its ranks are all started anew when one of them has failed.
+"""From an order of smoke training runs to a finished run; its ranks are all started anew when one has failed.
 
 Nothing of an attempt is used again but the checkpoints: other processes, another store, other ports, another
 scratch folder. (torch's elastic agent keeps its store over restarts, and ranks then read there where dead ranks

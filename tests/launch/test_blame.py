@@ -99,13 +99,13 @@ OOM_REMEDY = "run on {}: dmesg | grep -i -E 'out of memory|killed process' (the 
 DUMP_REMEDY = "run on {}: py-spy dump --pid {}, dmesg, nvidia-smi"
 STOPPED = "its process is stopped (state T): something sent it SIGSTOP"
 NOBODY = Subject(kind="run", name="all ranks")
-NO_DEATH_REMEDY = "no rank died: check the network between the hosts, the chosen interface and firewalls"
+NO_DEATH_REMEDY = "no rank died: check the network between the hosts, the chosen interface, and firewalls"
 NO_MEMORY = "OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."
 MEMORY_REMEDY = (
     "use smaller sizes (probe: -e; train: --size, --batch); nvidia-smi on {} shows what else uses the GPU"
 )
 NETWORK_REMEDY = (
-    "check the firewalls between the hosts, the path MTU and the chosen interface; NCCL_DEBUG=INFO shows more"
+    "check the firewalls between the hosts, the path MTU, and the chosen interface; NCCL_DEBUG=INFO shows more"
 )
 
 

@@ -15,7 +15,7 @@ from nccltool.probe.late_rank import of_pairs
 from tests import samples
 
 MEASURED = "measured at 15 empty all-reduces after each row, without transfer time"
-CHECK = "other processes on its cores (top), CPU binding, clocks and throttling (nvidia-smi -q -d PERFORMANCE)"
+CHECK = "other processes on its cores (top), CPU binding, clocks, and throttling (nvidia-smi -q -d PERFORMANCE)"
 
 
 def world(emulated: bool = False, ranks: Sequence[int] = range(4)) -> RunState:

@@ -160,7 +160,7 @@ SIZE = "write bytes with an optional unit: 8, 64K, 1MiB, 2G"
         (
             "-d float8_e5m2",
             "-d float8_e5m2 -o sum: gloo cannot run all_reduce on float8_e5m2: use --op send_recv,ping_pong",
-            "choose another -d, -o or --op",
+            "choose another -d, -o, or --op",
         ),
         ("-b banana", "--min-bytes: 'banana' is not a size", SIZE),
         ("-b 0", "--min-bytes: a size of 0 bytes measures nothing", "start at 8 bytes: -b 8"),
@@ -189,8 +189,8 @@ SIZE = "write bytes with an optional unit: 8, 64K, 1MiB, 2G"
             "-i: 2 B is not a whole number of float32 elements of 4 B",
             "use a multiple of 4, or another -d",
         ),
-        ("--sizes 8 -b 8", "--sizes cannot be combined with -b, -e, -f or -i", "use one or the other"),
-        ("--sizes 8 -f 2", "--sizes cannot be combined with -b, -e, -f or -i", "use one or the other"),
+        ("--sizes 8 -b 8", "--sizes cannot be combined with -b, -e, -f, or -i", "use one or the other"),
+        ("--sizes 8 -f 2", "--sizes cannot be combined with -b, -e, -f, or -i", "use one or the other"),
         (
             "--nproc-per-node 0",
             "--nproc-per-node '0' is not a number of ranks",

@@ -173,7 +173,7 @@ def test_what_does_not_fit_is_left_out(free: int, steps: dict[str, list[int]], s
 
 def test_what_a_size_needs_is_taken_apart() -> None:
     (finding,) = plan.too_large(job(ops=("all_gather",), sizes=Sizes(listed=(8 * GIB,))), "nccl", 4, room(10**9))
-    assert finding.evidence == ("buffers 10.7 GB, the check 0.5 GB, backend buffers and a margin 2.0 GB",)
+    assert finding.evidence == ("buffers 10.7 GB, the check 0.5 GB, backend buffers, and a margin 2.0 GB",)
     assert finding.remedy == "use smaller sizes (-e), or stop other processes on that GPU"
 
 

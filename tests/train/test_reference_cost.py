@@ -26,7 +26,7 @@ def test_125m_on_8_gpus() -> None:
         beside=652_000_000 + 11_727_273_984,
     )
     assert needed.terms == (
-        "the strategy's own gradients, optimizer and activations 12.4 GB, model 0.7 GB, gradients 0.7 GB, "
+        "the strategy's own gradients, optimizer, and activations 12.4 GB, model 0.7 GB, gradients 0.7 GB, "
         "activations 11.7 GB, comparison 1.0 GB"
     )
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from nccltool.cli.help_pages.base import known, titled
 from nccltool.core import manual
 
-ABOUT = "words used in pages, help texts and output"
+ABOUT = "words used in pages, help texts, and output"
 _PAGE = "glossary.md"
 
 

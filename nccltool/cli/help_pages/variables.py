@@ -8,7 +8,7 @@ from nccltool.doctor import pages, rules
 from nccltool.doctor.rules.base import Rule
 from nccltool.hosts.nccl import variables as nccl_variables
 
-ABOUT = "environment variables of NCCL, torch, Gloo and plugins"
+ABOUT = "environment variables of NCCL, torch, Gloo, and plugins"
 
 
 def names() -> Sequence[str]:

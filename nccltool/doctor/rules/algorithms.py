@@ -74,7 +74,7 @@ def collnet_without_kind(host: JudgedHost, variable: Variable, _: str) -> Result
     words = {word.lower() for _, word in _selected(host, variable).unknown}
     if "collnet" in words and host.nccl_is(since=(2, 14, 3)):
         message = f"NCCL {host.nccl} does not know CollNet"
-        yield report.about(variable, message, "write CollnetDirect, CollnetChain or both", part="CollNet")
+        yield report.about(variable, message, "write CollnetDirect, CollnetChain, or both", part="CollNet")
 
 
 @for_text("ALG003", "warning", *_WORDS, needs=("cloud",))

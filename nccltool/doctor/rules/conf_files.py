@@ -224,9 +224,10 @@ def environment_plugin(host: JudgedHost) -> Results:
 
 @rule("CNF010", "warning")
 def not_for_nccl_conf(host: JudgedHost) -> Results:
-    """An NCCL configuration file sets a variable of the loader, CUDA or torch.
+    """An NCCL configuration file sets a variable of the loader, CUDA, or torch.
 
-    Why: NCCL sets these variables when it initializes, after the loader, CUDA and torch have read the environment.
+    Why: NCCL sets these variables when it initializes, after the loader, CUDA, and torch have read the
+    environment.
     Example: LD_LIBRARY_PATH=/opt/plugin in /etc/nccl.conf
     Instead: set the variable in the job's environment
     Source: NCCL src/misc/param.cc (initEnvFunc)

@@ -25,7 +25,7 @@ def one_hardware_queue(host: JudgedHost, variable: Variable, queues: str) -> Res
     """CUDA_DEVICE_MAX_CONNECTIONS is 1 on Blackwell or newer GPUs.
 
     Why: Independent streams wait for each other in one hardware queue. Megatron's communication overlap needs this
-    setting on Hopper and older GPUs; FSDP, torchtitan and newer GPUs do not.
+    setting on Hopper and older GPUs; FSDP, torchtitan, and newer GPUs do not.
     Example: CUDA_DEVICE_MAX_CONNECTIONS=1 on B200
     Instead: unset CUDA_DEVICE_MAX_CONNECTIONS
     Source: https://github.com/pytorch/torchtitan/issues/1147; https://github.com/NVIDIA/Megatron-LM/issues/533

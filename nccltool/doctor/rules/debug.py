@@ -131,7 +131,7 @@ def log_file_without_level(host: JudgedHost, variable: Variable, _: str) -> Resu
     Source: NCCL src/debug.cc
     """
     if _level(host) in (None, "VERSION"):
-        message = "NCCL_DEBUG_FILE has no effect without a level: NCCL_DEBUG is not WARN, INFO or TRACE"
+        message = "NCCL_DEBUG_FILE has no effect without a level: NCCL_DEBUG is not WARN, INFO, or TRACE"
         yield report.about(variable, message, part="", fix=report.export("NCCL_DEBUG", "WARN"))
 
 

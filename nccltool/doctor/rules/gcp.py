@@ -68,7 +68,7 @@ def other_than_the_profile(host: JudgedHost, variable: Variable, value: str) -> 
 def gib_without_profile(host: JudgedHost) -> Results:
     """gIB is installed, but the job does not use its settings.
 
-    Why: The A3 Ultra and A4 network needs gIB's traffic class, GID index and tuner. The rule skips an environment
+    Why: The A3 Ultra and A4 network needs gIB's traffic class, GID index, and tuner. The rule skips an environment
     without NCCL variables, which belongs to a shell rather than a job.
     Example: NCCL_NET is not gIB, or no variable names /usr/local/gib
     Instead: source /usr/local/gib/scripts/set_nccl_env.sh

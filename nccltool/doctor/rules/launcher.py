@@ -159,7 +159,7 @@ def rank_twice(hosts: Sequence[JudgedHost]) -> Results:
     for rank, some in ranks.items():
         if len(some) > 1:
             message = f"{len(some)} processes have rank {rank}"
-            remedy = "unset RANK; torchrun, srun or mpirun sets it"
+            remedy = "unset RANK; torchrun, srun, or mpirun sets it"
             lines = (f"RANK={rank} on {escaped(fold(host.name for host in some)[:200])}",)
             yield report.finding("rank", str(rank), message, remedy, evidence=lines)
 

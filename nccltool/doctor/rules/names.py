@@ -38,7 +38,7 @@ def _renamed(variable: Variable, name: str, why: str = "") -> report.RuleFinding
 
 @rule("SYN001", "warning")
 def unknown_variable(host: JudgedHost) -> Results:
-    """A variable looks as if it belongs to NCCL, torch, Gloo or a plugin, but none of them reads it.
+    """A variable looks as if it belongs to NCCL, torch, Gloo, or a plugin, but none of them reads it.
 
     Why: NCCL looks up exact names and never reports an unknown one: a misspelled variable has no effect. A name
     unlike any known variable may belong to an unknown plugin, so the finding is only a hint.

@@ -17,7 +17,7 @@ def oci_profile_incomplete(host: JudgedHost) -> Results:
     Why: The network uses its own traffic class, and front-end adapters must be excluded. The rule skips an
     environment without NCCL variables, which belongs to a shell rather than a job.
     Example: NCCL_IB_TC is not set on BM.GPU.H100.8
-    Instead: set NCCL_IB_HCA==mlx5_0,..., NCCL_IB_TC=41 and NCCL_IB_TIMEOUT=22; before NCCL 2.21, also set
+    Instead: set NCCL_IB_HCA==mlx5_0,..., NCCL_IB_TC=41, and NCCL_IB_TIMEOUT=22; before NCCL 2.21, also set
     NCCL_IB_GID_INDEX=3
     Source: https://github.com/oracle-quickstart/oci-hpc, samples/gpu
     """

@@ -32,7 +32,7 @@ def p2p_disabled(host: JudgedHost, variable: Variable, disabled: int) -> Results
 
     Why: This also disables NVLink: all traffic within the node goes through host memory.
     Example: NCCL_P2P_DISABLE=1
-    Instead: unset NCCL_P2P_DISABLE and fix the cause: ACS, the IOMMU or the driver
+    Instead: unset NCCL_P2P_DISABLE and fix the cause: ACS, the IOMMU, or the driver
     Source: NCCL user guide, NCCL_P2P_DISABLE; https://github.com/NVIDIA/nccl/issues/631
     """
     if disabled == 1:
@@ -46,7 +46,7 @@ def p2p_disabled(host: JudgedHost, variable: Variable, disabled: int) -> Results
 def odd_disable_value(_: JudgedHost, variable: Variable, text: str) -> Results:
     """NCCL_P2P_DISABLE or NCCL_SHM_DISABLE is neither 0 nor 1.
 
-    Why: Only 1 has an effect; true, yes and 2 change nothing.
+    Why: Only 1 has an effect; true, yes, and 2 change nothing.
     Example: NCCL_P2P_DISABLE=true
     Instead: set NCCL_P2P_DISABLE=1 or unset it
     Source: NCCL src/graph/paths.cc (ncclGetLevel), src/transport/shm.cc
@@ -270,7 +270,7 @@ def legacy_registration(_: JudgedHost, variable: Variable, enabled: int) -> Resu
 def cumem_disabled(host: JudgedHost, variable: Variable, enabled: int) -> Results:
     """NCCL_CUMEM_ENABLE=0 disables the cuMem allocator.
 
-    Why: Multi-node NVLink, symmetric memory, NVLS registered buffers and parts of dma-buf need it. Oracle's
+    Why: Multi-node NVLink, symmetric memory, NVLS registered buffers, and parts of dma-buf need it. Oracle's
     profile for H100 disables it by design; before NCCL 2.19 it was off by default.
     Example: NCCL_CUMEM_ENABLE=0
     Instead: unset NCCL_CUMEM_ENABLE
@@ -279,5 +279,5 @@ def cumem_disabled(host: JudgedHost, variable: Variable, enabled: int) -> Result
     version = or_none(host.nccl)
     new = version is None or version >= Version(2, 19)
     if not enabled and new and host.facts.cloud.provider != "oci":
-        message = "no multi-node NVLink, symmetric memory or NVLS registered buffers"
+        message = "no multi-node NVLink, symmetric memory, or NVLS registered buffers"
         yield report.better_unset(variable, message)

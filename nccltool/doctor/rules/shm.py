@@ -126,7 +126,7 @@ def stale_segments(host: JudgedHost) -> Results:
 
 @across("SHM006", "warning", covers=("P2P-012",), needs=("boot_id", "names", "shm", "container"))
 def separate_namespaces(hosts: Sequence[JudgedHost]) -> Results:
-    """Ranks on one machine differ in host name, /dev/shm, IPC namespace or network namespace.
+    """Ranks on one machine differ in host name, /dev/shm, IPC namespace, or network namespace.
 
     Why: NCCL treats ranks with different host names or /dev/shm as remote and does not use NVLink between them.
     Ranks exchange handles over abstract sockets, which do not cross network namespaces.

@@ -35,7 +35,7 @@ def _numbers(host: JudgedHost) -> Iterator[tuple[Variable, KnownVariable, values
 def quoted_value(host: JudgedHost) -> Results:
     """The value includes quotes.
 
-    Why: A shell removes quotes; `docker --env-file`, Kubernetes manifests and nccl.conf do not.
+    Why: A shell removes quotes; `docker --env-file`, Kubernetes manifests, and nccl.conf do not.
     NCCL reads a number in quotes as 0. A name in quotes matches nothing, and a quoted NCCL_DEBUG turns logging
     off.
     Example: NCCL_IB_HCA="mlx5_0"
@@ -93,7 +93,7 @@ _MEANT = {
 def word_for_number(host: JudgedHost) -> Results:
     """NCCL expects a number, but the value is a word.
 
-    Why: NCCL reads up to the first character that is not a digit: true, yes, on and all become 0, so a switch
+    Why: NCCL reads up to the first character that is not a digit: true, yes, on, and all become 0, so a switch
     meant to be on is off.
     Example: NCCL_COLLNET_ENABLE=true
     Instead: NCCL_COLLNET_ENABLE=1

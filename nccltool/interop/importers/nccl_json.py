@@ -116,7 +116,7 @@ def read(whole: Any, where: str, told: Told) -> Report:
     file = base.converted(whole, _File, where, _TOOL)
     average = file.average_bus_bandwidth or file.average_bus_bandwidith
     if file.config is None or file.out_of_bounds is None or average is None:
-        refuse(where, "the test was stopped: expected config, out_of_bounds and average_bus_bandwidth")
+        refuse(where, "the test was stopped: expected config, out_of_bounds, and average_bus_bandwidth")
     return _report(file, file.config, file.out_of_bounds.count, average, where, told)
 
 

@@ -14,7 +14,7 @@ SECTIONS = ("Meaning", "Impact", "Verify", "Causes", "Fix", "Escalate")
 _BY_NAME = {"Nccltool" + file.title().replace("-", ""): file for file in members.names(__path__)}
 NAMES = tuple(_BY_NAME)
 _COLLECT = (
-    "Attach the archive from `nccltool bundle ID`. It contains facts, findings, logs and the run. "
+    "Attach the archive from `nccltool bundle ID`. It contains facts, findings, logs, and the run. "
     "If you leave out ID, it contains the newest run."
 )
 

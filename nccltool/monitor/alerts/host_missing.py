@@ -9,7 +9,7 @@ Jobs that need the host do not start or start with fewer hosts.
 ## Verify
     ping -c 3 HOST                             # expected: three replies
     ssh HOST uptime                            # expected: an answer within seconds
-    sinfo -N -n HOST                           # Slurm; expected: idle, mixed or allocated
+    sinfo -N -n HOST                           # Slurm; expected: idle, mixed, or allocated
 
 ## Causes
 * The host is down or being installed.

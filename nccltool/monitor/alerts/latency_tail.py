@@ -9,7 +9,7 @@ A step waits for its slowest call. With hundreds of calls per step, the tail det
 
 ## Verify
     nccltool probe --nodes N --op all_reduce -b 8 -e 64KiB -n 1000     # expected: the p99 of last week
-    nccltool doctor --hosts LIST               # expected: no finding about CPUs, power or noise
+    nccltool doctor --hosts LIST               # expected: no finding about CPUs, power, or noise
 
 ## Causes
 * Other processes run on the cores of the ranks.

@@ -1,7 +1,7 @@
 """The newest run of a command failed, was incomplete, or was inconclusive.
 
 ## Meaning
-The metric is 0 for every status except pass and warn: a check failed (exit code 1), a rank died, hung or never
+The metric is 0 for every status except pass and warn: a check failed (exit code 1), a rank died, hung, or never
 joined (3), or nothing could be checked (4). nccltool_last_run_status shows which.
 
 ## Impact

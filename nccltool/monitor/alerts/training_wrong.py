@@ -1,7 +1,7 @@
 """A smoke test of training differs from its reference.
 
 ## Meaning
-A loss, a gradient norm or the parameters of a small training run on the cluster differ from the same run in
+A loss, a gradient norm, or the parameters of a small training run on the cluster differ from the same run in
 a single process by more than floating-point rounding explains.
 
 ## Impact

@@ -14,7 +14,7 @@ then are suspect.
     nccltool probe --nodes 2 -c 20             # on each half of the hosts; expected: `wrong` 0 in every row
 
 ## Causes
-* A GPU, host memory, a NIC or a switch corrupts data.
+* A GPU, host memory, a NIC, or a switch corrupts data.
 * The version of the driver or of NCCL has a defect.
 * Peer-to-peer traffic over PCIe goes through an IOMMU, or ACS redirects it.
 

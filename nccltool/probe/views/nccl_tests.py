@@ -88,7 +88,7 @@ def _note(name: str, text: str) -> str:
 
 def _notes(run: Run) -> Iterator[str]:
     yield _note("version", f"{run.info.nccltool}, run {run.info.id}, {run.verdict.status}")
-    yield _note("unknown", "NCCL headers, warm-up iterations, pids and PCI addresses are unknown and shown as 0")
+    yield _note("unknown", "NCCL headers, warm-up iterations, pids, and PCI addresses are unknown and shown as 0")
     for finding in run.findings:
         yield _note(finding.severity, f"{finding.code}: {finding.message}")
 

@@ -8,7 +8,7 @@ from nccltool.core import members
 from nccltool.triage.causes.base import Cause
 
 LABELS = members.names(__path__)
-_COLLECT = "Attach the archive from `nccltool bundle --add-log LOG`: facts, findings, logs and the newest run."
+_COLLECT = "Attach the archive from `nccltool bundle --add-log LOG`: facts, findings, logs, and the newest run."
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Ranks call different collectives, sizes or orders.
+"""Ranks call different collectives, sizes, or orders.
 
 ## Meaning
 All ranks of a group must call the same collectives, in the same order, with matching sizes. One rank took a
@@ -20,7 +20,7 @@ The job hangs until the watchdog stops it, fails with truncated messages, or sil
 * Ranks create process groups in different orders.
 
 ## Fix
-Correct the program: every rank must call every collective. For uneven inputs, use torch's Join, drop_last=True or
+Correct the program: every rank must call every collective. For uneven inputs, use torch's Join, drop_last=True, or
 padding. Blast radius: this job.
 
 ## Escalate
@@ -30,7 +30,7 @@ Send the owner of the training code both calls and their stacks from the flight 
 from nccltool.triage.causes.base import FITS, Clue, Clues, Given, LogEvent, Offender, Timeline, odd_one_out
 from nccltool.triage.timeline.exits import CollectiveTimeout
 
-DECIDES = "operation, size and sequence number of the collective on every rank (flight recorder)"
+DECIDES = "operation, size, and sequence number of the collective on every rank (flight recorder)"
 EXPLAINS = frozenset({"app-error", "straggler-timeout", "peer-exited", "other"})
 
 SIGNS = {

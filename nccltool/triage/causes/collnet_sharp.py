@@ -15,11 +15,11 @@ NCCL usually falls back to its own algorithms. If it does not, or the plugin cra
 ## Causes
 * The aggregation manager is down, or dead jobs still hold its resources.
 * Too many jobs use SHARP.
-* The versions of plugin, daemon and switch are incompatible.
+* The versions of plugin, daemon, and switch are incompatible.
 * A host cannot reach an aggregation node.
 
 ## Fix
-Set NCCL_COLLNET_ENABLE=0 for the job. To repair SHARP, clean up stale SHARP jobs or restart sharp_am. Blast
+Set NCCL_COLLNET_ENABLE=0 for the job. To repair SHARP, clean up stale SHARP jobs, or restart sharp_am. Blast
 radius: the variable affects this job; a restart of sharp_am breaks all jobs that use SHARP.
 
 ## Escalate

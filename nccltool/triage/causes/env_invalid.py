@@ -1,7 +1,7 @@
 """An environment variable has an invalid value.
 
 ## Meaning
-NCCL, torch or Gloo rejected a value, such as an unknown algorithm or a malformed address. Or the value excludes
+NCCL, torch, or Gloo rejected a value, such as an unknown algorithm or a malformed address. Or the value excludes
 every algorithm that supports the operation.
 
 ## Impact

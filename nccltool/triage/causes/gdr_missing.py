@@ -16,7 +16,7 @@ Bandwidth between hosts drops to half or less, and CPU load rises. Libraries tha
 
 ## Causes
 * nvidia-peermem was not loaded after a driver update.
-* The kernel, the driver or the NIC does not support dma-buf.
+* The kernel, the driver, or the NIC does not support dma-buf.
 * The container has no access to the device.
 * NCCL_NET_GDR_LEVEL=LOC or NCCL_NET_GDR_DISABLE is set.
 * An IOMMU or a hypervisor is in the path.
@@ -27,7 +27,7 @@ Run modprobe nvidia-peermem and load it at boot (/etc/modules-load.d) or install
 support dma-buf. Blast radius: loading a module does not disturb jobs; drain the host before a driver change.
 
 ## Escalate
-Send the platform team the kernel, driver and OFED versions.
+Send the platform team the kernel, driver, and OFED versions.
 """
 
 from collections.abc import Iterable

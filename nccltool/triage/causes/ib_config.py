@@ -22,11 +22,11 @@ Multi-host jobs fail when HCAs connect, during init or in the first collective. 
 
 ## Fix
 Unset NCCL_IB_GID_INDEX (NCCL 2.21 and later choose the index) or set the index that show_gids prints. List the
-exact compute HCAs: NCCL_IB_HCA==mlx5_0,mlx5_1. Blast radius: this job. Changes to addresses, partitions or routes
+exact compute HCAs: NCCL_IB_HCA==mlx5_0,mlx5_1. Blast radius: this job. Changes to addresses, partitions, or routes
 affect every job on the fabric.
 
 ## Escalate
-Send the fabric team the HCA, port and GID of both ends from the message.
+Send the fabric team the HCA, port, and GID of both ends from the message.
 """
 
 from nccltool.triage.causes.base import FITS, HINT, SAYS, TYPICAL, Clue, Clues, Given, LogEvent, Offender, Timeline

@@ -1,4 +1,4 @@
-"""A port, cable or switch failed: a link is down or flapping, or packets were lost.
+"""A port, cable, or switch failed: a link is down or flapping, or packets were lost.
 
 ## Meaning
 The fabric worked and then lost packets: a port went down, or HCAs that had exchanged data before exceeded their

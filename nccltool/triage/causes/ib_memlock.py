@@ -2,7 +2,7 @@
 
 ## Meaning
 RDMA pins the memory that it reads and writes. The limit on locked memory (ulimit -l, RLIMIT_MEMLOCK) is too low,
-so ibv_reg_mr, ibv_create_cq or ibv_create_qp fail with "Cannot allocate memory".
+so ibv_reg_mr, ibv_create_cq, or ibv_create_qp fail with "Cannot allocate memory".
 
 ## Impact
 Ranks on this host fail when they set up RDMA, and so does every RDMA job that is started on it in the same way.

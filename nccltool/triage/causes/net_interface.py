@@ -1,4 +1,4 @@
-"""NCCL or Gloo uses a wrong, missing, virtual or loopback interface.
+"""NCCL or Gloo uses a wrong, missing, virtual, or loopback interface.
 
 ## Meaning
 NCCL uses the interface in NCCL_SOCKET_IFNAME, and Gloo uses the one in GLOO_SOCKET_IFNAME. Without these
@@ -17,7 +17,7 @@ A multi-host job does not start: ranks fail in init or wait until they time out.
 ## Causes
 * The interface has different names on different hosts (eth0, ens3).
 * An exclusion list (^docker0) replaces the built-in one, and so allows lo again.
-* NCCL selects a bridge, a tunnel or a veth pair in a container.
+* NCCL selects a bridge, a tunnel, or a veth pair in a container.
 * The hostname resolves to a loopback address.
 
 ## Fix
@@ -26,7 +26,7 @@ prefix if names differ. Restart the job. Blast radius: this job. Changes to /etc
 all jobs on the host.
 
 ## Escalate
-Contact the network team if the interface for this traffic is missing, down or without an address.
+Contact the network team if the interface for this traffic is missing, down, or without an address.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""The interface is right, but a firewall, security group, port, route or MTU blocks traffic between hosts.
+"""The interface is right, but a firewall, security group, port, route, or MTU blocks traffic between hosts.
 
 ## Meaning
 Ranks know each other's addresses but cannot connect, or packets above some size are lost.

@@ -2,7 +2,7 @@
 
 ## Meaning
 On a host with NVSwitches, GPUs are usable only after the fabric manager has configured the switches. It has not
-done so, or a link, a switch or a multicast resource failed.
+done so, or a link, a switch, or a multicast resource failed.
 
 ## Impact
 CUDA returns "system not yet initialized" (802) on the whole host, or communicators with NVLS cannot be created.

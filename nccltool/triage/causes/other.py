@@ -19,7 +19,7 @@ The job did not complete. A restart may or may not help.
 
 ## Fix
 Restart with NCCL_DEBUG=INFO TORCH_FR_BUFFER_SIZE=2000 TORCH_NCCL_DUMP_ON_TIMEOUT=1, and collect the logs of all
-ranks, the scheduler's record, the kernel logs of all hosts and the flight recorder dumps. To find a rank that
+ranks, the scheduler's record, the kernel logs of all hosts, and the flight recorder dumps. To find a rank that
 hangs, run nccltool probe on the same hosts. Blast radius: none, except disk space.
 
 ## Escalate

@@ -14,7 +14,7 @@ The job dies. It will die again at the same point unless it uses less memory or 
     kubectl describe pod POD | grep -A3 'Last State'               # expected: not OOMKilled
 
 ## Causes
-* The batch, the sequence or the model is too large.
+* The batch, the sequence, or the model is too large.
 * One rank has more data than the others.
 * Processes of another job use the GPU.
 * DataLoader workers copy the data set.

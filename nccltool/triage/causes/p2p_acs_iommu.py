@@ -1,8 +1,8 @@
-"""ACS, an IOMMU or virtualization breaks peer-to-peer traffic between GPUs or between a GPU and a NIC.
+"""ACS, an IOMMU, or virtualization breaks peer-to-peer traffic between GPUs or between a GPU and a NIC.
 
 ## Meaning
 Devices write to each other over PCIe. With ACS request redirection, or an IOMMU that translates addresses, these
-writes go up to the root complex and are delayed, blocked or lost. CUDA reports peer access as available, but it
+writes go up to the root complex and are delayed, blocked, or lost. CUDA reports peer access as available, but it
 does not work.
 
 ## Impact

@@ -1,7 +1,7 @@
-"""A network, tuner or profiler plugin is missing, fails, or is incompatible.
+"""A network, tuner, or profiler plugin is missing, fails, or is incompatible.
 
 ## Meaning
-NCCL loads plugins for networks (aws-ofi-nccl, FasTrak, gIB, HPC-X), tuning and profiling. It could not use a
+NCCL loads plugins for networks (aws-ofi-nccl, FasTrak, gIB, HPC-X), tuning, and profiling. It could not use a
 requested plugin.
 
 ## Impact
@@ -16,7 +16,7 @@ different networks.
 
 ## Causes
 * The library is not in the image or not in the loader's search path.
-* The library was built for a different version of NCCL, libfabric or CUDA.
+* The library was built for a different version of NCCL, libfabric, or CUDA.
 * The provider finds no device in this container.
 * The plugin rejects its settings.
 

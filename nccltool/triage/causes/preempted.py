@@ -1,15 +1,15 @@
 """The scheduler or the user stopped the job.
 
 ## Meaning
-The job was canceled, preempted or evicted, or reached its time limit. The errors that ranks logged after that are
+The job was canceled, preempted, or evicted, or reached its time limit. The errors that ranks logged after that are
 consequences.
 
 ## Impact
 None on the cluster. Work since the last checkpoint is lost.
 
 ## Verify
-    sacct -j JOB -o JobID,State,ExitCode,End,Timelimit     # expected: CANCELLED, TIMEOUT or PREEMPTED
-    kubectl get events --field-selector involvedObject.name=POD    # expected: Killing, Preempted or Evicted
+    sacct -j JOB -o JobID,State,ExitCode,End,Timelimit     # expected: CANCELLED, TIMEOUT, or PREEMPTED
+    kubectl get events --field-selector involvedObject.name=POD    # expected: Killing, Preempted, or Evicted
     grep -hE 'CANCELLED|SIGTERM|signal: 15' LOG | head -3          # expected: before the first error
 
 ## Causes

@@ -1,4 +1,4 @@
-"""Driver, CUDA, NCCL or plugin versions are incompatible or differ between ranks.
+"""Driver, CUDA, NCCL, or plugin versions are incompatible or differ between ranks.
 
 ## Meaning
 A library needs a newer driver, a framework was built for a different NCCL or GPU, or the hosts of a job run
@@ -30,7 +30,7 @@ Send the owner of the images both versions.
 
 from nccltool.triage.causes.base import FITS, SAYS, Clue, Clues, Given, Offender, Timeline, odd_one_out
 
-DECIDES = "versions of NCCL, torch and the driver on every host"
+DECIDES = "versions of NCCL, torch, and the driver on every host"
 EXPLAINS = frozenset({"app-error", "nccl-bug", "net-interface", "plugin"})
 
 SIGNS = {
@@ -38,7 +38,7 @@ SIGNS = {
     "nccl.driver-old": (SAYS, "the driver is too old for this CUDA version"),
     "version.driver": (SAYS, "driver and libraries are incompatible"),
     "version.build": (0.85, "a library was built for another version or GPU"),
-    "version.library": (0.6, "the program does not find a library of CUDA, NCCL or torch"),
+    "version.library": (0.6, "the program does not find a library of CUDA, NCCL, or torch"),
 }
 _CONSEQUENCES = (
     *("nccl.bad-family", "nccl.truncated", "nccl.bootstrap-mismatch"),

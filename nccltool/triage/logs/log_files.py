@@ -24,7 +24,7 @@ HEAD_BYTES = 256
 """Of the beginning of a file that are looked at, and remembered of one that grows."""
 _GZIP, _XZ, _ZSTD = b"\x1f\x8b", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd"
 _FOREIGN = {
-    b"\x7fELF": "a program, a library or a core dump",
+    b"\x7fELF": "a program, a library, or a core dump",
     b"PK\x03\x04": "a zip archive",
     b"BZh": "packed with bzip2",
 }

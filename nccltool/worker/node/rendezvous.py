@@ -109,7 +109,7 @@ class FixedRendezvous(RendezvousHandler):
                     subject=Subject(kind="host", name=self._address.host),
                     message=f"node {self._node_rank} ({socket.gethostname()}) got no answer at {where}",
                     evidence=(str(error).splitlines()[0][:300],),
-                    remedy="start node 0 there; check the name, the port and the firewall",
+                    remedy="start node 0 there; check the name, the port, and the firewall",
                 )
             ) from error
 

@@ -1,4 +1,4 @@
-"""The model of the smoke training runs: a small transformer that predicts the next token, as a list of equal parts.
+"""The model of smoke training runs: a small transformer that predicts the next token, as a list of equal parts.
 
 It has what large ones have (embeddings, attention, a feed-forward part, residuals, norms), in the names that
 tensor parallelism splits by. The parts follow each other, so a pipeline can be cut between any two.

@@ -102,7 +102,7 @@ def test_a_list_of_files() -> None:
         (
             "out_of_bounds",
             None,
-            "out.json: the test was stopped: expected config, out_of_bounds and average_bus_bandwidth",
+            "out.json: the test was stopped: expected config, out_of_bounds, and average_bus_bandwidth",
         ),
         (
             "results.1.in_place.busbw",

@@ -162,7 +162,7 @@ def test_a_reference_that_has_no_room_is_not_begun(said: Said) -> None:
     assert isinstance(event, NotCompared)
     assert event.reason.startswith("ddp and its reference need 43008.0 GB of memory, but rank 0 has ")
     assert isinstance(finding, Reported)
-    assert finding.finding.evidence[0].startswith("the strategy's own gradients, optimizer and activations ")
+    assert finding.finding.evidence[0].startswith("the strategy's own gradients, optimizer, and activations ")
 
 
 def test_losses_of_all_ranks_come_together_as_the_largest_integers() -> None:

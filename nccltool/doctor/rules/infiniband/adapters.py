@@ -38,7 +38,7 @@ def rdma_switched_off(host: JudgedHost, variable: Variable, disabled: int) -> Re
 def switch_of_another_network(host: JudgedHost, variable: Variable, disabled: int) -> Results:
     """NCCL_IB_DISABLE is set, but NCCL loads a network plugin, which ignores it.
 
-    Why: The variable applies to NCCL's built-in network. The HPC-X, AWS and Google plugins keep using RDMA.
+    Why: The variable applies to NCCL's built-in network. The HPC-X, AWS, and Google plugins keep using RDMA.
     Example: NCCL_IB_DISABLE=1 in an image with HPC-X
     Instead: set NCCL_NET=Socket to use TCP
     Source: https://github.com/Mellanox/nccl-rdma-sharp-plugins

@@ -33,7 +33,7 @@ def roce_with_one_queue_pair(host: JudgedHost) -> Results:
     ports = roce_ports(host) if host.integer(_QPS) in (None, 1) else ()
     if ports and known(host.nodes) > 2 and not host.net_plugins:
         message = "each connection is one flow, which the fabric hashes to a single path"
-        remedy = "measure with NCCL_IB_QPS_PER_CONNECTION=2, 4 and 8"
+        remedy = "measure with NCCL_IB_QPS_PER_CONNECTION=2, 4, and 8"
         lines = (f"RoCE on {port_names(ports)}, {host.nodes} nodes",)
         yield report.device(ports[0].name, message, remedy, evidence=lines)
 
@@ -87,7 +87,7 @@ def many_queue_pairs(_: JudgedHost, variable: Variable, count: int) -> Results:
     """
     if count > 16:
         message = f"{count} queue pairs per connection"
-        yield report.about(variable, message, "measure with 2, 4 and 8")
+        yield report.about(variable, message, "measure with 2, 4, and 8")
 
 
 @for_number("IB038", "info", "NCCL_IB_SPLIT_DATA_ON_QPS")

@@ -73,7 +73,7 @@ def _wrong(
 def index_of_different_gids(host: JudgedHost, variable: Variable, index: int) -> Results:
     """NCCL_IB_GID_INDEX selects different kinds of GIDs on different ports.
 
-    Why: NCCL uses the index unchanged on every port. The order of entries in GID tables varies with VLANs, IPv6
+    Why: NCCL uses the index unchanged on every port. The order of entries in GID tables varies with VLANs, IPv6,
     and containers.
     Example: index 3 is RoCE v2 with IPv4 on mlx5_0, and RoCE v1 on mlx5_1
     Instead: set NCCL_IB_ADDR_FAMILY or NCCL_IB_ADDR_RANGE
@@ -117,7 +117,7 @@ def _line(port: Port, index: int, gid: Gid | None) -> str:
 def index_of_different_gids_on_hosts(hosts: Sequence[JudgedHost]) -> Results:
     """NCCL_IB_GID_INDEX selects different kinds of GIDs on different hosts.
 
-    Why: NCCL uses the index unchanged on every host. The order of entries in GID tables varies with VLANs, IPv6
+    Why: NCCL uses the index unchanged on every host. The order of entries in GID tables varies with VLANs, IPv6,
     and containers.
     Example: index 3 is RoCE v2 with IPv4 on most hosts, but RoCE v1 on hosts without an IPv6 address
     Instead: set NCCL_IB_ADDR_FAMILY or NCCL_IB_ADDR_RANGE

@@ -27,7 +27,7 @@ def no_active_port(host: JudgedHost) -> Results:
     if ports and not any(port.active for port in ports):
         asked = host.variable(HCA) is not None
         message = "no port is active: NCCL falls back to TCP"
-        remedy = "bring the link up: check the cable, switch and subnet manager with ibstat and rdma link"
+        remedy = "bring the link up: check the cable, switch, and subnet manager with ibstat and rdma link"
         yield about_ports(
             host, ports, message, remedy, host.if_several_nodes(unknown="error" if asked else "warning")
         )

@@ -171,7 +171,7 @@ def cross_nic_with_one_nic(host: JudgedHost, variable: Variable, _: int) -> Resu
 
 @for_number("IB051", "warning", "NCCL_CROSS_NIC")
 def cross_nic_out_of_range(_: JudgedHost, variable: Variable, cross: int) -> Results:
-    """NCCL_CROSS_NIC is not 0, 1 or 2.
+    """NCCL_CROSS_NIC is not 0, 1, or 2.
 
     Why: Other values have no meaning.
     Example: NCCL_CROSS_NIC=3
@@ -179,7 +179,7 @@ def cross_nic_out_of_range(_: JudgedHost, variable: Variable, cross: int) -> Res
     Source: NCCL user guide, NCCL_CROSS_NIC
     """
     if cross not in (0, 1, 2):
-        yield report.better_unset(variable, "it must be 0, 1 or 2", "unset NCCL_CROSS_NIC (default: 2)")
+        yield report.better_unset(variable, "it must be 0, 1, or 2", "unset NCCL_CROSS_NIC (default: 2)")
 
 
 @for_number("IB058", "error", "NCCL_IB_SUBNET_PREFIX_LEN")

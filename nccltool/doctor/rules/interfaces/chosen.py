@@ -104,7 +104,7 @@ def _of_choice(
 def overlay_interface(host: JudgedHost) -> Results:
     """The bootstrap interface is a bridge, a tunnel, or a container's veth.
 
-    Why: The interface is up, but other nodes cannot reach it. By default, NCCL skips only docker*, lo and virbr*.
+    Why: The interface is up, but other nodes cannot reach it. By default, NCCL skips only docker*, lo, and virbr*.
     Example: br-3f1c0a, which comes before eth0
     Instead: NCCL_SOCKET_IFNAME=eth0
     Source: https://github.com/NVIDIA/nccl/issues/913; NCCL user guide, troubleshooting, networking

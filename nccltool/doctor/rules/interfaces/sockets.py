@@ -62,8 +62,8 @@ def _is_loopback(text: str) -> bool:
 def narrow_port_range(host: JudgedHost) -> Results:
     """The host has fewer than 64 ephemeral ports per rank.
 
-    Why: NCCL listens on ephemeral ports for bootstrap, the proxy and the socket transport. When they run out, bind
-    fails with "Address already in use". A firewall between the nodes must allow this range; the doctor cannot
+    Why: NCCL listens on ephemeral ports for bootstrap, the proxy, and the socket transport. When they run out,
+    bind fails with "Address already in use". A firewall between the nodes must allow this range; the doctor cannot
     check that from one host.
     Example: net.ipv4.ip_local_port_range = 50000 50100
     Instead: sysctl -w net.ipv4.ip_local_port_range="32768 60999"
@@ -324,7 +324,7 @@ def socket_tuning_with_rdma(host: JudgedHost) -> Results:
 def more_threads_than_cpus(host: JudgedHost, variable: Variable, threads: int) -> Results:
     """There are more helper threads than CPUs that the ranks may use.
 
-    Why: Helper threads compete for CPUs with each other, the proxy threads and data loaders.
+    Why: Helper threads compete for CPUs with each other, the proxy threads, and data loaders.
     Example: NCCL_SOCKET_NTHREADS=16 with 8 ranks on 32 CPUs
     Instead: NCCL_SOCKET_NTHREADS=4
     Source: NCCL user guide, NCCL_SOCKET_NTHREADS (higher CPU usage)

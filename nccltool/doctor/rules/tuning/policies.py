@@ -21,7 +21,7 @@ _SYMMETRIC = (
 
 @for_number("TUN005", "warning", "NCCL_NTHREADS")
 def bad_thread_count(_: JudgedHost, variable: Variable, count: int) -> Results:
-    """NCCL_NTHREADS is not 64, 128, 256 or 512.
+    """NCCL_NTHREADS is not 64, 128, 256, or 512.
 
     Why: NCCL replaces a value that is not a multiple of 32 with the maximum and clamps others.
     Example: NCCL_NTHREADS=100
@@ -94,7 +94,7 @@ def contrary_policies(_: JudgedHost, variable: Variable, text: str) -> Results:
 
 @for_text("TUN021", "warning", "NCCL_NETDEVS_POLICY")
 def unknown_device_policy(_: JudgedHost, variable: Variable, text: str) -> Results:
-    """NCCL_NETDEVS_POLICY is not AUTO, ALL or MAX:N.
+    """NCCL_NETDEVS_POLICY is not AUTO, ALL, or MAX:N.
 
     Why: NCCL uses AUTO.
     Example: NCCL_NETDEVS_POLICY=MAX
@@ -103,7 +103,7 @@ def unknown_device_policy(_: JudgedHost, variable: Variable, text: str) -> Resul
     """
     if not re.fullmatch(r"auto|all|max:0*[1-9]\d*", text.lower()):
         message = "NCCL does not know this policy and uses AUTO"
-        yield report.better_unset(variable, message, "set AUTO, ALL or MAX:N, or unset it")
+        yield report.better_unset(variable, message, "set AUTO, ALL, or MAX:N, or unset it")
 
 
 @for_value("TUN022", "error", "NCCL_SYM_KERNEL")

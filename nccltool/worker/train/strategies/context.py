@@ -12,7 +12,7 @@ from nccltool.worker.train.strategies.base import Setup, Strategy
 
 class Training(Strategy):
     COLLECTIVES: ClassVar = {
-        "forward": "all_to_all of queries, keys, values and attention outputs",
+        "forward": "all_to_all of queries, keys, values, and attention outputs",
         "backward": "all_to_all of their gradients, all_reduce of the gradients",
     }
 
