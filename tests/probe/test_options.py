@@ -177,17 +177,17 @@ SIZE = "write bytes with an optional unit: 8, 64K, 1MiB, 2G"
         (
             "--sizes 8,10",
             "--sizes: 10 B is not a whole number of float32 elements of 4 B",
-            "use a multiple of 4, or another -d",
+            "use a multiple of 4 or another -d",
         ),
         (
             "-b 4 -d double",
             "-b: 4 B is not a whole number of float64 elements of 8 B",
-            "use a multiple of 8, or another -d",
+            "use a multiple of 8 or another -d",
         ),
         (
             "-b 8 -e 64 -i 2",
             "-i: 2 B is not a whole number of float32 elements of 4 B",
-            "use a multiple of 4, or another -d",
+            "use a multiple of 4 or another -d",
         ),
         ("--sizes 8 -b 8", "--sizes cannot be combined with -b, -e, -f, or -i", "use one or the other"),
         ("--sizes 8 -f 2", "--sizes cannot be combined with -b, -e, -f, or -i", "use one or the other"),
