@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from benchmarks import chaos, chaos_processes, chaos_trials
+from benchmarks.chaos_places import OverSsh
 from benchmarks.chaos_processes import Process
 from benchmarks.chaos_run import Stage
 from benchmarks.chaos_trials import Act, Phase, Scene, Target, Trial
@@ -218,6 +219,15 @@ def assert_right(stage: Stage, seed: int) -> None:
 @pytest.mark.torch
 @pytest.mark.parametrize("seed", [103, 107, 131, 176, 178, 186, 205])
 def test_trials_on_one_host(stage: Stage, seed: int) -> None:
+    assert_right(stage, seed)
+
+
+@pytest.mark.slow
+@pytest.mark.lab
+@pytest.mark.parametrize("seed", [1000, 1018, 4003, 4007, 4034, 4037])
+def test_trials_over_ssh(stage: Stage, seed: int) -> None:
+    if reason := OverSsh.missing():
+        pytest.skip(reason)
     assert_right(stage, seed)
 
 

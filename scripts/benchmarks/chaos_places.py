@@ -136,5 +136,15 @@ def _argv(scene: Scene, folder: Path, *where: str) -> tuple[str, ...]:
         suite = folder / "suite.toml"
         suite.write_text(_SUITE.format(stage="across" if scene.nodes > 1 else "within"))
         words = ("--suite", str(suite))
-    each = ("--nproc-per-node", str(scene.ranks), "--timeout", "4", "--format", "json", "-q")
+    each = (
+        "--nproc-per-node",
+        str(scene.ranks),
+        "--timeout",
+        "4",
+        "--join-timeout",
+        "40",
+        "--format",
+        "json",
+        "-q",
+    )
     return (*NCCLTOOL, scene.product, *words, *where, *each)
