@@ -14,6 +14,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from subprocess import PIPE
 from typing import IO
 
@@ -60,7 +61,7 @@ class Session:
         jobs = self.launch.jobs(job)
         _allow_files(len(jobs) * _PIPES + _OTHER_FILES)
         for command, its_job in zip(self.launch.commands, jobs, strict=True):
-            process = NodeProcess(command, self._env)
+            process = NodeProcess(command, self._env, dies_with_us=not self.launch.remote)
             self.processes.append(process)
             process.tell(msgspec.json.encode(its_job) + b"\n")
             for stream in process.streams(self.launch.unwrapper() if self.launch.unwrapper else None):
@@ -144,13 +145,22 @@ def _allow_files(wanted: int) -> None:
 class NodeProcess:
     """A started command of a launch, and what it has said."""
 
-    def __init__(self, command: Command, env: Mapping[str, str]) -> None:
+    def __init__(self, command: Command, env: Mapping[str, str], dies_with_us: bool) -> None:
+        """`dies_with_us`: the kernel kills it with us. What starts nodes elsewhere must end them first."""
+        us = os.getpid()
         self.command = command
         self.heard_at = math.inf
         """When its last event came."""
         try:
             self.process = subprocess.Popen(
-                command.argv, env=env, stdin=PIPE, stdout=PIPE, stderr=PIPE, start_new_session=True, bufsize=0
+                command.argv,
+                env=env,
+                stdin=PIPE,
+                stdout=PIPE,
+                stderr=PIPE,
+                start_new_session=True,
+                bufsize=0,
+                preexec_fn=partial(processes.die_with_parent, us) if dies_with_us else None,
             )
         except OSError as error:
             raise BadInput(

@@ -1,5 +1,6 @@
 """The processes of a launch, with small programs in place of ssh."""
 
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -37,6 +38,19 @@ def play(monkeypatch: pytest.MonkeyPatch) -> Iterator[Play]:
     for session in started:
         session.end()
         assert [child.process.returncode for child in session.processes if child.process.returncode is None] == []
+
+
+@pytest.mark.parametrize(("remote", "number"), [(False, signal.SIGKILL), (True, 0)])
+def test_a_local_node_process_dies_with_us_from_its_first_moment(remote: bool, number: int) -> None:
+    """One on other hosts has a watchdog there, which must hear of it."""
+    asks = "import ctypes; n = ctypes.c_int(); ctypes.CDLL(None).prctl(2, ctypes.byref(n)); print(n.value)"
+    command = Command(argv=(sys.executable, "-I", "-S", "-c", asks), nodes=(0,))
+    session = Session(NodeCommands(launcher="x", why="", commands=(command,), remote=remote), "/tmp")
+    session.start(job())
+    try:
+        assert heard(session) == [(0, f"{number:d}".encode(), True)]
+    finally:
+        session.end()
 
 
 def heard(session: Session, limit_s: float = 20.0) -> Heard:

@@ -8,7 +8,7 @@ import sys
 
 import msgspec
 
-from nccltool.core import processes, waking
+from nccltool.core import waking
 from nccltool.launch.job import Job
 from nccltool.probe.job import ProbeJob
 from nccltool.train.job import TrainJob
@@ -35,7 +35,6 @@ def run() -> None:
         code = remote.main(job, in_fd, out_fd, lambda: _load(job))
     else:
         waking.no_more(in_fd)  # the runner of this host sees that we are stopped, and ends us
-        processes.die_with_parent(os.getppid())
         code = _load(job)(job, None, in_fd, out_fd)
     sys.stderr.flush()
     os._exit(min(code, 255))
