@@ -148,9 +148,10 @@ def _of_host(trial: Trial, hosts: tuple[str, ...], node: int) -> frozenset[Name]
 
 
 def _vague(trial: Trial, hosts: tuple[str, ...]) -> frozenset[Name]:
-    """True, but not what was asked: the host of a rank."""
-    has_place = trial.target not in (Target.RUNNER, Target.CHILD)
-    return frozenset({("host", hosts[trial.node])}) if has_place else frozenset()
+    """True, but not what was asked: the host of a rank, or of a command."""
+    if trial.target is Target.RUNNER:
+        return frozenset()
+    return frozenset({("host", hosts[0 if trial.target is Target.CHILD else trial.node])})
 
 
 def _exit_codes(trial: Trial, outcome: Outcome) -> frozenset[int | None]:
