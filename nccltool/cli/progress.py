@@ -8,13 +8,16 @@ import contextlib
 import math
 import os
 import select
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from types import FrameType
 from typing import Protocol, TextIO, TypeVar
 
 from nccltool.cli.looks import look_of_progress
 from nccltool.cli.streams import say
+from nccltool.core import signals
 from nccltool.core.look import Look
 
 State = TypeVar("State", contravariant=True)
@@ -49,6 +52,9 @@ class Progress(Protocol[State]):
     def end(self) -> None:
         """The result follows."""
 
+    def forget(self) -> None:
+        """Somebody else may have written to the terminal, below what was drawn."""
+
 
 class Silent(Progress[State]):
     """-q, and commands whose rank 0 is elsewhere."""
@@ -59,6 +65,9 @@ class Silent(Progress[State]):
     def end(self) -> None:
         pass
 
+    def forget(self) -> None:
+        pass
+
 
 @contextlib.contextmanager
 def shown(
@@ -67,9 +76,28 @@ def shown(
     """Progress in here, below a heading; however it ends, the terminal is left as it was."""
     progress = _chosen(news, heading, is_silent, beside_events)
     try:
-        yield progress
+        with _suspendable(progress):
+            yield progress
     finally:
         progress.end()
+
+
+@contextlib.contextmanager
+def _suspendable(progress: Progress[State]) -> Iterator[None]:
+    """Ctrl-Z leaves nothing of it above the shell's prompt, and after fg it is drawn below what was said there."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        progress.end()
+        signal.signal(signal.SIGTSTP, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGTSTP)  # this returns after fg
+        signal.signal(signal.SIGTSTP, stop)
+
+    before = signals.take(stop, signal.SIGTSTP) | signals.take(lambda *_: progress.forget(), signal.SIGCONT)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _chosen(news: News[State], heading: str, is_silent: bool, beside_events: bool) -> Progress[State]:
@@ -104,6 +132,9 @@ class _Lines(Progress[State]):
         if self._waiting:
             self._write()
 
+    def forget(self) -> None:
+        pass
+
     def _write(self) -> None:
         _write(self._stream, "".join(f"{line}\n" for line in self._waiting))
         self._waiting = []
@@ -134,6 +165,9 @@ class _Live(Progress[State]):
 
     def end(self) -> None:
         self._draw([])
+
+    def forget(self) -> None:
+        self._height = 0
 
     def _last_rows(self) -> list[str]:
         room = max((self._look.height or 0) - _AROUND_ROWS, 0)

@@ -3,12 +3,16 @@
 import io
 import os
 import re
+import signal
+import subprocess
+import sys
 from contextlib import closing
 
 import pytest
 
 from nccltool.cli import progress
 from nccltool.cli.run_progress import RunNews
+from nccltool.core import processes
 from nccltool.core.look import Look
 from nccltool.launch import events
 from nccltool.launch.run_state import RunState
@@ -19,6 +23,7 @@ from tests.cli.conftest import Act
 from tests.cli.test_probe import COMMAND, GOOD, LAUNCHER, measured
 from tests.conftest import Nccltool
 from tests.samples import job
+from tests.support.commands import until
 
 ROWS = [
     "all_reduce         1 KiB      2 ms  busbw 0.000512 GB/s  wrong 0",
@@ -175,6 +180,43 @@ def test_the_terminal_is_left_in_order(
         played(live, 3)
         raise raised
     assert screens(terminal.getvalue())[-1] == []
+
+
+STOPPED_AND_RESUMED = """
+import os, sys
+from nccltool.cli import progress
+
+class News:
+    notes = rows = lambda self, state: []
+    status = lambda self, state, now, look: "status"
+
+progress._REFRESH_S = 0
+with progress.shown(News(), "heading", False) as shown:
+    shown.update(None)
+    os.kill(os.getpid(), int(sys.argv[1]))
+    print("said by the shell", file=sys.stderr)
+    shown.update(None)
+"""
+
+
+@pytest.mark.parametrize(
+    ("number", "erased"), [(signal.SIGTSTP, True), (signal.SIGSTOP, False)], ids=["Ctrl-Z", "nobody could know"]
+)
+def test_what_was_said_while_it_was_stopped_is_not_drawn_over(number: signal.Signals, erased: bool) -> None:
+    master, terminal = os.openpty()
+    env = {**os.environ, "TERM": "xterm"}
+    words = [sys.executable, "-c", STOPPED_AND_RESUMED, str(int(number))]
+    with subprocess.Popen(words, stderr=terminal, env=env, process_group=0) as process:
+        assert until(lambda: processes.state(process.pid) == "T", 20.0)
+        before = os.read(master, 4096).decode()
+        os.kill(process.pid, signal.SIGCONT)
+        assert process.wait(20.0) == 0
+    after = os.read(master, 4096).decode()
+    os.close(terminal)
+    os.close(master)
+    block = "heading\r\nstatus\r\n"
+    assert before == block + ("\x1b[2A\r\x1b[J" if erased else "")
+    assert after == f"said by the shell\r\n{block}\x1b[2A\r\x1b[J"
 
 
 def test_a_terminal_that_does_not_take_more_holds_nothing_up() -> None:
