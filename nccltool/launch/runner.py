@@ -245,7 +245,8 @@ class _Runner:
             return self._is_late(now) or self._meeting.failed
         if state.fault_at is not None:
             # where rank 0 is elsewhere, the node process ends by itself when it has told that one
-            all_said = self._leads and state.everybody_spawned and state.everybody_ended
+            all_ended = self._leads and state.everybody_spawned and state.everybody_ended
+            all_said = all_ended and self._is_known  # else the death of an agent may be on its way
             # a scheduler's signal comes to the ranks before its reason comes to us
             queried = self._launch.scheduler_query is not None and self.session.announcer is None
             unexplained = queried or self.session.awaits_reason
@@ -308,8 +309,13 @@ class _Runner:
     def _settle_s(self) -> float:
         if self.session.awaits_reason:
             return REASON_S
+        return SETTLE_S if self._is_known else ECHOES_S
+
+    @property
+    def _is_known(self) -> bool:
+        """Whether anything but echoes was said."""
         said = any(finding.is_error for finding in self._state.findings)
-        return SETTLE_S if said or self._explained or blame.knows(self._state) else ECHOES_S
+        return said or bool(self._explained) or blame.knows(self._state)
 
     def _settle(self) -> None:
         end = time.monotonic() + (HURRIED_S if self._launch.is_hurried else SETTLE_S)

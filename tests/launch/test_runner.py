@@ -211,6 +211,23 @@ time.sleep(600)
     assert 0.7 < time.monotonic() - began < 30
 
 
+def test_the_death_of_an_agent_is_heard_after_those_of_its_ranks(
+    play: Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Elastic ends the ranks before the agent ends."""
+    monkeypatch.setattr(runner, "ECHOES_S", 20.0)
+    outcome = play(
+        """
+spawned(0)
+say("exit", rank=0, code=-15, told=True)
+time.sleep(0.5)
+say("agent-killed", node_rank=0, host="alpha", code=-15)
+""",
+        ONE,
+    )
+    assert [finding.code for finding in outcome.findings] == ["agent-killed"]
+
+
 def test_the_deadline(play: Play) -> None:
     outcome = play(
         """
