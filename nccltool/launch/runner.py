@@ -9,7 +9,6 @@ import socket
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 from nccltool.core import external_commands, scratch, signals
 from nccltool.core.errors import RunDirError
@@ -188,14 +187,10 @@ class _Runner:
 
     def _look_for_stopped(self, process: NodeProcess, now: float) -> None:
         """Of the processes of this host; those of others are looked at there."""
-        pid, towards = process.process.pid, process.command.host
-        watch = self._watches.get(process) or stopped.Watch(
-            partial(stopped.of_connection, pid, towards or self._launch.launcher)
-            if self._launch.remote
-            else partial(stopped.of_node, pid, bool(self._job.node_ranks))
-        )
-        self._watches[process] = watch
-        if (found := watch.changed(now)) is not None:
+        if process not in self._watches:
+            towards = (process.command.host or self._launch.launcher) if self._launch.remote else ""
+            self._watches[process] = stopped.watch(process.process.pid, towards, bool(self._job.node_ranks))
+        if (found := self._watches[process].changed(now)) is not None:
             event = events.Stopped(node=process.command.nodes[0], host=socket.gethostname(), processes=found)
             self._take(process, events.encode(event).rstrip(b"\n"), event)
 

@@ -5,6 +5,7 @@ Of a rank its supervisor says it. This looks at those above: the node process, i
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal
 
 from nccltool.core import processes
@@ -61,3 +62,8 @@ class Watch:
             return None
         self._next, before, self._seen = now + LOOK_S, self._seen, self._look()
         return self._seen if self._seen != before else None
+
+
+def watch(pid: int, towards: str, has_agents: bool) -> Watch:
+    """Of a command of this host; `towards`: the host that it leads to, if to another one."""
+    return Watch(partial(of_connection, pid, towards) if towards else partial(of_node, pid, has_agents))
