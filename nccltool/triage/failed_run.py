@@ -5,23 +5,31 @@ found, never in its place, and never at the price of the run's result.
 """
 
 import platform
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence, Set
 from datetime import datetime
 from pathlib import Path
 
-from nccltool.core import external_commands
+from nccltool.core import external_commands, user_files
 from nccltool.core.documents import RunInfo
+from nccltool.core.errors import NccltoolError
 from nccltool.core.findings import Finding, Subject, define
 from nccltool.core.verdicts import Verdict
 from nccltool.triage.incident import Incident
 
-CONFIDENCE = 0.5
-"""Below it a root cause is a guess, and a run that failed has enough to read."""
+CONFIDENCE = 0.7
+"""Below it a root cause is a guess, and a run that failed has enough to read. Signs that only fit, as a death by
+SIGKILL fits the OOM killer, come to 0.6 (`triage.causes.base`); a line that says what happened comes to more."""
 KERNEL_S = 2.0
 """How long dmesg may take."""
 _ECHOES = frozenset({"none", "other", "peer-exited", "straggler-timeout"})
 """Root causes that are echoes in logs (a peer was lost, a rank is late) or none: the runner knows more, for it
 sees the processes themselves."""
+_SEEN = ("rank", "host")
+"""What a run names from what it saw itself."""
+_KILLED = re.compile(r"(?:[Kk]illed process |oom-kill:[^\n]*?\bpid=)(\d{1,9})")
+_OF_MEMORY = re.compile(r"oom|out of memory|killed process", re.IGNORECASE)
+_PID = re.compile(rb'"pid":(\d{1,9})')
 TRIAGE = define("triage", "note", "info")
 
 
@@ -33,44 +41,66 @@ def findings(info: RunInfo, verdict: Verdict, known: Sequence[Finding], folder: 
     from nccltool.triage import run as triage_run  # takes longer to import than a run that went well should wait
 
     try:
-        incident = triage_run.of_run(folder, info.command, _of_the_kernel(info))
+        incident = triage_run.of_run(folder, info.command, _of_the_kernel(info, folder))
     except Exception as error:  # noqa: BLE001 - whatever is wrong with it, the run has its own result
         return (_could_not(error, folder),)
     if incident is None or incident.confidence < CONFIDENCE or _is_known(incident, errors):
         return ()
-    return (_finding(incident, errors, folder),)
+    if _contradicts(incident, errors, info.hosts):
+        return ()
+    return (_finding(incident, folder),)
 
 
-def _of_the_kernel(info: RunInfo) -> Mapping[str, bytes]:
+def _of_the_kernel(info: RunInfo, folder: Path) -> Mapping[str, bytes]:
     """What the kernel of this host has said since the run began; nothing where it may not be read."""
     since = datetime.fromisoformat(info.started).astimezone()
     done = external_commands.run(("dmesg", "--ctime", "--since", f"{since:%Y-%m-%d %H:%M:%S}"), KERNEL_S)
-    said = done.out.encode() if isinstance(done, external_commands.Done) and done.code == 0 else b""
-    return {f"kernel log of {platform.node()}": said}
+    said = done.out if isinstance(done, external_commands.Done) and done.code == 0 else ""
+    return {f"kernel log of {platform.node()}": _about(said, _processes(folder)).encode()}
+
+
+def _about(said: str, processes: Set[int]) -> str:
+    """Without what the kernel says of memory, where it killed no process of the run, but one of somebody else.
+
+    In a container the kernel's numbers of processes are others than ours: no kill counts there.
+    """
+    killed = {int(pid) for pid in _KILLED.findall(said)}
+    if not killed or killed & processes:
+        return said
+    return "".join(line for line in said.splitlines(keepends=True) if not _OF_MEMORY.search(line))
+
+
+def _processes(folder: Path) -> Set[int]:
+    """Those of the run on any host, as its events name them."""
+    try:
+        events = user_files.contents(folder / "events.jsonl", silence_s=0)
+    except NccltoolError:
+        return frozenset()
+    return {int(pid) for pid in _PID.findall(events)}
 
 
 def _is_known(incident: Incident, errors: Sequence[Finding]) -> bool:
-    """Whether the findings say it already; another offender is something new."""
-    if incident.root_cause in _ECHOES:
-        return True
-    alike = [finding for finding in errors if incident.root_cause in finding.kind.root_causes]
-    return any(not _differs(incident, finding) for finding in alike)
+    """Whether the findings say it already."""
+    return incident.root_cause in _ECHOES or any(
+        incident.root_cause in finding.kind.root_causes for finding in errors
+    )
 
 
-def _differs(incident: Incident, finding: Finding) -> bool:
-    """Whether both name somebody of the same kind, and not the same one."""
-    offender, subject = incident.offender, finding.subject
-    return offender is not None and offender.kind == subject.kind and offender.name != subject.name
+def _contradicts(incident: Incident, errors: Sequence[Finding], hosts: Sequence[str]) -> bool:
+    """Whether the logs name another rank or host than the run does, which saw the processes themselves."""
+    named = {(one.subject.kind, one.subject.name) for one in errors if one.subject.kind in _SEEN}
+    offender = incident.offender
+    if offender is None or offender.kind not in _SEEN or not named or (offender.kind, offender.name) in named:
+        return False
+    return not (offender.kind == "host" and tuple(hosts) == (offender.name,))
 
 
-def _finding(incident: Incident, errors: Sequence[Finding], folder: Path) -> Finding:
+def _finding(incident: Incident, folder: Path) -> Finding:
     by_logs = incident.findings[0]
     offender = f", {incident.offender.kind} {incident.offender.name}" if incident.offender else ""
-    other = next((finding for finding in errors if _differs(incident, finding)), None)
-    both = f"; the run names {other.subject.kind} {other.subject.name} ({other.code})" if other else ""
     return TRIAGE.finding(
         subject=by_logs.subject,
-        message=f"the logs show {incident.root_cause}{offender} (confidence {incident.confidence:.2f}){both}:"
+        message=f"the logs show {incident.root_cause}{offender} (confidence {incident.confidence:.2f}):"
         f" {by_logs.message}",
         evidence=(*by_logs.evidence, f"{incident.lines_read} lines read: {folder / 'log.txt'}, kernel log"),
         remedy=by_logs.remedy,

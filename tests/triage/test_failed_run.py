@@ -15,6 +15,7 @@ from tests.samples import failing_run
 RAISED = "[rank1]: Traceback (most recent call last):\n[rank1]: ValueError: no such file\n"
 REFUSED = "ssh: connect to host n4 port 22: Connection refused\n"
 LOST = "[rank0]: RuntimeError: [/gloo/transport/tcp/pair.cc:537] Connection closed by peer [10.0.0.2]:12524\n"
+KILLED = "E0101 03:04:05.000000 7 torch/x.py:1] failed (exitcode: -9) local_rank: 0 (pid: 47) of binary: a\n"
 OOM = "[Fri Nov 21 11:02:19 2026] Memory cgroup out of memory: Killed process 4711 (python) total-vm:1000kB\n"
 
 
@@ -50,16 +51,11 @@ def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     [
         (LOGS["shm-64m-pod"], [found("rank-died")], "the logs show shm-size, file /dev/shm (confidence 0.98): "),
         (RAISED, [found("rank-error")], ""),
-        (
-            RAISED,
-            [found("rank-error", "0")],
-            "app-error, rank 1 (confidence 0.75); the run names rank 0 (rank-error)",
-        ),
-        (
-            RAISED,
-            [found("rank-died", "0")],
-            "app-error, rank 1 (confidence 0.75); the run names rank 0 (rank-died)",
-        ),
+        (RAISED, [found("rank-error", "0")], ""),
+        (RAISED, [found("rank-died", "0")], ""),
+        (RAISED, [found("rank-died", "1")], "app-error, rank 1 (confidence 0.75): "),
+        (KILLED, [found("rank-died", "1")], ""),
+        (KILLED, [found("collective-failed", "")], ""),
         (LOST, [found("rank-died")], ""),
         (REFUSED, [found("rank-died")], "the logs show rdzv-store (confidence 0.80): "),
         (REFUSED, [found("host-refused")], ""),
@@ -81,11 +77,19 @@ def test_only_what_is_not_known_yet_is_said(tmp_path: Path, log: str, errors: li
 
 def test_the_kernel_is_asked_since_the_run_began(tmp_path: Path, kernel: Path) -> None:
     (tmp_path / "log.txt").write_text(LOST)
+    (tmp_path / "events.jsonl").write_text('{"event":"spawned","rank":1,"pid":4711}\n')
     kernel.write_text(OOM)
     (finding,) = added_to(failed(found("rank-died")), tmp_path)
     assert finding.message.startswith("the logs show out-of-memory")
     assert OOM.strip() in finding.evidence[0]
     assert (tmp_path / "words").read_text().startswith("--ctime --since 20")
+
+
+def test_a_process_of_somebody_else_that_the_kernel_killed_is_no_cause(tmp_path: Path, kernel: Path) -> None:
+    (tmp_path / "log.txt").write_text(LOST)
+    (tmp_path / "events.jsonl").write_text('{"event":"spawned","rank":1,"pid":47}\n')
+    kernel.write_text(OOM)
+    assert added_to(failed(found("rank-died")), tmp_path) == ()
 
 
 @pytest.mark.parametrize("code", [0, 4, 130])

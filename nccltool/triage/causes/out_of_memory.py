@@ -74,6 +74,6 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
         failed = first_to_end(timeline)
         return Offender("rank", failed) if failed else clues.rank_or_host()
     local = [one.local for one in killed if one.local is not None]
-    if local and not timeline.has("host.oom") and len(timeline.hosts) < 2:
+    if local and not timeline.has("host.oom") and len(timeline.hosts) < 2 and (timeline.nodes or 1) == 1:
         return Offender("rank", str(local[0]))
     return timeline.host_named("host.oom", "host.malloc", "mpi.killed") or clues.host_or_rank()
