@@ -1,5 +1,6 @@
 """The facts of all hosts of a job, and who of them reaches whom: one login for both, and no rank is started."""
 
+import socket
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,7 +8,8 @@ from dataclasses import dataclass, field
 from nccltool.core.findings import Finding, Subject
 from nccltool.hosts import reader
 from nccltool.hosts.facts import HostFacts
-from nccltool.launch import events, instructions
+from nccltool.hosts.sources import net
+from nccltool.launch import events, instructions, own_end
 from nccltool.launch.fact_pieces import Assembly
 from nccltool.launch.finding_kinds import HOST_MISCONFIGURED, HOST_SILENT
 from nccltool.launch.instructions import Goal
@@ -33,6 +35,8 @@ class Survey:
     nodes: dict[int, events.Node] = field(default_factory=dict)
     lost: dict[int, Finding] = field(default_factory=dict)
     """Hosts that did not come, and why."""
+    own_end: Finding | None = None
+    """About this host, where it reaches none of several others."""
     unseen: dict[int, str] = field(default_factory=dict)
     """Hosts that were not waited for as long as a host may take, and why."""
     calls: tuple[tuple[int, Goal], ...] = ()
@@ -45,7 +49,7 @@ class Survey:
     @property
     def findings(self) -> tuple[Finding, ...]:
         """Why hosts did not come, each once."""
-        return tuple(dict.fromkeys(self.lost.values()))
+        return (self.own_end,) if self.own_end else tuple(dict.fromkeys(self.lost.values()))
 
 
 def here(hosts: Mapping[int, str]) -> Survey:
@@ -78,6 +82,11 @@ def take(
     survey = surveying.survey
     survey.snapshots, survey.lost = dict(sorted(survey.snapshots.items())), dict(sorted(survey.lost.items()))
     survey.seconds = time.monotonic() - begin
+    at_home = {node for node, one in survey.nodes.items() if one.host_id == net.host_id()}
+    others = [node for node in hosts if node not in at_home]
+    if not any(node in survey.nodes for node in others):
+        lost = [survey.lost[node] for node in others if node in survey.lost]
+        survey.own_end = own_end.of_lost(socket.gethostname(), len(others), lost)
     return survey
 
 

@@ -10,7 +10,7 @@ from nccltool import __version__
 from nccltool.core.findings import Finding, FindingKind, Subject
 from nccltool.core.host_lists import briefly, fold
 from nccltool.core.text import named
-from nccltool.launch import events, finding_kinds, instructions, path_check, torch_needed
+from nccltool.launch import events, finding_kinds, instructions, own_end, path_check, torch_needed
 from nccltool.launch.failed_calls import FailedCalls
 from nccltool.launch.gpu_shares import ranks_for, ranks_over_gloo
 from nccltool.launch.instructions import Goal
@@ -27,9 +27,6 @@ _SHOWN = 4
 """Lines of evidence."""
 _NAMED = 8
 """Hosts in a sentence."""
-
-_LOST_PACKETS = (finding_kinds.HOST_UNREACHABLE, finding_kinds.LARGE_PACKETS_LOST)
-"""Of hosts from which nothing came; one that refuses is there."""
 
 
 @dataclass(slots=True)
@@ -305,22 +302,11 @@ class Meeting:
                 self._refuse(node.node, finding_kinds.PORT_IN_USE, node.problem, "choose another port")
 
     def _own_end(self) -> Finding | None:
-        """This host, where packets between it and each of several others are lost: that is what these have in
-        common. None = another host came, or one of them says that it is there."""
+        """This host, where none of several others came, and the network is why."""
         others = [node for node in self.hosts if node not in self.at_home]
-        lost = [self.lost[node] for node in others if node in self.lost]
-        if len(others) < 2 or len(lost) < len(others) or any(one.kind not in _LOST_PACKETS for one in lost):
-            return None
         if any(node in self.came for node in others):
             return None
-        large = all(one.kind is finding_kinds.LARGE_PACKETS_LOST for one in lost)
-        what = "large packets between it and each of them are lost" if large else "none of them responds"
-        return lost[0].kind.finding(
-            subject=Subject(kind="host", name=self.here),
-            message=f"this host, {self.here}, reaches none of the {len(others)} other hosts: {what}",
-            evidence=tuple(one.message for one in lost[:_SHOWN]),
-            remedy=f"check the network of {self.here}: its link, MTU, interface and switch port",
-        )
+        return own_end.of_lost(self.here, len(others), [self.lost[node] for node in others if node in self.lost])
 
     def path_check(self, now: float) -> PathCheck | None:
         """Calls by which those that take part see who still reaches whom; None = nobody can be asked."""

@@ -57,8 +57,14 @@ def judged(
 ) -> Iterator[CheckOutcome]:
     """Which hosts there are, and whether they have the GPUs that they should."""
     came = [node for node in survey.hosts if node not in survey.lost and node not in survey.unseen]
+    if own := survey.own_end:
+        yield of_finding(
+            PRESENT, own, host=None, shown="suspected", hosts=tuple(dict.fromkeys(survey.hosts.values()))
+        )
     for node, host in survey.hosts.items():
-        if finding := survey.lost.get(node):
+        if survey.own_end and node in survey.lost:
+            yield CheckOutcome(check=PRESENT, host=host, status="unknown", reason=survey.own_end.message)
+        elif finding := survey.lost.get(node):
             shown: Blame = "alone" if came and finding.kind is not HOST_UNKNOWN else "suspected"
             yield of_finding(PRESENT, finding, host=host, shown=shown)
         elif node in survey.unseen:

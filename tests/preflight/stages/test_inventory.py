@@ -104,6 +104,25 @@ def test_hosts_that_do_not_come(lost: tuple[int, ...], code: str, shown: str) ->
     assert {one.page for one in found if one.host == "n2"} == {f"docs/findings-hosts.md#{code}"}
 
 
+def test_where_this_host_reaches_none_the_others_are_not_missing() -> None:
+    """Whether they are there is not known; nobody is excluded."""
+    why = Finding(
+        code="host-unreachable",
+        severity="error",
+        subject=Subject(kind="host", name="n1"),
+        message="n1 reaches none",
+    )
+    seen = survey(host("h1"), host("h2"), host("h3"), lost=dict.fromkeys((1, 2), why))
+    seen.own_end = why
+    found = [one for one in inventory.judged(seen, InventoryPart(), None) if one.code == "inventory/present"]
+    assert [(one.host, one.status, one.shown) for one in found] == [
+        (None, "fail", "suspected"),
+        ("n1", "pass", ""),
+        ("n2", "unknown", ""),
+        ("n3", "unknown", ""),
+    ]
+
+
 def test_a_host_that_was_not_waited_for_is_unknown_and_not_missing() -> None:
     seen = survey(host("h1"), host("h2"), unseen={1: "interrupted before it answered"})
     found = [one for one in inventory.judged(seen, InventoryPart(), None) if one.host == "n2"]
