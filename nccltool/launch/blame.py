@@ -68,10 +68,10 @@ def _crashed(run: RunState) -> list[AgentKilled]:
 
 def is_certain(run: RunState, waited_s: float) -> bool:
     """Whether who is at fault was seen, and is not only told from what the others wait for."""
-    if run.fault_at is None:
-        return seen_standing(run, waited_s) is not None
     if run.stopped_above:
         return True
+    if run.fault_at is None:  # what a silent host says may be lost on the way, and the other end be at fault
+        return not _silent(run, waited_s) and seen_standing(run, waited_s) is not None
     stopped = (state for state in run.ranks.values() if state.is_stopped and not state.ended)
     return knows(run) or any(stopped) or bool(culprits.terminated(run))
 
@@ -97,9 +97,7 @@ def after_timeout(run: RunState, waited_s: float) -> Finding:
 def seen_standing(run: RunState, waited_s: float) -> Finding | None:
     """The culprit when nothing moved, where it was seen that it could not get on; None = none was."""
     living = [s for _, s in sorted(run.ranks.items()) if not s.ended]
-    # their supervisors speak more often than that, and others have been heard
-    latest = max((s.heard_at for s in living), default=0.0)
-    silent = [s for s in living if s.heard_at < latest - waited_s / 2]
+    silent = _silent(run, waited_s)
     hosts, unheard = ({s.host for s in those} for those in (living, silent))
     if silent and (
         len(unheard) == 1 or len(unheard) < len(hosts) - 1
@@ -115,6 +113,13 @@ def seen_standing(run: RunState, waited_s: float) -> Finding | None:
     if troubled := culprits.troubled(run):
         return _troubled(run, troubled[0], waited_s)
     return None
+
+
+def _silent(run: RunState, waited_s: float) -> list[RankState]:
+    """Ranks that are not heard any more: their supervisors speak more often, and others have been heard."""
+    living = [s for _, s in sorted(run.ranks.items()) if not s.ended]
+    latest = max((s.heard_at for s in living), default=0.0)
+    return [s for s in living if s.heard_at < latest - waited_s / 2]
 
 
 def process_stopped(run: RunState, severity: Severity, cost: str) -> Finding | None:

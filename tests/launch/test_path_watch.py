@@ -99,3 +99,13 @@ def test_what_broken_paths_explain(fails: bool, culprit: Finding | None, codes: 
     assert not watch.know(NOW)
     answer(watch, fails)
     assert [one.code for one in watch.explain([missing], culprit)] == codes
+
+
+def test_a_silent_host_is_asked_about_as_its_words_may_be_lost_on_the_way() -> None:
+    """Of an end that loses large packets, those at the other ends fall silent one by one."""
+    watched = Watched()
+    watch = watched.watch()
+    watch.state.apply(events.Beat(rank=0, phase="timing", step=1, calls=1, state="S"), NOW - 1)
+    watch.state.progress_at = NOW - 60
+    assert not watch.know(NOW)
+    assert [type(one).__name__ for one in watched.said] == ["TryAgain"]
