@@ -26,7 +26,12 @@ _nccltool_completion() {
         case "$type" in
             dir) compopt -o dirnames ;;
             file) compopt -o default ;;
-            plain) COMPREPLY+=("${value#"$cut"}") ;;
+            plain)
+                value="${value#"$cut"}"
+                # names of runs and baselines are files' names: Readline quotes only those that it lists itself
+                [[ "$value" != *[!A-Za-z0-9_.,:=/@%+-]* ]] || printf -v value %q "$value"
+                COMPREPLY+=("$value")
+                ;;
         esac
     done < <(COMP_WORDS="${words[*]}" COMP_CWORD=$((${#words[@]} - 1)) _NCCLTOOL_COMPLETE=bash_complete "$1")
 }

@@ -21,6 +21,11 @@ class _OwnWording(click.Parameter):
 
     def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
         try:
+            words = [str(one) for one in (value if isinstance(value, tuple | list) else (value,))]
+            if isinstance(self.type, click.Path) and "" in words:
+                raise click.BadParameter("expected a name")  # "$FILE" with FILE not set
+            if any("\0" in one for one in words):  # of a configuration file: no program gets one as a word
+                raise click.BadParameter("a zero byte has no place in it")
             return super().type_cast_value(ctx, value)
         except click.BadParameter as error:
             from nccltool.cli import usage

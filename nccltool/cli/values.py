@@ -1,6 +1,6 @@
 """What a shell completes in the place of a value: names that this nccltool, its runs and its baselines have."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -30,6 +30,22 @@ def _item(value: str, kind: str = "plain") -> "CompletionItem":
     from click.shell_completion import CompletionItem
 
     return CompletionItem(value, type=kind)
+
+
+def named(root: click.Context, words: Sequence[str]) -> tuple[click.Command, Sequence[str]]:
+    """The command that words lead to, and the words after it."""
+    found: click.Command = root.command
+    for number, word in enumerate(words):
+        inner = found.get_command(root, word) if isinstance(found, click.Group) else None
+        if inner is None:
+            return found, words[number:]
+        found = inner
+    return found, ()
+
+
+def _commands(ctx: click.Context) -> Iterable[str]:
+    found, rest = named(ctx.find_root(), ctx.params.get("words") or ())
+    return found.list_commands(ctx) if isinstance(found, click.Group) and not rest else ()
 
 
 def _operations(_: click.Context) -> Iterable[str]:
@@ -129,6 +145,7 @@ def or_files(names: Completer) -> Completer:
     return complete
 
 
+commands = _of(_commands)
 operations = _of(_operations, separated=True)
 dtypes = _of(_dtypes)
 reductions = _of(_reductions)

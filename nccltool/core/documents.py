@@ -1,5 +1,6 @@
 """What the JSON documents that other programs read (docs/json.md) have in common; each room has its own."""
 
+import re
 import sys
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -14,6 +15,8 @@ from nccltool.core.run_directory import new_id
 from nccltool.core.verdicts import Status, Verdict
 
 SCHEMA = 1
+_ACTING = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+"""DEL, the C1 controls (0x9b begins a sequence), ends of lines, and what changes the direction of text."""
 
 
 def this_command() -> tuple[str, ...]:
@@ -103,7 +106,16 @@ def headed(kind: str, **content: Any) -> str:
 
 
 def encoded(document: Any) -> str:
-    return msgspec.json.format(msgspec.json.encode(document), indent=2).decode()
+    return harmless(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())
+
+
+def harmless(text: str) -> str:
+    """JSON whose characters for terminals are written as escapes; JSON itself asks that of the first 32 only."""
+    return text if text.isascii() and "\x7f" not in text else _ACTING.sub(_escape, text)
+
+
+def _escape(found: re.Match[str]) -> str:
+    return f"\\u{ord(found[0]):04x}"
 
 
 def decoded(

@@ -7,7 +7,6 @@ import os
 import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 
 from nccltool.core import documents, run_directory
@@ -42,11 +41,10 @@ def prunable(base: Path, older_than: str | None, keep: int | None) -> tuple[Path
 
 def _began(folder: Path) -> float | None:
     """By its id; of a folder that is named otherwise, when it was changed. None = not known."""
-    try:
-        return datetime.strptime(folder.name.partition("-")[0], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC).timestamp()
-    except ValueError:
-        with contextlib.suppress(OSError):
-            return folder.lstat().st_mtime
+    if moment := run_directory.began(folder.name):
+        return moment.timestamp()
+    with contextlib.suppress(OSError):
+        return folder.lstat().st_mtime
     return None
 
 

@@ -14,6 +14,7 @@ import os
 import secrets
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,6 +26,7 @@ from nccltool.core.written_files import PRIVATE, replace
 
 VARIABLE = "NCCLTOOL_RUN_DIR"
 _APPENDED = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+_TRIES, _TRY_AGAIN_S = 20, 0.01
 LATEST = "latest"
 """The word for the newest run that has a document."""
 
@@ -51,9 +53,40 @@ def hold(folder: Path) -> int:
     """Lock the folder of a run while it is in progress: the descriptor; the end of the process unlocks it."""
     with _said(folder):
         held = os.open(folder / "job.json", os.O_RDONLY)
-    with contextlib.suppress(OSError):  # a file system without locks: `runs rm` cannot tell then, and says so
-        fcntl.flock(held, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    for _ in range(_TRIES):
+        try:
+            fcntl.flock(held, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            break
+        except BlockingIOError:  # somebody asks this moment whether the run is in progress
+            time.sleep(_TRY_AGAIN_S)
+        except OSError:  # a file system without locks: `runs rm` cannot tell then, and says so
+            break
     return held
+
+
+def is_held(folder: Path) -> bool:
+    """Whether the run of a folder is in progress, on this host or on one that shares locks with it."""
+    try:
+        descriptor = os.open(folder / "job.json", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def began(run_id: str) -> datetime | None:
+    """When a run began, by its id; None where the name is none of ours."""
+    try:
+        return datetime.strptime(run_id.partition("-")[0], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
+    except ValueError:
+        return None
 
 
 def make(folder: Path) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from nccltool.core.errors import BadInput
-from nccltool.core.text import escaped, listed, nearest, shortened
+from nccltool.core.text import listed, nearest, shortened
 
 _LONGEST = 80
 """Characters of the word that are shown, and compared."""
@@ -19,7 +19,7 @@ def unknown(
     """The error: `unknown WHAT 'WORD'`, the nearest known name, and all names or the command that lists them."""
     names = tuple(known)
     place = f"{option}: " if option else ""
-    message = f"{place}unknown {what} {escaped(shortened(word, _LONGEST))!r}{where and f' {where}'}"
+    message = f"{place}unknown {what} {shortened(word, _LONGEST)!r}{where and f' {where}'}"
     return BadInput(message, suggestion(word, names, see))
 
 

@@ -19,6 +19,7 @@ from nccltool.core.errors import BadInput
 from nccltool.core.findings import Finding, Subject
 from nccltool.core.run_directory import Draft
 from nccltool.core.text import listed
+from nccltool.core.user_files import opened
 from nccltool.interop.finding_kinds import STREAM_CUT, STREAM_MISSING
 from nccltool.launch import blame, events, printed_events
 from nccltool.launch.job import Job, kept, node_name
@@ -201,7 +202,7 @@ def _opened(name: str) -> AbstractContextManager[BinaryIO]:
             raise BadInput("standard input cannot be read: it is closed", hint)
         return nullcontext(sys.stdin.buffer)
     try:
-        return Path(name).open("rb")
+        return opened(name)
     except ValueError as error:  # a NUL byte in the name
         raise BadInput(f"{name!r} cannot be read: {error}", hint) from error
 

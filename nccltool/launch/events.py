@@ -189,6 +189,9 @@ class Met(Event, frozen=True, tag="met"):
     run_id: str
 
 
+_BACKENDS = ("gloo", "nccl")
+
+
 class World(Event, frozen=True, tag="world"):
     """Rank 0: everybody came and the checks before the start are passed."""
 
@@ -200,6 +203,11 @@ class World(Event, frozen=True, tag="world"):
     steps: int
     set_in_ranks: tuple[str, ...] = ()
     """Variables of libraries that nccltool set there, as NAME=value."""
+
+    def __post_init__(self) -> None:
+        """Sizes and limits depend on it. Raises ValueError: the event is not read then."""
+        if self.backend not in _BACKENDS:
+            raise ValueError("the backend is not known")
 
 
 class Enter(Event, frozen=True, tag="enter"):

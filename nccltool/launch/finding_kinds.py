@@ -74,6 +74,7 @@ SLURM_REFUSED = define("slurm-refused", "incomplete", page="findings-hosts.md", 
 WORLD_SIZE = define("world-size", "incomplete", page="findings-hosts.md", suspects=())
 RANKS_PER_NODE = define("ranks-per-node", "incomplete", page="findings-hosts.md", suspects=())
 WORLD_OF_ONE = define("world-of-one", "incomplete", "error", "warning", page="findings-hosts.md", suspects=())
+SHM_UNUSABLE = define("shm-unusable", "incomplete", root_causes=("shm-size",), page="findings-hosts.md")
 GPU_UNUSABLE = define("gpu-unusable", "incomplete", root_causes=("gpu-fault",), page="findings-hosts.md")
 TORCH_WITHOUT_GPU = define("torch-without-gpu", "incomplete", may_be_the_order=True, page="findings-hosts.md")
 DUPLICATE_GPU = define(

@@ -7,7 +7,6 @@ that may still go on is neither. Numbers that are too old are not shown: of such
 import stat
 import time
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
@@ -152,7 +151,5 @@ def _damaged(folder: Path) -> _Read:
 
 def _time_of(run_id: str) -> float:
     """When a run began, from its id; 0 where the name is none of ours."""
-    try:
-        return datetime.strptime(run_id.split("-")[0], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC).timestamp()
-    except ValueError:
-        return 0.0
+    moment = run_directory.began(run_id)
+    return moment.timestamp() if moment else 0.0

@@ -63,6 +63,8 @@ def _moment(text: str) -> str:
     except ValueError:
         try:
             moment = datetime.fromtimestamp(time.time() - parse_age(text, "--since"), UTC)
+        except BadInput as error:
+            raise BadInput(error.message, "--since 12h, or 30d, or a date such as 2026-01-31") from error
         except (OverflowError, OSError) as error:
             raise BadInput(f"--since {text} is too long ago", "for example --since 30d") from error
     return f"{moment:%Y%m%dT%H%M%SZ}"

@@ -41,6 +41,8 @@ class Entry:
     exit_code: int | None = None
     command: tuple[str, ...] = ()
     measurements: int | None = None
+    in_progress: bool = False
+    """It is still running here; its status is not known yet."""
 
 
 def load(path: Path) -> Run | Preflight:
@@ -74,7 +76,14 @@ def entry(folder: Path, run: Run | Preflight) -> Entry:
 
 def nameless(folder: Path, status: Status) -> Entry:
     """A run in the list of which no more is known than its folder."""
-    return Entry(id=folder.name, path=str(folder), status=status)
+    began = run_directory.began(folder.name)
+    return Entry(
+        id=folder.name,
+        path=str(folder),
+        started=f"{began:%Y-%m-%dT%H:%M:%SZ}" if began else None,
+        status=status,
+        in_progress=status == "incomplete" and run_directory.is_held(folder),
+    )
 
 
 def render(entries: Sequence[Entry], form: str, look: Look = PLAIN) -> str:
@@ -94,10 +103,9 @@ def _table(entries: Sequence[Entry], look: Look) -> str:
 
 def _row(one: Entry, look: Look) -> list[str]:
     rows = "?" if one.measurements is None else str(one.measurements)
-    run, started, status, *rest = map(
-        escaped, (one.id, one.started or "?", one.status, rows, " ".join(one.command))
-    )
-    return [run, started, look.painted(status, _TONES[one.status]), *rest]
+    run, started, *rest = map(escaped, (one.id, one.started or "?", rows, " ".join(one.command)))
+    status = "in progress" if one.in_progress else one.status
+    return [run, started, look.painted(status, "dim" if one.in_progress else _TONES[one.status]), *rest]
 
 
 def _json(entries: Sequence[Entry]) -> str:
@@ -109,8 +117,11 @@ def _csv(entries: Sequence[Entry]) -> str:
     writer = csv.writer(text, lineterminator="\n")
     names = [field.name for field in fields(Entry)]
     writer.writerow(names)
-    writer.writerows(
-        [" ".join(value) if isinstance(value := getattr(entry, name), tuple) else value for name in names]
-        for entry in entries
-    )
+    writer.writerows([_cell(getattr(entry, name)) for name in names] for entry in entries)
     return text.getvalue()
+
+
+def _cell(value: object) -> object:
+    """What documents say is text of others, and CSV has no escapes of its own."""
+    text = " ".join(value) if isinstance(value, tuple) else value
+    return escaped(text) if isinstance(text, str) else text

@@ -4,6 +4,7 @@ https://prometheus.io/docs/prometheus/latest/configuration/https/: of its keys t
 refused, so that nobody believes in a protection that is not there.
 """
 
+import os
 import re
 import ssl
 from collections.abc import Mapping
@@ -22,6 +23,8 @@ _CLIENT_AUTH = {
 }
 _TOP = ("tls_server_config", "basic_auth_users")
 _TLS = ("cert_file", "key_file", "client_auth_type", "client_ca_file")
+_LARGEST = 1 << 16
+"""Room for 800 users; the time that YAML takes grows with the square of what is nested."""
 _BCRYPT = re.compile(r"\$2[aby]\$(0[4-9]|[12]\d|3[01])\$[./A-Za-z0-9]{53}")
 
 
@@ -80,14 +83,20 @@ def _parsed(path: Path) -> object:
     import yaml
 
     try:
-        return yaml.safe_load(user_files.contents(path, "--web-config").decode())
+        return yaml.safe_load(user_files.contents(path, "--web-config", largest=_LARGEST).decode())
     except UnicodeDecodeError as error:
         raise BadInput(f"--web-config {path} is not text", "name a YAML file") from error
+    except (RecursionError, ValueError) as error:
+        raise BadInput(f"--web-config {path} is not YAML: {_why(error)}", "correct the file") from error
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f", line {mark.line + 1}" if mark else ""
         message = f"--web-config {path}{where} is not YAML: {getattr(error, 'problem', error)}"
         raise BadInput(message, "correct that line") from error
+
+
+def _why(error: Exception) -> str:
+    return "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
 
 
 def _mapping(value: object, known: tuple[str, ...], file: str, prefix: str) -> dict[str, Any]:
@@ -109,7 +118,7 @@ def _beside(config: str, key: str, name: object) -> str | None:
     if name is None or name == "":
         return None
     folder = Path(config).parent
-    if not isinstance(name, str) or not (folder / name).is_file():
+    if not isinstance(name, str) or not os.path.isfile(folder / name):  # noqa: PTH113 - raises for a long name
         where = f"{config}: tls_server_config.{key}"
         raise BadInput(f"{where}: {name!r} is not a file", "name a PEM file, relative to the configuration")
     return str(folder / name)

@@ -134,7 +134,7 @@ def _told(seed: int, one: FuzzInput, outcome: Outcome) -> str:
     env = "".join(f" {name}={value[:100]!a}" for name, value in one.env.items())
     files = "".join(f"\n  {name}: {content[:300]!r}" for name, content in one.files.items())
     head = f"seed {seed} {one.target}: {outcome.wrong or 'ok'} ({outcome.code}, {outcome.seconds:.1f} s)"
-    return f"{head}\n  nccltool {words}{env}{files}\n  -> {ascii(outcome.said[-_KEPT:])}"
+    return f"{head}\n  nccltool {words}{env}{files}\n  -> {outcome.said[-_KEPT:]!a}"
 
 
 def _sums(found: Sequence[Fuzzed]) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 import zlib
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from random import Random
 
@@ -229,10 +230,7 @@ def _results(random: Random) -> FuzzInput:
 def _stream(random: Random) -> FuzzInput:
     """The events that commands print: damaged as logs are, or by who prints them, and then with a good stamp."""
     content = random.choice(fuzz_samples.streams())
-    if random.random() < 0.4:
-        content = mutations.data(content, random)
-    else:
-        content = b"".join(_stamped(content, random))
+    content = mutations.data(content, random) if random.random() < 0.4 else b"".join(_stamped(content, random))
     words = ("collect", random.choice(("pods.log", "-")), *_form(random))
     return FuzzInput(target="event stream", words=words, files={"pods.log": content}, stdin=content)
 
@@ -274,10 +272,8 @@ def _said(random: Random) -> FuzzInput:
             if event is not None:
                 state.apply(event, float(number))
         judged(LaunchOutcome(state, (), interrupted=False), begun(0))
-        try:
+        with suppress(msgspec.DecodeError):
             instructions.decode(instruction)
-        except msgspec.DecodeError:
-            pass
 
     return FuzzInput(target="far end", call=take)
 
@@ -307,7 +303,8 @@ def _recording(random: Random) -> FuzzInput:
         name = "nccl_trace_rank_0"
         content = mutations.data(fuzz_samples.pickled(first), random)
     words = ("triage", "dumps", "--trust-pickle", *_form(random, ("table", "json", "junit")))
-    return FuzzInput(target="recording", words=words, files={f"dumps/{name}": content, "dumps/trace_1.json": second})
+    files = {f"dumps/{name}": content, "dumps/trace_1.json": second}
+    return FuzzInput(target="recording", words=words, files=files)
 
 
 def _checkpoint(random: Random) -> FuzzInput:
@@ -341,12 +338,12 @@ def _words(random: Random) -> FuzzInput:
     """Words that are looked up, and what a shell asks to complete."""
     word = mutations.word(random, ("rank-died", "ENV001", "NCCL_IB_HCA", "exit 3", "probe", "latest", RUN_ID[:10]))
     if random.random() < 0.4:
-        line = f"nccltool {random.choice(('runs', 'explain', 'probe --op', 'help', 'baseline show', 'checks show'))}"
+        command = random.choice(("runs", "explain", "probe --op", "help", "baseline show", "checks show"))
         env = {"_NCCLTOOL_COMPLETE": f"{random.choice(('bash', 'zsh', 'fish'))}_complete"}
-        env |= {"COMP_WORDS": f"{line} {word}"[:2000], "COMP_CWORD": random.choice(("2", "1", "9"))}
+        env |= {"COMP_WORDS": f"nccltool {command} {word}"[:2000], "COMP_CWORD": random.choice(("2", "1", "9"))}
         return FuzzInput(target="completion", env=env)
-    command = random.choice((("explain",), ("runs",), ("help",), ("checks", "show"), ("compare", "good.json"), ()))
-    return FuzzInput(target="words", words=(*command, word))
+    words = random.choice((("explain",), ("runs",), ("help",), ("checks", "show"), ("compare", "good.json"), ()))
+    return FuzzInput(target="words", words=(*words, word))
 
 
 TARGETS: Mapping[str, Callable[[Random], FuzzInput]] = {

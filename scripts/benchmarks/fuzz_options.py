@@ -108,7 +108,8 @@ def draw(random: Random) -> FuzzInput:
         if where < 0.15 and isinstance(parameter.envvar, str) and not last:
             env[parameter.envvar] = value
         elif where < 0.25 and not last:
-            content["config/nccltool/config.toml"] = f"{parameter.opts[-1].lstrip('-')} = {_toml(value)}\n".encode()
+            key = parameter.opts[-1].lstrip("-")
+            content["config/nccltool/config.toml"] = f"{key} = {_toml(value)}\n".encode()
         elif isinstance(parameter, click.Option) and parameter.is_flag:
             words.append(name)
         elif name.startswith("--"):

@@ -124,7 +124,7 @@ def said() -> tuple[bytes, ...]:
 def instructions() -> tuple[bytes, ...]:
     from nccltool.launch.instructions import Alive, Go, Goal, Saved, Try, encode
 
-    goals = {0: (Goal(node=1, port=29500, addresses=("192.0.2.2", "2001:db8::2")),)}
+    goals: dict[int, tuple[Goal, ...]] = {0: (Goal(node=1, port=29500, addresses=("192.0.2.2", "2001:db8::2")),)}
     go = Go(nodes=2, places={0: (0, "n1:29500"), 1: (1, "192.0.2.2:29500")}, nproc_per_node=8)
     return tuple(encode(one) for one in (Try(goals=goals), go, Saved(), Alive()))
 

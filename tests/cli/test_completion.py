@@ -64,6 +64,9 @@ def _completed(bash: Path, line: str) -> list[str]:
         ("nccltool triage ./no", ["compopt -o default"]),
         ("nccltool baseline sa", ["save"]),
         ("nccltool completion ", ["bash", "zsh", "fish"]),
+        ("nccltool help ru", ["runs"]),
+        ("nccltool help baseline sa", ["save"]),
+        ("nccltool help probe ", []),
     ],
 )
 def test_in_bash(line: str, words: list[str], bash: Path) -> None:
@@ -81,6 +84,11 @@ def test_runs_and_baselines_in_bash(bash: Path, tmp_path: Path) -> None:
     assert _completed(bash, "nccltool compare la") == ["latest"]
     assert _completed(bash, "nccltool compare latest baseline:he") == ["healthy"]
     assert _completed(bash, "nccltool baseline show he") == ["healthy"]
+
+
+def test_a_name_that_is_a_command_of_the_shell_is_quoted(bash: Path, tmp_path: Path) -> None:
+    RunDir(tmp_path / "state/nccltool/runs", "$(touch x)", b"{}").close()
+    assert _completed(bash, "nccltool triage $") == [r"\$\(touch\ x\)"]
 
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])

@@ -68,6 +68,7 @@ def test_an_error_says_where_the_value_is_from(files: Files, nccltool: Nccltool)
         ("[prob]\nop = 1\n", ":2: unknown table [prob]"),
         ("[baseline]\nstore = 'x'\n", ":2: unknown table [baseline]"),
         ("[probe]\nnodes = 'many'\n", ":2: nodes many: expected a whole number from 1 to 1000000"),
+        ('output = "a\\u0000b"\n', ":1: output a\\x00b: a zero byte has no place in it"),
         ("[probe]\nnodes = 0\n", ":2: nodes 0: expected a whole number from 1 to 1000000"),
         ("[probe]\ntimeout = true\n", ":2: timeout must be text in quotes or a number"),
         ("[probe]\ncuda-graph = 'yes'\n", ":2: cuda-graph must be true or false"),

@@ -78,3 +78,12 @@ def test_without_a_word_it_lists_kinds_and_with_a_kind_its_words(nccltool: Ncclt
 @pytest.mark.parametrize("word", ["rank-died", "ib-link", "exit-codes", "SYN009", "variables", "NCCL_IB_HCA"])
 def test_a_page_fits_80_columns(word: str, nccltool: Nccltool) -> None:
     assert max(len(line) for line in nccltool("explain", word).out.splitlines()) <= 80
+
+
+def test_an_escape_in_an_unknown_word_is_escaped_once(nccltool: Nccltool) -> None:
+    assert nccltool("explain", "a\x1bb").err.startswith("Error: unknown word 'a\\x1bb'\n")
+
+
+def test_words_of_runs_that_do_not_end_are_explained(nccltool: Nccltool) -> None:
+    for word in ("interrupted", "in progress"):
+        assert nccltool("explain", *word.split()).code == 0

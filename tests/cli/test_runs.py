@@ -1,10 +1,12 @@
 """nccltool runs."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
+from nccltool.core import run_directory
 from nccltool.launch.job import run_dir as run_dir_of
 from nccltool.monitor import run_list
 from nccltool.probe import views
@@ -101,9 +103,36 @@ def test_a_damaged_run_is_listed(base: Path, nccltool: Nccltool) -> None:
     said = nccltool("runs")
     assert said.code == 0
     assert [line.split()[:3] for line in said.out.splitlines()[2:]] == [
-        [FIRST, "?", "incomplete"],
-        [SECOND, "?", "unknown"],
+        [FIRST, "2025-01-01T00:00:00Z", "incomplete"],
+        [SECOND, "2025-01-02T00:00:00Z", "unknown"],
     ]
+
+
+def test_a_run_in_progress_is_listed_as_that(base: Path, nccltool: Nccltool) -> None:
+    (base / SECOND / "run.json").unlink()
+    held = run_directory.hold(base / SECOND)
+    said = nccltool("runs")
+    os.close(held)
+    assert " in progress " in said.out
+    assert " in progress " not in nccltool("runs").out
+
+
+def test_text_of_a_hostile_run_is_escaped_in_csv(base: Path, nccltool: Nccltool) -> None:
+    file = base / FIRST / "run.json"
+    document = json.loads(file.read_text())
+    document["run"]["id"] = document["run"]["command"][0] = document["measurements"][0]["op"] = "x\x1b[2J\x9b"
+    file.write_text(json.dumps(document))
+    for words in ((), (FIRST,)):
+        shown = nccltool("runs", *words, "--format", "csv").out
+        assert "x\\x1b[2J\\x9b" in shown
+        assert shown.replace("\n", "").isprintable()
+    assert nccltool("runs", "--format", "json").out.replace("\n", "").isprintable()
+
+
+def test_an_empty_name_of_a_file_is_refused(base: Path, nccltool: Nccltool) -> None:
+    for option in ("--plot", "--output", "--run-dir"):
+        said = nccltool("runs", FIRST, option, "")
+        assert (said.code, said.err) == (2, f"Error: {option} '': expected a name\n  -> nccltool runs --help\n")
 
 
 @pytest.mark.usefixtures("base")

@@ -208,3 +208,10 @@ def test_eight_writers_that_are_killed_at_random(tmp_path: Path) -> None:
     assert said <= found.keys()
     assert len(found.keys() - said) <= len(names)  # saved, and killed before it was said
     print(f"{len(found)} baselines, {len(said)} said")
+
+
+@pytest.mark.parametrize("name", ["a" * 300, "x/" * 3000])
+def test_a_name_that_is_too_long_for_a_file(name: str) -> None:
+    with pytest.raises(BadInput, match="does not exist"):
+        Store(Path(name)).load("nightly")
+    assert Store(Path(name)).all() == ()

@@ -57,7 +57,7 @@ rank-died rank-error gpu-error gpu-out-of-memory rank-hung agent-killed process-
 collective-failed node-missing node-failed leader-gone rdzv-unreachable
 host-unknown host-refused host-unreachable host-misconfigured host-silent host-lost peer-unreachable
 path-cut large-packets-lost
-slurm-node-failed slurm-out-of-memory slurm-task-killed gpu-unusable
+slurm-node-failed slurm-out-of-memory slurm-task-killed gpu-unusable shm-unusable
 """
 _OF_NOBODY = """
 stream-missing stream-cut terminated command-killed command-stopped deadline host-twice node-rank-twice

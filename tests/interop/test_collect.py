@@ -1,6 +1,7 @@
 """From streams of several commands to one run; what is missing, cut, changed or mixed is said."""
 
 import json
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nccltool.core import user_files
 from nccltool.core.errors import BadInput
 from nccltool.core.findings import Finding
 from nccltool.interop import collect
@@ -288,6 +290,16 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         with pytest.raises(BadInput) as error:
             collect.collect([name], tmp_path / "runs")
         assert "cannot be read" in error.value.message
+
+
+def test_neither_a_silent_pipe_nor_an_endless_device_is_a_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(user_files, "SILENCE_S", 0.01)
+    os.mkfifo(tmp_path / "pipe")
+    for name, message in ((str(tmp_path / "pipe"), "no data within"), ("/dev/zero", "is a device")):
+        with pytest.raises(BadInput, match=message):
+            collect.collect([name], tmp_path / "runs")
 
 
 EDITS = st.lists(

@@ -302,3 +302,12 @@ def test_of_very_much_evidence_the_first_lines_are_sent() -> None:
     lines = tuple(f"line {number}" for number in range(1000))
     shown = READER.decode(events.encode(events.Reported.of(finding(evidence=lines))))
     assert shown == events.Reported(finding=finding(evidence=(*lines[:23], "and 977 more lines")))
+
+
+def test_a_world_of_a_backend_that_is_not_known_is_not_read() -> None:
+    world = (
+        b'{"event":"world","world_size":4,"emulated":false,"backend":"%s",'
+        b'"backend_version":"1","backend_reason":"","steps":1}'
+    )
+    assert events.decode(b"\x1e" + world % b"gloo") is not None
+    assert events.decode(b"\x1e" + world % b"gloo\xe2\x80\xa8") is None

@@ -56,3 +56,9 @@ def test_what_is_listed(asked: dict[str, Any], places: list[int], tmp_path: Path
 def test_what_cannot_be_asked(asked: dict[str, Any], problem: str) -> None:
     with pytest.raises(BadInput, match=problem):
         RunFilter(**asked).chosen(())
+
+
+def test_the_remedy_names_each_form_of_a_time() -> None:
+    with pytest.raises(BadInput) as error:
+        RunFilter(since="2026-13-45").chosen(())
+    assert error.value.remedy == "--since 12h, or 30d, or a date such as 2026-01-31"

@@ -82,14 +82,26 @@ def test_entries(tmp_path: Path) -> None:
     saved(tmp_path, "20250104T000000Z-0004", document="failing")
     (tmp_path / "a file").touch()
     (tmp_path / "a folder").mkdir()
-    nothing: dict[str, Any] = {"started": None, "exit_code": None, "command": (), "measurements": None}
+    nothing: dict[str, Any] = {"exit_code": None, "command": (), "measurements": None}
     command = ("nccltool", "probe", "--nodes", "2")
     known: dict[str, Any] = {"id": good_run().info.id, "started": "2025-01-02T03:04:05Z", "command": command}
     paths = [str(tmp_path / f"2025010{day}T000000Z-000{day}") for day in range(1, 5)]
     assert list(run_list.entries(tmp_path)) == [
         Entry(**known, path=paths[0], status="pass", exit_code=0, measurements=4),
-        Entry(**nothing, id="20250102T000000Z-0002", path=paths[1], status="incomplete"),
-        Entry(**nothing, id="20250103T000000Z-0003", path=paths[2], status="unknown"),
+        Entry(
+            **nothing,
+            id="20250102T000000Z-0002",
+            path=paths[1],
+            started="2025-01-02T00:00:00Z",
+            status="incomplete",
+        ),
+        Entry(
+            **nothing,
+            id="20250103T000000Z-0003",
+            path=paths[2],
+            started="2025-01-03T00:00:00Z",
+            status="unknown",
+        ),
         Entry(**known, path=paths[3], status="incomplete", exit_code=3, measurements=1),
     ]
 

@@ -64,6 +64,10 @@ def test_files_are_found_beside_it(file: Path) -> None:
         (f"basic_auth_users: {{sre: {HASH[:-1]}ä}}", "basic_auth_users.sre is not a bcrypt hash"),
         ("basic_auth_users: {sre: geheim}", "basic_auth_users.sre is not a bcrypt hash"),
         ("!!python/object:os.system {}", "is not YAML"),
+        (f"tls_server_config: {{cert_file: {'c' * 5000}, key_file: key.pem}}", "is not a file"),
+        ("[" * 5000, "is not YAML: it is nested too deeply"),
+        ("a: 2026-99-99", "is not YAML: month must be in"),
+        ("a" * 70_000, "is larger than 64 KiB"),
     ],
 )
 def test_what_is_refused(file: Path, text: str, message: str) -> None:

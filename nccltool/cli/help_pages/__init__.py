@@ -11,7 +11,7 @@ from nccltool.core import documents, members
 from nccltool.core.errors import BadInput
 from nccltool.core.look import PLAIN, Look
 from nccltool.core.markdown import WIDTH, to_text
-from nccltool.core.text import escaped, shortened
+from nccltool.core.text import shortened
 from nccltool.hosts.nccl import variables as nccl_variables
 from nccltool.preflight.stages import NAMES as STAGES
 
@@ -108,7 +108,7 @@ def _all_of(kind: KindOfWords) -> str:
 def _unknown(word: str) -> BadInput:
     near = list(dict.fromkeys(_near(word[:_LONGEST])))[:_MOST_NEAR] if len(word) >= _SHORTEST else []
     hint = f"did you mean {' or '.join(near)}?" if near else "nccltool explain lists every word that has a page"
-    return BadInput(f"unknown word {escaped(shortened(word, _LONGEST))!r}", hint)
+    return BadInput(f"unknown word {shortened(word, _LONGEST)!r}", hint)
 
 
 def _near(word: str) -> Iterator[str]:

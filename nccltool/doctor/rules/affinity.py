@@ -96,7 +96,7 @@ def wrong_proxy_cores(host: JudgedHost, variable: Variable, text: str) -> Result
     odd = [word for word in words if not (match := _NUMBER.match(word)) or word[match.end() :].strip()]
     if odd:
         number = values.integer(odd[0])
-        message = f"NCCL reads {escaped(odd[0][:40])!r} as CPU {number.value if number else 0}"
+        message = f"NCCL reads {odd[0][:40]!r} as CPU {number.value if number else 0}"
         yield report.better_unset(variable, message, "list single numbers, separated by commas", part=odd[0])
         return
     allowed = known(host.facts.cpu.allowed)

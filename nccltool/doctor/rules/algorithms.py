@@ -56,7 +56,7 @@ def unknown_algorithm(host: JudgedHost, variable: Variable, _: str) -> Results:
     for problem, word in _selected(host, variable).unknown:
         if problem == "word" and word.lower() == "collnet":
             continue  # ALG002
-        message = f"{escaped(word[:40])!r} in {variable.name} {what[problem]}"
+        message = f"{word[:40]!r} in {variable.name} {what[problem]}"
         remedy = f"correct the name or unset {variable.name}"
         lines = (f"known: {', '.join(FUNCTIONS if problem == 'function' else _WORDS[variable.name])}",)
         yield report.better_unset(variable, message, remedy, part=word, evidence=lines)

@@ -182,7 +182,7 @@ def _first(text: str | None) -> str:
     if text is None:
         return "no such file"
     lines = [line for line in text.splitlines() if line.strip()]
-    return f"{len(lines)} lines, first {escaped(shortened(lines[0], 60))!r}" if lines else "empty"
+    return f"{len(lines)} lines, first {shortened(lines[0], 60)!r}" if lines else "empty"
 
 
 @for_text("CNF008", "warning", "NCCL_CONF_FILE")

@@ -165,7 +165,7 @@ def bad_gpu_list(host: JudgedHost, variable: Variable, text: str) -> Results:
     gone = ((word, "does not exist") for word in words if _is_gone(host, word))
     if wrong := next(chain(_wrong(words), gone), None):
         word, why = wrong
-        message = f"{escaped(word[:60])!r} {why}: CUDA ignores it and all entries after it"
+        message = f"{word[:60]!r} {why}: CUDA ignores it and all entries after it"
         remedy = "list indices from 0, or UUIDs from `nvidia-smi -L`, separated by commas"
         yield report.better_unset(variable, message, remedy, part=word)
 

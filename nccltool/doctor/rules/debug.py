@@ -167,7 +167,7 @@ def unknown_subsystem(host: JudgedHost, variable: Variable, text: str) -> Result
         version = or_none(host.nccl)
         whole = version is None or version >= (2, 30, 3)
         outcome = "discards the whole list" if whole else "drops it"
-        message = f"{escaped(wrong[0][:40])!r} is not a subsystem; NCCL {outcome}"
+        message = f"{wrong[0][:40]!r} is not a subsystem; NCCL {outcome}"
         remedy = "correct the name"
         lines = (f"known: {', '.join(SUBSYSTEMS)}",)
         yield report.about(

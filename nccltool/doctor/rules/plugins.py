@@ -93,7 +93,7 @@ def unknown_network(host: JudgedHost, variable: Variable, name: str) -> Results:
     if name.lower() in _BUILT_IN or name.lower().startswith(_KNOWN_NETWORKS):
         return
     if any("net" in plugin.name for plugin in known(host.facts.plugins)):
-        yield Unknown(f"unknown whether the installed plugin's network is named {escaped(name[:60])!r}")
+        yield Unknown(f"unknown whether the installed plugin's network is named {name[:60]!r}")
         return
     message = "no network has this name: initialization fails"
     lines = ("built in: IB, Socket; no net plugin on the loader's path",)

@@ -125,7 +125,7 @@ def number_with_unit(host: JudgedHost) -> Results:
             continue
         unit = re.fullmatch(r"([kmg])(i?b)?", number.rest.strip().lower())
         meant = number.value * _UNITS[unit[1]] if unit and number.value is not None else None
-        message = f"NCCL reads {variable.name} as {number.value} and drops {escaped(number.rest[:20])!r}"
+        message = f"NCCL reads {variable.name} as {number.value} and drops {number.rest[:20]!r}"
         fix = report.export(variable.name, str(meant)) if meant else ()
         remedy = "" if fix else "set a plain number in the unit that the NCCL user guide names"
         yield report.about(variable, message, remedy, part=number.rest, fix=fix)

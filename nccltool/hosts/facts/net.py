@@ -1,9 +1,15 @@
 """Network interfaces and RDMA devices of a host, addresses, routes and listeners."""
 
+import socket
+
 import msgspec
 
 from nccltool.core.unknown import Unknown
 from nccltool.hosts.facts.leaves import NOT_READ, Count, Flag, Number, Setting, Text, Texts, known
+
+_BITS = {"AF_INET": 32, "AF_INET6": 128}
+_SHOWN = 60
+"""Characters of a wrong value that an error shows."""
 
 
 class Address(msgspec.Struct, frozen=True, gc=False, kw_only=True):
@@ -16,6 +22,18 @@ class Address(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     prefix_len: Count = NOT_READ
     family: str
     """`AF_INET` or `AF_INET6`."""
+
+    def __post_init__(self) -> None:
+        """Rules calculate with it. Raises ValueError, which a decoder reports with the key."""
+        bits = _BITS.get(self.family)
+        if bits is None:
+            raise ValueError(f"{self.family[:_SHOWN]!r} is not an address family")
+        try:
+            socket.inet_pton(getattr(socket, self.family), self.address)
+        except (OSError, ValueError):
+            raise ValueError(f"{self.address[:_SHOWN]!r} is not an address") from None
+        if isinstance(self.prefix_len, int) and not 0 <= self.prefix_len <= bits:
+            raise ValueError(f"{self.prefix_len} is not a prefix length of an address")
 
 
 class Interface(msgspec.Struct, frozen=True, gc=False, kw_only=True):

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from nccltool.core import documents
 from nccltool.core.errors import BadInput
 from nccltool.core.unknown import Unknown
 from nccltool.hosts.facts.amd import Amd
@@ -81,7 +82,7 @@ class HostFacts(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 def to_json(host: HostFacts, indent: int = 2) -> str:
     """The snapshot as JSON; `indent=0` gives one line."""
     raw = msgspec.json.encode(host)
-    return (msgspec.json.format(raw, indent=indent) if indent else raw).decode()
+    return documents.harmless((msgspec.json.format(raw, indent=indent) if indent else raw).decode())
 
 
 _DECODER = msgspec.json.Decoder(HostFacts)

@@ -1,5 +1,6 @@
 """The tree of PCI devices: GPUs, NICs, switches and the bridges above them; ACS, ATS and the IOMMU."""
 
+import re
 import struct
 
 from nccltool.core.unknown import Unknown
@@ -14,6 +15,7 @@ _CLASSES = (NETWORK, DISPLAY, ACCELERATOR)
 _BRIDGES = (0x0604, 0x0680)
 """PCI-to-PCI bridges; other bridges, which is what an NVSwitch is."""
 _ACS, _ATS = 0x000D, 0x000F
+_SPEED = re.compile(r"\d{1,6}(?:\.\d{1,6})?(?=\s|$)", re.ASCII)
 _EXTENDED = 0x100
 """Where the list of extended capabilities begins; without root the kernel shows less than that."""
 
@@ -68,10 +70,10 @@ def _device(tree: Tree, address: str, code: int) -> PciDevice:
 def _speed(tree: Tree, path: str) -> float:
     """`32.0 GT/s PCIe` -> 32.0."""
     text = known(tree.text(path))
-    try:
-        return float(text.split()[0])
-    except (ValueError, IndexError):
-        raise NotKnown(f"link speed is {text[:40]!r}") from None
+    found = _SPEED.match(text)
+    if found is None:
+        raise NotKnown(f"link speed is {text[:40]!r}")
+    return float(found[0])
 
 
 def _upstream(tree: Tree, folder: str, address: str) -> tuple[str, ...]:

@@ -87,7 +87,7 @@ def rate_and_width(tree: Tree, device: str, text: Text) -> tuple[Number, Text]:
     """`400 Gb/sec (4X NDR)`, as a port of the device says -> 400.0, 4X."""
     if isinstance(text, Unknown):
         return text, text
-    match = re.match(r"(\d+(?:\.\d+)?) Gb/sec(?: \((\d+X))?", text)
+    match = re.match(r"(\d{1,9}(?:\.\d+)?) Gb/sec(?: \((\d+X))?", text)
     if match is None:
         why = Unknown(f"rate is {text[:60]!r}")
         return why, why

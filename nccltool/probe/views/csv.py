@@ -5,6 +5,7 @@ import io
 from collections.abc import Callable, Mapping
 
 from nccltool.core.documents import RunInfo
+from nccltool.core.text import escaped
 from nccltool.probe.result import Measurement, Run
 
 _COLUMNS: Mapping[str, Callable[[RunInfo, Measurement], object]] = {
@@ -37,5 +38,10 @@ def render(run: Run) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(_COLUMNS)
-    writer.writerows([cell(run.info, row) for cell in _COLUMNS.values()] for row in run.measurements)
+    writer.writerows([_plain(cell(run.info, row)) for cell in _COLUMNS.values()] for row in run.measurements)
     return text.getvalue()
+
+
+def _plain(value: object) -> object:
+    """A document may come from elsewhere, and CSV has no escapes of its own."""
+    return escaped(value) if isinstance(value, str) else value

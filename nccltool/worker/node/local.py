@@ -1,6 +1,7 @@
 """One node, or all emulated nodes of this host: the store, the relay, and the agents."""
 
 import logging
+import multiprocessing
 import os
 import signal
 import socket
@@ -21,7 +22,7 @@ from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 from nccltool.core import processes
 from nccltool.core.findings import Subject
 from nccltool.launch import events, inside
-from nccltool.launch.finding_kinds import PORT_IN_USE
+from nccltool.launch.finding_kinds import PORT_IN_USE, SHM_UNUSABLE
 from nccltool.launch.inside import RankPlace
 from nccltool.launch.job import Job
 from nccltool.worker.channel import Channel
@@ -52,6 +53,7 @@ def run(job: Job, listener: socket.socket | None, in_fd: int, out_fd: int) -> in
 
 def _start_agents(job: Job, listener: socket.socket | None, in_fd: int, out_fd: int) -> int:
     """Fork an agent for each of our nodes, then serve the store for them. Threads start after the forks."""
+    _check_semaphores()
     leads = 0 in job.node_ranks
     if leads and listener is None:
         # emulated nodes find each other on loopback, at any port; else it is the agreed one of all interfaces
@@ -195,6 +197,21 @@ def _started_by_launcher(job: Job, place: RankPlace, in_fd: int, out_fd: int) ->
     relay.finish()
     del store
     return abs(code)
+
+
+def _check_semaphores() -> None:
+    """Torch elastic makes one for each node, which is a file in /dev/shm. Raises CannotStart."""
+    try:
+        multiprocessing.get_context("fork").Lock()
+    except OSError as error:
+        me = socket.gethostname()
+        raise CannotStart(
+            SHM_UNUSABLE.finding(
+                subject=Subject(kind="host", name=me),
+                message=f"ranks on {me} cannot use /dev/shm: {error.strerror}",
+                remedy=f"on {me}: mount -o remount,rw /dev/shm; in a container, mount a tmpfs there",
+            )
+        ) from error
 
 
 def _listen(host: str, port: int) -> socket.socket:

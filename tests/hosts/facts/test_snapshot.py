@@ -1,5 +1,7 @@
 """Snapshots go through JSON unchanged, and what is wrong with one is said in a sentence."""
 
+import json
+
 import pytest
 from msgspec.structs import replace
 
@@ -140,3 +142,21 @@ def test_many_are_refused_as_one_is(text: str) -> None:
     with pytest.raises(BadInput) as many:
         facts.SnapshotReader().read(text.encode("latin-1"), "F")
     assert many.value.message == one.value.message
+
+
+@pytest.mark.parametrize(
+    ("address", "problem"),
+    [
+        ({"address": "x", "family": "AF_INET"}, "'x' is not an address"),
+        ({"address": "10.0.0.1", "family": "AF_INET6"}, "'10.0.0.1' is not an address"),
+        ({"address": "10.0.0.1", "family": "AF_INET", "prefix_len": 33}, "33 is not a prefix length"),
+        ({"address": "10.0.0.1", "family": "AF_UNIX"}, "'AF_UNIX' is not an address family"),
+    ],
+)
+def test_what_is_no_address_is_refused(address: dict[str, object], problem: str) -> None:
+    network = {"addresses": [{"interface": "eth0", **address}]}
+    text = json.dumps({"host": "n1", "network": network})
+    with pytest.raises(BadInput) as error:
+        from_json(text, "n1.json")
+    assert problem in error.value.message
+    assert "$.network.addresses[0]" in error.value.message

@@ -208,7 +208,7 @@ def gloo_list_like_nccl(host: JudgedHost, variable: Variable, text: str) -> Resu
     for word in wrong or [word for word in words if word not in names]:
         remedy = "list exact interface names, separated by commas"
         lines = (f"here: {escaped(', '.join(names[:12]))}",) if names else ()
-        yield report.better_unset(variable, f"{escaped(word[:60])!r} {why}", remedy, part=word, evidence=lines)
+        yield report.better_unset(variable, f"{word[:60]!r} {why}", remedy, part=word, evidence=lines)
 
 
 @rule("NETIF019", "error", needs=("names",))

@@ -73,7 +73,7 @@ def unknown_policy(_: JudgedHost, variable: Variable, text: str) -> Results:
         words = values.split(text, "|")
         wrong = [word for word in words if word.upper() not in ("DEFAULT", "EFFICIENCY", "ZERO")]
     if wrong:
-        message = f"{escaped(wrong[0][:40])!r} is not a policy; NCCL ignores it"
+        message = f"{wrong[0][:40]!r} is not a policy; NCCL ignores it"
         remedy = "correct the name or unset NCCL_CTA_POLICY"
         lines = ("known: DEFAULT, EFFICIENCY, ZERO, separated by |",)
         yield report.better_unset(variable, message, remedy, part=wrong[0], evidence=lines)
