@@ -1,6 +1,7 @@
 """What click finds wrong with the usage, in our wording: the option, its value, what it takes, and a remedy."""
 
 import math
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -71,7 +72,7 @@ def _words(value: Any) -> list[str]:
 def _takes(parameter: click.Parameter, ctx: click.Context, word: str) -> bool:
     try:
         parameter.type.convert(word, parameter, ctx)
-    except click.BadParameter:
+    except (click.BadParameter, ValueError):  # a zero byte in the name of a file
         return False
     return True
 
@@ -87,9 +88,13 @@ def _expected(kind: object, word: str) -> str:
         real = "a finite number" if _is_infinite(word) else "a number"
         number = "a whole number" if isinstance(kind, click.IntRange) else real
         return f"expected {number}{_bounds(kind.min, kind.max)}"
-    if isinstance(kind, click.Path) and Path(word).exists() and Path(word).is_dir() != kind.dir_okay:
+    if isinstance(kind, click.Path) and word and _exists(word) and Path(word).is_dir() != kind.dir_okay:
         return "expected a directory, not a file" if kind.dir_okay else "expected a file, not a directory"
     return ""
+
+
+def _exists(name: str) -> bool:
+    return os.path.exists(name)  # noqa: PTH110 - Path.exists raises when the name is too long for a file
 
 
 def _is_infinite(word: str) -> bool:

@@ -11,6 +11,7 @@ import tarfile
 import tempfile
 from functools import cache
 from pathlib import Path
+from unittest import mock
 
 import msgspec
 
@@ -107,7 +108,8 @@ def streams() -> tuple[bytes, ...]:
     """What the commands of a run print with --events, as logs have it."""
     from tests.support.streams import forms, good
 
-    return tuple(forms([good(0), good(1)]).values())
+    with mock.patch("time.time", return_value=1.75e9):  # a seed is the same input tomorrow
+        return tuple(forms([good(0), good(1)]).values())
 
 
 @cache
@@ -134,7 +136,9 @@ def snapshots() -> tuple[bytes, ...]:
     from nccltool.hosts.facts import to_json
     from tests import captured_hosts
 
-    return tuple(to_json(captured_hosts.healthy(name)).encode() for name in _SNAPSHOTS)
+    fixed = {"taken": "2026-01-02T03:04:05Z", "seconds": 0.05}
+    healthy = (msgspec.structs.replace(captured_hosts.healthy(name), **fixed) for name in _SNAPSHOTS)
+    return tuple(to_json(one).encode() for one in healthy)
 
 
 @cache
@@ -166,7 +170,7 @@ def logs() -> tuple[bytes, ...]:
 def packed(data: bytes, kind: int) -> bytes:
     """As logs are kept: with gzip, xz, zstd, or in an archive."""
     if kind == 0:
-        return gzip.compress(data)
+        return gzip.compress(data, mtime=0)
     if kind == 1:
         return lzma.compress(data)
     if kind == 2:
@@ -174,11 +178,11 @@ def packed(data: bytes, kind: int) -> bytes:
 
         return bytes(log_files._zstd().compress(data))
     made = io.BytesIO()
-    with tarfile.open(fileobj=made, mode="w:gz" if kind == 3 else "w") as archive:
+    with tarfile.open(fileobj=made, mode="w") as archive:
         member = tarfile.TarInfo("job.log")
         member.size = len(data)
         archive.addfile(member, io.BytesIO(data))
-    return made.getvalue()
+    return gzip.compress(made.getvalue(), mtime=0) if kind == 3 else made.getvalue()
 
 
 @cache
@@ -212,7 +216,8 @@ def baseline() -> tuple[bytes, bytes]:
     with tempfile.TemporaryDirectory() as folder:
         store = baselines.Store(Path(folder) / "store.sqlite")
         runs = [samples.run(name, samples.STEADY) for name in ("a", "b", "c")]
-        saved = store.save("good", "before the upgrade", runs, "new")
+        with mock.patch("nccltool.compare.baselines.now", return_value="2026-01-02T03:04:05Z"):
+            saved = store.save("good", "before the upgrade", runs, "new")
         with sqlite3.connect(Path(folder) / "store.sqlite") as db:
             db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         db.close()
