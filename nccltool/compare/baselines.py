@@ -149,7 +149,7 @@ class Store:
                 db.execute("PRAGMA synchronous = FULL")
                 _prepare(db, self._file, create)
                 yield db
-        except (sqlite3.Error, msgspec.DecodeError, TypeError) as error:
+        except (sqlite3.Error, msgspec.DecodeError, UnicodeDecodeError, TypeError) as error:
             raise _cannot_use(self._file, error) from error
         except OSError as error:
             problem = f"{self._file} cannot be used: {error.strerror}"
