@@ -86,8 +86,8 @@ def test_an_option_crosses_to_the_workers_as_it_was_given() -> None:
         *(
             ((*words.split(),), "", message, remedy)
             for words, message, remedy in (
-                ("fsdp --comm-hook fp16", "--comm-hook is for ddp, not for fsdp", "omit it, or"),
-                ("ddp,zero1 --no-reshard", "--no-reshard is for fsdp, not for ddp, zero1", "omit it, or"),
+                ("fsdp --comm-hook fp16", "--comm-hook is for ddp, not for fsdp", "omit it or"),
+                ("ddp,zero1 --no-reshard", "--no-reshard is for fsdp, not for ddp, zero1", "omit it or"),
                 (
                     "ddp --accumulate 2 --static-graph",
                     "--static-graph cannot be combined with --accumulate: torch would synchronize every "
@@ -109,7 +109,7 @@ def test_an_option_crosses_to_the_workers_as_it_was_given() -> None:
                     "--schedule zbv needs exactly 2 stages per rank, not --stages 3",
                     "omit --stages",
                 ),
-                ("ddp --zero 2", "--zero is for deepspeed, not for ddp", "omit it, or"),
+                ("ddp --zero 2", "--zero is for deepspeed, not for ddp", "omit it or"),
                 (
                     "ddp --accumulate 3",
                     "--batch 4 cannot be divided into --accumulate 3 parts",
