@@ -206,7 +206,7 @@ def _looped(loop: str | None, serve: str | None, options: Mapping[str, Any]) -> 
     from nccltool.probe import options as probe_options
 
     if not loop:
-        raise BadInput("--serve requires --loop", "use nccltool serve with single runs")
+        raise BadInput("--serve requires --loop", "for single runs, use nccltool serve")
     every_s = parse_duration(loop, "--loop")
     if every_s < probe_loop.LEAST_S:
         raise BadInput(f"--loop {loop} is too short", f"at least {probe_loop.LEAST_S:g} s")

@@ -85,7 +85,7 @@ def test_no_srun_in_a_container(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (launch.launcher, launch.why) == ("local", "srun not found, so Slurm job 3 is not used")
     with pytest.raises(BadInput) as error:
         chosen("--nodes", "2", env=SALLOC)
-    assert error.value.message == "Slurm job 3 has 2 nodes, but srun is not found here"
+    assert error.value.message == "Slurm job 3 has 2 nodes, but srun was not found in PATH"
 
 
 @pytest.mark.parametrize(

@@ -217,7 +217,7 @@ def _can_srun(allocated: Allocation, options: StartOptions) -> bool:
     """Inside a container there may be the variables of Slurm, and no srun. Raises BadInput when it is needed."""
     if shutil.which("srun") is None and (options.nodes or 1) > 1:
         raise BadInput(
-            f"Slurm job {allocated.job_id} has {len(allocated.nodes)} nodes, but srun is not found here",
+            f"Slurm job {allocated.job_id} has {len(allocated.nodes)} nodes, but srun was not found in PATH",
             "start a rank in each task (srun nccltool probe) or use --launcher local to emulate nodes here",
         )
     return shutil.which("srun") is not None

@@ -19,8 +19,8 @@ then are suspect.
 * Peer-to-peer traffic over PCIe goes through an IOMMU, or ACS redirects it.
 
 ## Fix
-Save the run folder. Test halves of the hosts until you find the host that produces wrong data, and drain it. Then
-run nccltool explain data-corruption. Blast radius: the jobs of the drained host.
+Save the run folder. Bisect the hosts: test one half at a time until you find the host that produces wrong data.
+Drain it and run nccltool explain data-corruption. Blast radius: the jobs of the drained host.
 
 ## Escalate
 Send the owner of the hardware the run folder, the output of `nccltool doctor --format json`, and the kernel log.
