@@ -273,6 +273,11 @@ started = together(
             help="This host is node R of --nodes. Requires --rdzv-endpoint.",
         ),
         option("--rdzv-endpoint", metavar="HOST:PORT", help="Address of node 0, the same on every node."),
+        option(
+            "--rdzv-secret-file",
+            type=click.Path(dir_okay=False),
+            help="Accept only nodes that have the same secret in FILE.",
+        ),
         launched,
         _KEEP_GOING,
         _BACKEND,

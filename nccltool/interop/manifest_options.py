@@ -19,8 +19,8 @@ from nccltool.probe.options import ProbeOptions
 JOIN_TIMEOUT_S = 600
 """--join-timeout of pods where nothing is said: they do not start together, and each pulls its image first."""
 ELSEWHERE = (
-    *("node_rank", "rdzv_endpoint", "launcher", "hosts", "hostfile", "ssh", "remote_python", "remote_env"),
-    "keep_going",
+    *("node_rank", "rdzv_endpoint", "rdzv_secret_file", "launcher", "hosts", "hostfile", "ssh", "remote_python"),
+    *("remote_env", "keep_going"),
 )
 """Options of the command that say where its nodes are and how to start them."""
 OF_THE_JOB = (

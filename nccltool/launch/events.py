@@ -101,6 +101,15 @@ class Counted(Event, frozen=True, tag="counted"):
     """What could not be read, and why."""
 
 
+class Refused(Event, frozen=True, tag="refused"):
+    """Connections came to a port of the run and did not have its secret."""
+
+    connections: int
+    """Since the last of these events."""
+    addresses: tuple[str, ...]
+    """Where the most of them came from."""
+
+
 class FactsPiece(Event, frozen=True, tag="facts"):
     """A piece of the snapshot of a node's host; see nccltool.launch.fact_pieces."""
 
@@ -322,6 +331,7 @@ EVERYWHERE: tuple[type[Event], ...] = (
         Reached,
         HalfOpen,
         Counted,
+        Refused,
         FactsPiece,
         Spawned,
         Hello,

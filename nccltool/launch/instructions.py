@@ -35,6 +35,8 @@ class Go(Instruction, frozen=True, tag="go"):
     places: dict[int, tuple[int, str]]
     """Of each node that takes part: its node rank from now on, and where it reaches the store (host:port)."""
     nproc_per_node: int
+    served_at: tuple[str, ...] = ()
+    """Where others reach the store: the addresses at which the first node goes on listening; () = no others."""
 
 
 class Saved(Instruction, frozen=True, tag="saved"):

@@ -73,6 +73,13 @@ class Job:
     """The variable of the environment that has the number of a remote node; empty = node_ranks has it."""
     env: dict[str, str] = field(default_factory=dict)
     """Variables for remote nodes."""
+    secret: str = field(default="", repr=False)
+    """What all processes of the run know, and nobody else, in hexadecimal digits; empty = there is none."""
+
+    @property
+    def is_of_one_command(self) -> bool:
+        """One command starts all nodes, be it through node processes on other hosts; else they join each other."""
+        return self.remote or len(self.node_ranks) == self.nodes
 
     def new_state(self) -> ProductState:
         """What the product keeps of a run of this job, before anything was said. Of jobs that start ranks."""
@@ -80,10 +87,11 @@ class Job:
 
 
 def kept(job: Job) -> bytes:
-    """A job as it is kept: of variables that were named to go to other hosts, nobody knows what is in them."""
+    """A job as it is kept: without its secret; and of variables that were named to go to other hosts, nobody knows
+    what is in them."""
     shown = {name: value for name, value in job.env.items() if is_of_the_libraries(name)}
     harmless = json.loads(redacted(json.dumps(shown))[0])
-    return msgspec.json.format(msgspec.json.encode(replace(job, env=harmless)), indent=2)
+    return msgspec.json.format(msgspec.json.encode(replace(job, env=harmless, secret="")), indent=2)
 
 
 def run_dir(base: Path, job: Job) -> RunDir:

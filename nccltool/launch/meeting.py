@@ -212,7 +212,8 @@ class Meeting:
             node.node: (rank, f"{_bracketed(addresses.get(node.node, '127.0.0.1'))}:{port}")
             for rank, node in enumerate(left)
         }
-        self.going = instructions.Go(nodes=len(places), places=places, nproc_per_node=nproc)
+        served_at = tuple(dict.fromkeys(addresses.values()))
+        self.going = instructions.Go(nodes=len(places), places=places, nproc_per_node=nproc, served_at=served_at)
         return self.going
 
     def _left(self) -> list[events.Node]:

@@ -12,6 +12,7 @@ class StartOptions:
     """A number, or auto."""
     node_rank: int | None = None
     rdzv_endpoint: str | None = None
+    rdzv_secret_file: str | None = None
     launcher: str = "auto"
     hosts: str | None = None
     hostfile: str | None = None

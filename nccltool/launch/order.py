@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 from nccltool.core.errors import BadInput
 from nccltool.hosts import gpu
 from nccltool.hosts.facts import or_none
-from nccltool.launch import gpu_shares, inside, launchers, slurm_ends
+from nccltool.launch import gpu_shares, inside, launchers, run_secret, slurm_ends
 from nccltool.launch.job import Job
 from nccltool.launch.launchers.base import (
     Launcher,
@@ -61,6 +61,7 @@ def ordered(job: Placed, options: StartOptions, plan: LaunchPlan, max_restarts: 
         node_ranks=plan.node_ranks,
         node_variable=plan.node_variable,
         env=dict(plan.env),
+        secret=run_secret.read(options.rdzv_secret_file),
     )
     return LaunchOrder(
         job=placed,
@@ -147,6 +148,11 @@ def _inside(place: inside.RankPlace, options: StartOptions, env: Mapping[str, st
         raise BadInput(f"--node-rank {no_meaning}", "leave it out: the launcher numbers the ranks")
     if options.has_hosts:
         raise BadInput(f"--hosts {no_meaning}", f"leave it out or use --launcher ssh{_VARIABLES_TOO}")
+    if place.store_is_hosted and options.rdzv_secret_file is not None:
+        raise BadInput(
+            "--rdzv-secret-file has no effect in a job of torchrun: its own store asks nobody for a secret",
+            "leave it out, or use --node-rank on every host instead of torchrun",
+        )
     leads, gpus = place.rank == 0, or_none(gpu.count(env))
     # the other ranks keep quiet: a controller is not asked by thousands at once
     query = slurm_ends.job_query(env["SLURM_JOB_ID"]) if leads and "SLURM_JOB_ID" in env else None

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from nccltool.core import processes
 from nccltool.core.findings import Finding
 from nccltool.core.text import is_noise
-from nccltool.launch import events
+from nccltool.launch import events, strangers
 from nccltool.launch.events import RankFacts
 from nccltool.launch.fact_pieces import Assembly
 from nccltool.launch.job import Job, ProductState
@@ -125,6 +125,7 @@ class RunState:
         """The last that each host told of its network."""
         self.snapshots = Assembly()
         """The facts of the nodes' hosts, where there are several."""
+        self._refused, self._refused_from = 0, dict[str, None]()
         self._left, self._ended = 0, 0
         """How many ranks are done in order, and how many have ended: asked for at every event of every rank."""
 
@@ -222,12 +223,22 @@ class RunState:
             state.fault_at = now
             self.faults.append(state.rank)
 
+    def _refuse(self, event: events.Refused) -> None:
+        """One finding for all that were refused; a flood of strangers is no progress of the run."""
+        self._refused += event.connections
+        self._refused_from.update(dict.fromkeys(event.addresses))
+        finding = strangers.refused(self._refused, tuple(self._refused_from))
+        self.findings = [*(one for one in self.findings if one.kind is not finding.kind), finding]
+
     def _apply_to_run(self, event: events.Event, now: float) -> None:
         if isinstance(event, events.Stopped):
             self.stopped[event.node, event.host] = event
             return
         if isinstance(event, events.Counted):  # told of a run that hangs, too
             self.counted[event.host] = event
+            return
+        if isinstance(event, events.Refused):
+            self._refuse(event)
             return
         self.progress_at = now
         match event:

@@ -7,13 +7,14 @@ import contextlib
 import math
 import os
 import resource
+import secrets
 import selectors
 import signal
 import subprocess
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from subprocess import PIPE
 from typing import IO
@@ -38,6 +39,8 @@ _READ = 65536
 _LONGEST_LINE = 1 << 20
 """More without an end of line is cut: nobody knows what a host prints."""
 _TAIL = 20
+_SECRET_BYTES = 32
+"""As many as the MAC that it is for has."""
 
 
 class Session:
@@ -57,7 +60,9 @@ class Session:
         self._told_at = time.monotonic()
 
     def start(self, job: Job) -> None:
-        """Start every command, and give each its job."""
+        """Start every command, and give each its job; its secret is made here where no other command joins."""
+        if not job.secret and (self.launch.remote or job.is_of_one_command):
+            job = replace(job, secret=secrets.token_hex(_SECRET_BYTES))
         jobs = self.launch.jobs(job)
         _allow_files(len(jobs) * _PIPES + _OTHER_FILES)
         for command, its_job in zip(self.launch.commands, jobs, strict=True):

@@ -4,7 +4,7 @@ import os
 import select
 
 from nccltool.core.findings import Finding
-from nccltool.launch.events import Event, Reported, encode
+from nccltool.launch.events import Event, Refused, Reported, encode
 
 
 class Channel:
@@ -21,6 +21,10 @@ class Channel:
 
     def report(self, *findings: Finding) -> None:
         self.emit(*map(Reported.of, findings))
+
+    def refused(self, connections: int, addresses: tuple[str, ...]) -> None:
+        """Report connections that did not have the secret of the run."""
+        self.emit(Refused(connections=connections, addresses=addresses))
 
     def wait_for_line(self, timeout_s: float) -> str | None:
         """The next line of the runner; None when none came in time. Raises EOFError when the runner is gone."""

@@ -13,7 +13,7 @@ from benchmarks import extent
 
 ALL = (
     *("startup", "overhead", "adaptive", "lateness", "sweep", "drills"),
-    *("hosts", "judging", "ranks", "scale", "links", "train", "triage", "serve", "chaos", "fuzz"),
+    *("hosts", "judging", "ranks", "scale", "links", "train", "triage", "serve", "chaos", "fuzz", "attacks"),
 )
 
 

@@ -61,6 +61,7 @@ slurm-node-failed slurm-out-of-memory slurm-task-killed gpu-unusable shm-unusabl
 """
 _OF_NOBODY = """
 stream-missing stream-cut terminated command-killed command-stopped deadline host-twice node-rank-twice
+rdzv-secret
 slurm-cancelled slurm-time-limit slurm-preempted slurm-requeued slurm-refused
 world-size world-of-one ranks-per-node version-mismatch duplicate-gpu
 unsupported port-in-use interface-unusable run-dir-full torch-without-gpu backend-unavailable
@@ -69,7 +70,7 @@ unsupported port-in-use interface-unusable run-dir-full torch-without-gpu backen
 _NOTES = """
 busbw-unknown not-compared dip left-out reference-cost resumed restarted triage imported
 checkpoint-damaged checkpoint-none checkpoint-unfinished profile-not-written loopback-hostname clock-skew
-retransmits path-slow link-errors counters-unread
+strangers-refused no-run-secret retransmits path-slow link-errors counters-unread
 import-inconsistent import-under-minimum import-nccl-error metrics-not-handed-over
 """
 ACCUSE = {

@@ -1,5 +1,6 @@
 """Two, three or four hosts for a test, and commands on them."""
 
+import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -39,11 +40,15 @@ def lab_of_four(possible: None) -> Iterator[Lab]:
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Start]:
-    """Starts a command on a host; what it left is ended with the test."""
+    """Starts a command on a host; what it left is ended with the test. Nodes that join share a secret."""
+    file = tmp_path / "secret"
+    file.touch(mode=0o600)
+    file.write_text(secrets.token_hex(32))
     with ExitStack() as stack:
 
         def begin(host: Host, argv: Sequence[str], **env: str) -> Command:
-            return stack.enter_context(host.start(argv, tmp_path, env))
+            shared = {"NCCLTOOL_RDZV_SECRET_FILE": str(file)} if "--node-rank" in argv else {}
+            return stack.enter_context(host.start(argv, tmp_path, {**shared, **env}))
 
         yield begin
 

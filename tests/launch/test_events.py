@@ -54,6 +54,7 @@ EVENTS: list[events.Event] = [
     events.Reached(
         node=3, goal=0, port=29500, addresses=("10.0.0.1",), failures=("172.17.0.1: Connection refused",)
     ),
+    events.Refused(connections=70, addresses=("10.0.0.9",)),
     events.FactsPiece(node=3, number=0, of=2, text="eJw="),
     events.Spawned(rank=1, node_rank=0, host="alpha", pid=4711),
     events.Hello(facts=facts(1)),

@@ -171,6 +171,7 @@ EXAMPLES: dict[type[Event], Callable[[], Event | Iterator[Event]]] = {
         peers=(Peer(ADDRESSES[0], 2**32, 2**32, 2**40, 1234.123456),) * counting.MOST,
         unread=(),
     ),
+    events.Refused: lambda: events.Refused(connections=10**6, addresses=ADDRESSES[:4]),
     events.FactsPiece: lambda: fact_pieces.pieces(NODES - 1, healthy("ib")),
     events.Spawned: lambda: events.Spawned(rank=LAST, node_rank=NODES - 1, host=WORLD[LAST].host, pid=2**22),
     events.Hello: lambda: events.Hello(facts=WORLD[LAST]),

@@ -121,7 +121,8 @@ def test_nodes_try_node_0_and_their_neighbours_and_start() -> None:
     assert there.step(1.1) is None
     answer(there, asked)
     places = {number: (number, f"172.17.0.0:{PORT}" if number else f"127.0.0.1:{PORT}") for number in range(4)}
-    assert there.step(1.2) == instructions.Go(nodes=4, places=places, nproc_per_node=1) == there.going
+    go = instructions.Go(nodes=4, places=places, nproc_per_node=1, served_at=("172.17.0.0",))
+    assert there.step(1.2) == go == there.going
     assert (there.step(1.3), there.findings, there.failed) == (None, (), False)
 
 
@@ -255,7 +256,10 @@ def test_others_go_on_with_new_numbers() -> None:
     go = there.step(2.0)
     assert isinstance(go, instructions.Go)
     assert go == instructions.Go(
-        nodes=2, places={1: (0, f"127.0.0.1:{PORT}"), 2: (1, f"172.17.0.1:{PORT}")}, nproc_per_node=1
+        nodes=2,
+        places={1: (0, f"127.0.0.1:{PORT}"), 2: (1, f"172.17.0.1:{PORT}")},
+        nproc_per_node=1,
+        served_at=("172.17.0.1",),
     )
     assert named(there) == [("host-refused", "n0", "n0: no")]
 

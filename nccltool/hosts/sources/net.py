@@ -15,7 +15,7 @@ from nccltool.hosts.sources.base import Source, Tree, getifaddrs, within
 _INNER = ("docker", "virbr", "cni", "br-", "veth", "flannel", "cali", "lxc", "podman")
 _MOST = 32
 """Addresses that are named to other hosts; they must fit an event."""
-_LOCAL = ("localhost", "localhost.localdomain", "ip6-localhost", "localhost4", "localhost6")
+LOCAL_NAMES = ("localhost", "localhost.localdomain", "ip6-localhost", "localhost4", "localhost6")
 
 
 def read(tree: Tree, env: Mapping[str, str], seconds: float) -> HostNames:
@@ -26,7 +26,7 @@ def read(tree: Tree, env: Mapping[str, str], seconds: float) -> HostNames:
     master = env.get("MASTER_ADDR", "")
     lines = then(tree.lines("/etc/hosts"), lambda all_: [line.partition("#")[0].split() for line in all_])
     asked = [or_none(hostname) or "", master]
-    named = {*asked, *_LOCAL} - {""}
+    named = {*asked, *LOCAL_NAMES} - {""}
     if tree.live:
         found = within(seconds, [(f"the lookup of {name!r}", partial(_lookup, name)) for name in asked])
         own, theirs = (one if isinstance(one, Unknown | tuple) else () for one in found)

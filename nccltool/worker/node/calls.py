@@ -1,30 +1,31 @@
 """Calls from one node process to another: who answers, and whether large packets get through both ways.
 
-The one that is called says in a small packet who it is, then sends as much as fills large ones; the caller sends
-as much back, and hears that it came. So a path that loses large packets is told from a host that does not answer.
+Both show that they know the secret of the run, and the one that is called says in a small packet who it is. Then
+it sends as much as fills large packets; the caller sends as much back, and hears that it came. So a path that
+loses large packets is told from a host that does not answer.
 """
 
-import contextlib
 import errno
 import os
 import socket
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from nccltool.launch import events
 from nccltool.launch.instructions import Goal
+from nccltool.worker.bus import client
+from nccltool.worker.bus.client import BusAddress, SecretDiffers
+from nccltool.worker.bus.messages import Ask
+from nccltool.worker.bus.seal import RunSecret
+from nccltool.worker.bus.server import Report, Server
 
 TRY_S = 5.0
 HALF_OPEN_S = 2.5
 """After it, whose calls could not be answered is looked up: by then each node has called, and again after 1 s."""
-_ANSWER_S = TRY_S
-_MOST_CALLERS = 256
-"""At once; each of 48 hosts calls every other one at two ports, and among more hosts each is called less often."""
 _LARGE = 20_000
 """Bytes: more than two jumbo frames."""
-_WORD = 128
-_CAME = b"."
 _BLACK_HOLE = "is the path MTU smaller than the MTU of the interfaces?"
 
 
@@ -56,77 +57,46 @@ LOST_TO = Failure(
 _ANOTHER = Failure("another host or program answered")
 
 
-class Answers:
-    """Answers callers, each in a thread of its own: one that is slow holds up nobody."""
-
-    def __init__(self, run_id: str, number: int) -> None:
-        self._word = _word(run_id, number)
-        self._free = threading.BoundedSemaphore(_MOST_CALLERS)
-
-    def accept(self, listener: socket.socket) -> None:
-        """Answer one who has called."""
-        with contextlib.suppress(OSError):  # a caller that is gone again
-            caller, _ = listener.accept()
-            if self._free.acquire(blocking=False):
-                threading.Thread(target=self._answer, args=(caller,), daemon=True).start()
-            else:
-                caller.close()
-
-    def _answer(self, caller: socket.socket) -> None:
-        with contextlib.suppress(OSError), caller:
-            caller.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            caller.settimeout(_ANSWER_S)
-            caller.sendall(self._word)
-            caller.sendall(bytes(_LARGE))
-            if len(_received(caller, _LARGE)) == _LARGE:
-                caller.sendall(_CAME)
-        self._free.release()
+def answering(listening: Sequence[socket.socket], secret: RunSecret, number: int, report: Report) -> Server:
+    """What answers other nodes there, once it is started."""
+    return Server(listening, secret, report, b"meeting", _name(number))
 
 
-def call(run_id: str, address: str, goal: Goal) -> Failure | None:
+def call(secret: RunSecret, address: str, goal: Goal) -> Failure | None:
     """Why there was no right answer at an address; None = there was."""
     try:
-        with socket.create_connection((address, goal.port), timeout=TRY_S) as connection:
-            connection.settimeout(TRY_S)
-            return _talk(connection, _word(run_id, goal.node))
+        with socket.create_connection((address, goal.port), timeout=TRY_S) as connected:
+            return _talk(connected, BusAddress(address, goal.port, secret, b"meeting"), _name(goal.node))
     except TimeoutError:
         return NO_ANSWER
+    except SecretDiffers:
+        return _ANOTHER
     except OSError as error:
         why = os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
         return Failure(why, is_silence=error.errno in _UNREACHABLE)
 
 
-def _talk(connection: socket.socket, word: bytes) -> Failure | None:
+def _talk(connected: socket.socket, address: BusAddress, name: str) -> Failure | None:
     wait = SILENT
     try:
-        if _received(connection, _WORD) != word:
+        connection = client.secured(connected, address)
+        if connection.ask(Ask(op="who"), TRY_S).values != (name.encode(),):
             return _ANOTHER
         wait = LOST_FROM
-        if len(_received(connection, _LARGE)) < _LARGE:
-            return _ANOTHER
+        connection.ask(Ask(op="who", number=_LARGE), TRY_S)
         wait = LOST_TO
-        connection.sendall(bytes(_LARGE))
-        return None if _received(connection, 1) == _CAME else _ANOTHER
+        connection.ask(Ask(op="who", values=(bytes(_LARGE),)), TRY_S)
     except TimeoutError:
         return wait
+    return None
 
 
-def _received(connection: socket.socket, count: int) -> bytes:
-    """So many bytes, or fewer at the end of what comes. Raises TimeoutError where they take too long together."""
-    end, said = time.monotonic() + (connection.gettimeout() or TRY_S), b""
-    while len(said) < count and (chunk := connection.recv(count - len(said))):
-        said += chunk
-        if time.monotonic() > end:
-            raise TimeoutError
-    return said
-
-
-def tried(run_id: str, number: int, goal: Goal) -> events.Reached:
+def tried(secret: RunSecret, number: int, goal: Goal) -> events.Reached:
     """Call a node at all of its addresses at once; only the right answer counts: an address such as 172.17.0.1 is
     on many hosts, and a call may reach another one, or this one."""
     outcomes: dict[str, Failure | None] = {}
     callers = [
-        threading.Thread(target=lambda a=address: outcomes.update({a: call(run_id, a, goal)}), daemon=True)
+        threading.Thread(target=lambda a=address: outcomes.update({a: call(secret, a, goal)}), daemon=True)
         for address in goal.addresses
     ]
     for caller in callers:
@@ -151,6 +121,6 @@ def tried(run_id: str, number: int, goal: Goal) -> events.Reached:
     )
 
 
-def _word(run_id: str, node: int) -> bytes:
-    """What a node says to a caller, so that no other host or program is taken for it."""
-    return f"nccltool {run_id} {node:06}\n".encode().ljust(_WORD)[:_WORD]
+def _name(node: int) -> str:
+    """What a node says to a caller, so that no other is taken for it."""
+    return f"nccltool node {node}"

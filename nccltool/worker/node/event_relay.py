@@ -19,6 +19,7 @@ from nccltool.core.findings import Subject
 from nccltool.core.text import LineCutter
 from nccltool.launch.finding_kinds import LEADER_GONE
 from nccltool.launch.job import Job
+from nccltool.worker.bus.client import SecretDiffers
 from nccltool.worker.channel import Channel
 from nccltool.worker.node.rendezvous import CONNECTION_ERRORS, StoreAddress, connect
 
@@ -86,6 +87,8 @@ class EventRelay:
                 number = store.add("last", 1)
                 store.set(f"{number}", message)
             store.add("finished", 1)
+        except SecretDiffers:
+            return  # those that cannot take part say so themselves
         except CONNECTION_ERRORS:
             finding = LEADER_GONE.finding(
                 subject=Subject(kind="host", name=address.host),

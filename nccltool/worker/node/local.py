@@ -1,4 +1,4 @@
-"""One node, or all emulated nodes of this host: the store, the relay, and the agents."""
+"""One node, or all emulated nodes of this host: the bus, the relay, and the agents."""
 
 import logging
 import multiprocessing
@@ -6,14 +6,12 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
-from torch.distributed import TCPStore
 from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs, SignalException
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 from torch.distributed.elastic.rendezvous.api import rendezvous_handler_registry
@@ -21,57 +19,59 @@ from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
 from nccltool.core import processes
 from nccltool.core.findings import Subject
-from nccltool.launch import events, inside
+from nccltool.launch import events, inside, strangers
 from nccltool.launch.finding_kinds import PORT_IN_USE, SHM_UNUSABLE
 from nccltool.launch.inside import RankPlace
 from nccltool.launch.job import Job
+from nccltool.worker.bus.client import BusAddress
+from nccltool.worker.bus.server import Server
 from nccltool.worker.channel import Channel
-from nccltool.worker.node import remote, rendezvous
+from nccltool.worker.node import listeners, remote, rendezvous
 from nccltool.worker.node.counting import Counting
 from nccltool.worker.node.event_relay import EventRelay
-from nccltool.worker.node.rendezvous import CannotStart, FixedRendezvous, StoreAddress
+from nccltool.worker.node.rendezvous import CannotStart, FixedRendezvous
 from nccltool.worker.node.supervisor import supervise
 
 _MONITOR_S = 0.05
 _SHUTDOWN_S = 2
 
 
-def run(job: Job, listener: socket.socket | None, in_fd: int, out_fd: int) -> int:
+def run(job: Job, listening: Sequence[socket.socket], in_fd: int, out_fd: int) -> int:
     """Run the nodes of the job that are ours, or this rank of a started job; the exit code.
 
-    `listener`: for a remote node 0, the socket that the others have found; else we listen ourselves.
+    `listening`: of a remote node 0, the sockets that the others have found; else we listen ourselves.
     """
     place = None if job.node_ranks else inside.detect(os.environ, job.endpoint)
     try:
         if place:
             return _started_by_launcher(job, place, in_fd, out_fd)
-        return _start_agents(job, listener, in_fd, out_fd)
+        return _start_agents(job, listening, in_fd, out_fd)
     except CannotStart as error:
         Channel(out_fd, in_fd).report(error.finding)
         return 1
 
 
-def _start_agents(job: Job, listener: socket.socket | None, in_fd: int, out_fd: int) -> int:
-    """Fork an agent for each of our nodes, then serve the store for them. Threads start after the forks."""
+def _start_agents(job: Job, listening: Sequence[socket.socket], in_fd: int, out_fd: int) -> int:
+    """Fork an agent for each of our nodes, then serve the bus for them. Threads start after the forks."""
     _check_semaphores()
-    leads = 0 in job.node_ranks
-    if leads and listener is None:
-        # emulated nodes find each other on loopback, at any port; else it is the agreed one of all interfaces
-        listener = _listen("", inside.parse_endpoint(job.endpoint)[1]) if job.endpoint else _listen("127.0.0.1", 0)
+    leads, secret = 0 in job.node_ranks, rendezvous.secret_of(job)
+    if leads and not listening:
+        # emulated nodes find each other on loopback, at any port
+        listening = _listen(*inside.parse_endpoint(job.endpoint)) if job.endpoint else listeners.loopback()
     # our own ranks take the short way, whatever the endpoint's name resolves to
-    ours = ("127.0.0.1", int(listener.getsockname()[1])) if listener else None
-    address = StoreAddress(*(ours or inside.parse_endpoint(job.endpoint)))
+    where = listeners.own_way(listening) if listening else inside.parse_endpoint(job.endpoint)
+    address = BusAddress(*where, secret)
     # the events of remote nodes come out of their own launches
     relay = EventRelay(leads, not job.remote and len(job.node_ranks) < (job.nodes or 1), out_fd)
     channel = Channel(relay.events_fd, in_fd)
     children = {
-        processes.forked(partial(_run_agent, job, node, address, channel, listener)): node
+        processes.forked(partial(_run_agent, job, node, address, channel, listening)): node
         for node in job.node_ranks
     }
     counting = None if job.emulated or job.nodes == 1 else Counting(channel)
     if not job.remote and not job.emulated and (job.nodes or 1) > 1:
         remote.send_facts(job.node_ranks[0], channel)
-    store = _serve(listener) if listener else None
+    server = _serve(listening, job, Channel(out_fd, None)) if listening else None
     relay.start(address, job, senders=(job.nodes or 1) - 1)
     codes = []
     while children:
@@ -85,16 +85,17 @@ def _start_agents(job: Job, listener: socket.socket | None, in_fd: int, out_fd: 
     if counting is not None:
         counting.end()
     relay.finish()
-    del store
+    if server is not None:
+        server.stop()
     return max(codes)
 
 
 def _run_agent(
-    job: Job, node_rank: int, store: StoreAddress, channel: Channel, listener: socket.socket | None
+    job: Job, node_rank: int, store: BusAddress, channel: Channel, listening: Sequence[socket.socket]
 ) -> int:
     """Torch elastic starts a supervisor for each rank of the node, by fork; 0 when all of them ended well."""
-    if listener is not None:
-        listener.close()
+    for one in listening:
+        one.close()
     assert job.nodes is not None
     # the same on all nodes, whose commands do not know each other's run id
     run_id = job.run_id if job.remote else "emulated" if job.emulated else "joined"
@@ -139,7 +140,7 @@ def _without_gpus() -> Iterator[None]:
                 os.environ[name] = value
 
 
-def _config(job: Job, run_id: str, store: StoreAddress, logs: Path) -> LaunchConfig:
+def _config(job: Job, run_id: str, store: BusAddress, logs: Path) -> LaunchConfig:
     assert job.nodes is not None
     assert job.nproc_per_node is not None
     return LaunchConfig(
@@ -185,38 +186,25 @@ def _started_by_launcher(job: Job, place: RankPlace, in_fd: int, out_fd: int) ->
     counting = Counting(channel) if counts else None
     if place.local_rank == 0 and place.world_size > place.local_world_size:
         remote.send_facts(place.node_rank, channel)
-    store = None
+    server = None
     if leads and not place.store_is_hosted:
-        store = _serve(_listen("", place.store_port))
-    relay.start(StoreAddress(place.store_host, place.store_port), job, senders=place.world_size - 1)
+        server = _serve(_listen(place.store_host, place.store_port), job, Channel(out_fd, None))
+    relay.start(rendezvous.of_place(job, place), job, senders=place.world_size - 1)
     code = os.waitstatus_to_exitcode(os.waitpid(watcher, 0)[1])
     if code < 0:  # the supervisor itself was killed, and its rank with it; else it has said how the rank ended
         channel.emit(events.Exited(rank=place.rank, code=code))
     if counting is not None:
         counting.end()
     relay.finish()
-    del store
+    if server is not None:
+        server.stop()
     return abs(code)
 
 
-def _check_semaphores() -> None:
-    """Torch elastic makes one for each node, which is a file in /dev/shm. Raises CannotStart."""
+from nccltool.launch import events, inside, strangers
+from nccltool.launch.finding_kinds import PORT_IN_USE, SHM_UNUSABLE
     try:
-        multiprocessing.get_context("fork").Lock()
-    except OSError as error:
-        me = socket.gethostname()
-        raise CannotStart(
-            SHM_UNUSABLE.finding(
-                subject=Subject(kind="host", name=me),
-                message=f"ranks on {me} cannot use /dev/shm: {error.strerror}",
-                remedy=f"on {me}: mount -o remount,rw /dev/shm; in a container, mount a tmpfs there",
-            )
-        ) from error
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    try:
-        return remote.listen(host, port)
+        return listeners.named(host, port)
     except OSError as error:
         me = socket.gethostname()
         raise CannotStart(
@@ -229,13 +217,10 @@ def _listen(host: str, port: int) -> socket.socket:
         ) from error
 
 
-def _serve(listener: socket.socket) -> TCPStore:
-    port = int(listener.getsockname()[1])
-    return TCPStore(
-        "127.0.0.1",
-        port,
-        is_master=True,
-        wait_for_workers=False,
-        timeout=timedelta(seconds=60),
-        master_listen_fd=listener.detach(),
-    )
+def _serve(listening: Sequence[socket.socket], job: Job, channel: Channel) -> Server:
+    """Serve the bus. `channel` leads to our own runner."""
+    if not job.secret and listeners.is_open_to_others(listening):
+        channel.report(strangers.unprotected(*listeners.own_way(listening), not job.node_ranks))
+    server = Server(listening, rendezvous.secret_of(job), channel.refused)
+    server.start()
+    return server

@@ -35,7 +35,7 @@ def run() -> None:
         code = remote.main(job, in_fd, out_fd, lambda: _load(job))
     else:
         waking.no_more(in_fd)  # the runner of this host sees that we are stopped, and ends us
-        code = _load(job)(job, None, in_fd, out_fd)
+        code = _load(job)(job, (), in_fd, out_fd)
     sys.stderr.flush()
     os._exit(min(code, 255))
 

@@ -13,7 +13,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from types import FrameType
@@ -26,16 +26,16 @@ from nccltool.hosts.facts import or_none
 from nccltool.hosts.sources import net, tcp_table
 from nccltool.launch import events, fact_pieces, inside, instructions, stopped, torch_needed
 from nccltool.launch.job import Job
+from nccltool.worker.bus.seal import RunSecret
+from nccltool.worker.bus.server import Server
 from nccltool.worker.channel import Channel
-from nccltool.worker.node import calls
-from nccltool.worker.node.calls import Answers
+from nccltool.worker.node import calls, listeners
 
 RUNNER_SILENT_S = 20.0
 """How long the runner may be silent; it speaks every five seconds."""
 FACTS_S = 3.0
 """A host whose file systems hang still takes part in the run that it is looked at for."""
 _TICK_S = 0.1
-_BACKLOG = 1024
 HEARD_OUT_S = 10.0
 """After ranks have failed, how long the runner may take to ask for the calls that tell a broken path from them; it
 waits for what they say for 5 s (nccltool.launch.runner)."""
@@ -44,8 +44,8 @@ _GONE_S = 5.0
 _GO_S = 600.0
 """How long the node waits for Go at most; the watchdog ends it earlier when the runner is gone."""
 
-NodeMain = Callable[[Job, socket.socket | None, int, int], int]
-"""(job, listener of the store if there is one, where instructions come from, where events go) -> exit code."""
+NodeMain = Callable[[Job, Sequence[socket.socket], int, int], int]
+"""(job, listeners of the store where it is served, where instructions come from, where events go) -> exit code."""
 
 
 def main(job: Job, in_fd: int, out_fd: int, load: Callable[[], NodeMain]) -> int:
@@ -57,32 +57,36 @@ def main(job: Job, in_fd: int, out_fd: int, load: Callable[[], NodeMain]) -> int
 
 
 def _take_part(job: Job, number: int, in_fd: int, out_fd: int, load: Callable[[], NodeMain]) -> int:
-    listener, problem = _listen(inside.parse_endpoint(job.endpoint)[1] if job.endpoint else 0)
-    data, _ = _listen(0)
+    of_store, problem = _listen(job.endpoint)
+    of_data, _ = _listen("")
     processes.adopt_orphans()
     read_fd, write_fd = os.pipe()
     missing = () if job.kind == "reach" else torch_needed.missing()
 
     def be_the_node() -> int:
         os.close(write_fd)
-        if data is not None:
-            data.close()
-        return _be_the_node(job, number, listener, read_fd, out_fd, None if missing else load)
+        for one in of_data:
+            one.close()
+        return _be_the_node(job, number, of_store, read_fd, out_fd, None if missing else load)
 
     child = processes.forked(be_the_node)
     os.close(read_fd)
-    channel = Channel(out_fd, None)
+    channel, greeters = Channel(out_fd, None), list[Server]()
+    secret = RunSecret(bytes.fromhex(job.secret), job.run_id)
     try:
         for end in signals.ENDING:  # what a scheduler or a login may send
             signal.signal(end, _leave)
-        channel.emit(_node(number, _port(listener), _port(data), problem, missing))
-        for one in (listener, data):
-            if one is not None:
-                one.settimeout(0.0)
-        return _Watchdog(job.run_id, number, child, in_fd, write_fd, channel, listener, data).until_end()
+        greeters = [calls.answering(one, secret, number, channel.refused) for one in (of_store, of_data)]
+        for greeter in greeters:
+            greeter.start()
+        port, data_port = _port(of_store), _port(of_data)
+        channel.emit(_node(number, port, data_port, problem, missing))
+        return _Watchdog(secret, number, child, in_fd, write_fd, channel, greeters[0], data_port).until_end()
     finally:
         _ignore_signals()
         _end()
+        for greeter in greeters:
+            greeter.stop()
 
 
 def _enter(job: Job) -> int:
@@ -142,31 +146,23 @@ def _node(number: int, port: int, data_port: int, problem: str, missing: tuple[s
     )
 
 
-def _listen(port: int) -> tuple[socket.socket | None, str]:
-    """A listener on a port, 0 = any; or why there is none."""
+def _listen(endpoint: str) -> tuple[list[socket.socket], str]:
+    """Listeners where the endpoint says, else at any port; or why there are none."""
+    host, port = inside.parse_endpoint(endpoint) if endpoint else ("", 0)
     try:
-        return listen("", port), ""
+        return (listeners.named(host, port) if host else listeners.outward(port)), ""
     except OSError as error:
-        return None, f"cannot listen on port {port}: {os.strerror(error.errno or 0)}"
+        return [], f"cannot listen on port {port}: {os.strerror(error.errno or 0)}"
 
 
-def listen(host: str, port: int) -> socket.socket:
-    """On an interface, or on all when none is named. Raises OSError."""
-    if host:
-        return socket.create_server((host, port), backlog=_BACKLOG)
-    dual = socket.has_dualstack_ipv6()
-    family = socket.AF_INET6 if dual else socket.AF_INET
-    return socket.create_server(("", port), family=family, backlog=_BACKLOG, dualstack_ipv6=dual)
-
-
-def _port(listener: socket.socket | None) -> int:
-    return int(listener.getsockname()[1]) if listener else 0
+def _port(listening: Sequence[socket.socket]) -> int:
+    return listeners.own_way(listening)[1] if listening else 0
 
 
 def _be_the_node(
     job: Job,
     number: int,
-    listener: socket.socket | None,
+    of_store: Sequence[socket.socket],
     in_fd: int,
     out_fd: int,
     load: Callable[[], NodeMain] | None,
@@ -184,36 +180,35 @@ def _be_the_node(
         return 0
     rank, endpoint = go.places[number]
     placed = replace(job, nodes=go.nodes, nproc_per_node=go.nproc_per_node, node_ranks=(rank,), endpoint=endpoint)
-    if rank and listener is not None:
-        listener.close()
-    return node_main(placed, None if rank else listener, in_fd, out_fd)
+    if rank == 0:
+        return node_main(placed, listeners.narrowed(of_store, go.served_at), in_fd, out_fd)
+    for one in of_store:
+        one.close()
+    return node_main(placed, (), in_fd, out_fd)
 
 
 @dataclass(slots=True)
 class _Watchdog:
     """Takes the runner's instructions, answers or passes them on, and watches both ends."""
 
-    run_id: str
+    secret: RunSecret
     number: int
     child: int
     in_fd: int
     child_fd: int
     channel: Channel
-    store: socket.socket | None
-    """Where the store would listen; the child's from Go on."""
-    data: socket.socket | None
+    greeter: Server
+    """Where the store would listen, which is the child's from Go on."""
+    data_port: int
     """Any other port; others may call again at any time."""
     rank: int | None = None
     cutter: LineCutter = field(default_factory=LineCutter)
     heard_at: float = field(default_factory=time.monotonic)
     watch: stopped.Watch = field(init=False)
-
     asked_at: float = 0.0
     """When the runner last had us call the others again."""
-    answers: Answers = field(init=False)
 
     def __post_init__(self) -> None:
-        self.answers = Answers(self.run_id, self.number)
         self.watch = stopped.Watch(partial(stopped.of_node, self.child, has_agents=True))
 
     def until_end(self) -> int:
@@ -243,13 +238,8 @@ class _Watchdog:
 
     def _turn(self) -> bool:
         """One look at everything; False when the runner is gone."""
-        listeners = [listener for listener in (self.store, self.data) if listener is not None]
-        sources = [self.in_fd, *(listener.fileno() for listener in listeners)]
-        ready, _, _ = select.select(sources, [], [], _TICK_S)
-        for listener in listeners:
-            if listener.fileno() in ready:
-                self.answers.accept(listener)
-        return self.in_fd not in ready or self._read()
+        ready, _, _ = select.select([self.in_fd], [], [], _TICK_S)
+        return not ready or self._read()
 
     def _read(self) -> bool:
         chunk = os.read(self.in_fd, 65536)
@@ -268,10 +258,7 @@ class _Watchdog:
                     threading.Thread(target=self._tell_half_open, daemon=True).start()
             case instructions.Go() as go:
                 self.rank = go.places.get(self.number, (None,))[0]
-                if self.store is not None:
-                    self.store.setblocking(True)  # it is the child's now, and has its flags in common
-                    self.store.close()
-                    self.store = None
+                self.greeter.stop()
                 self._pass_on(instructions.encode(instructions.for_nodes(go, (self.number,))))
             case instructions.Saved() if self.rank == 0:  # nobody else reads it, and the pipe would become full
                 self._pass_on(line + b"\n")
@@ -281,9 +268,9 @@ class _Watchdog:
             os.write(self.child_fd, line)
 
     def _try(self, goal: instructions.Goal) -> None:
-        self.channel.emit(calls.tried(self.run_id, self.number, goal))
+        self.channel.emit(calls.tried(self.secret, self.number, goal))
 
     def _tell_half_open(self) -> None:
         time.sleep(calls.HALF_OPEN_S)
-        callers = tcp_table.half_open(_port(self.data))
+        callers = tcp_table.half_open(self.data_port)
         self.channel.emit(events.HalfOpen(node=self.number, callers=callers))

@@ -1,8 +1,8 @@
-"""How node agents find each other: a torch elastic rendezvous of fixed membership on a c10d TCPStore.
+"""How node agents find each other: a torch elastic rendezvous of fixed membership on the bus of the run.
 
 torchrun's own c10d rendezvous compares wall clocks: a node whose clock is some 15 s behind is dropped
 without a word, and the others measure a smaller world. Here the nodes are numbered and counted; no clock is
-read, nobody polls, and who is missing has a name. The store is also the one that ranks use afterwards, so
+read, nobody polls, and who is missing has a name. The bus is also the one that ranks use afterwards, so
 one port is enough.
 """
 
@@ -13,17 +13,20 @@ import time
 from dataclasses import dataclass
 from datetime import timedelta
 
-from torch.distributed import DistError, DistStoreError, PrefixStore, TCPStore
+from torch.distributed import DistError, DistStoreError, PrefixStore, Store, TCPStore
 from torch.distributed.elastic.rendezvous import RendezvousHandler, RendezvousInfo, RendezvousStoreInfo
 
 from nccltool.core.findings import Finding, Subject
 from nccltool.core.text import named
-from nccltool.launch.finding_kinds import NODE_MISSING, NODE_RANK_TWICE, RDZV_UNREACHABLE
-from nccltool.launch.job import node_name
+from nccltool.launch.finding_kinds import NODE_MISSING, NODE_RANK_TWICE, RDZV_SECRET, RDZV_UNREACHABLE
+from nccltool.launch.inside import RankPlace
+from nccltool.launch.job import Job, node_name
+from nccltool.worker.bus import store
+from nccltool.worker.bus.client import RETRY_S, BusAddress, SecretDiffers
+from nccltool.worker.bus.seal import RunSecret
 
 BACKEND = "nccltool"
 CONNECTION_ERRORS = (DistError, DistStoreError, RuntimeError, OSError)
-_RETRY_S = 0.2
 _NAME_S = 1.0
 """A node takes its number in the store, and says a moment later who it is."""
 _SHOWN = 8
@@ -31,11 +34,14 @@ _SHOWN = 8
 
 
 @dataclass(frozen=True, slots=True)
-class StoreAddress:
-    """Where the store listens."""
+class HostedStore:
+    """The store of a torchrun agent. It authenticates nobody."""
 
     host: str
     port: int
+
+
+StoreAddress = BusAddress | HostedStore
 
 
 class CannotStart(Exception):
@@ -46,32 +52,56 @@ class CannotStart(Exception):
         self.finding = finding
 
 
-def connect(address: StoreAddress, timeout_s: float) -> TCPStore:
-    """A client of the store; retries until the time is up."""
+def secret_of(job: Job) -> RunSecret:
+    """The secret, for this run only. Commands that were started one by one do not know each other's run id."""
+    return RunSecret(bytes.fromhex(job.secret), job.run_id if job.is_of_one_command else "joined")
+
+
+def of_place(job: Job, place: RankPlace) -> StoreAddress:
+    """Where a rank finds the store."""
+    if place.store_is_hosted and not job.node_ranks:
+        return HostedStore(place.store_host, place.store_port)
+    return BusAddress(place.store_host, place.store_port, secret_of(job))
+
+
+def connect(address: StoreAddress, timeout_s: float) -> Store:
+    """A client of the store; retries until the time is up. Raises what CONNECTION_ERRORS has."""
+    if isinstance(address, BusAddress):
+        return store.connect(address, timeout_s)
     _await_listener(address, timeout_s)
     timeout = timedelta(seconds=timeout_s)
     return TCPStore(address.host, address.port, is_master=False, wait_for_workers=False, timeout=timeout)
 
 
-def _await_listener(address: StoreAddress, timeout_s: float) -> None:
+def _await_listener(address: HostedStore, timeout_s: float) -> None:
     """TCPStore's own retries come ever later, so that it could miss much of a run. Raises OSError."""
     end = time.monotonic() + timeout_s
     while True:
         try:
-            left = max(end - time.monotonic(), _RETRY_S)
+            left = max(end - time.monotonic(), RETRY_S)
             socket.create_connection((address.host, address.port), timeout=left).close()
         except OSError:
-            if time.monotonic() > end - _RETRY_S:
+            if time.monotonic() > end - RETRY_S:
                 raise
-            time.sleep(_RETRY_S)
+            time.sleep(RETRY_S)
         else:
             return
+
+
+def secret_differs(address: StoreAddress, error: SecretDiffers) -> Finding:
+    """The finding for a node 0 that another secret opens."""
+    return RDZV_SECRET.finding(
+        subject=Subject(kind="host", name=socket.gethostname()),
+        message=f"{socket.gethostname()} and node 0 at {address.host}:{address.port} have different secrets",
+        evidence=(f"at {address.host}:{address.port}: {error}",),
+        remedy="give every command the same --rdzv-secret-file; check that no other run uses this port",
+    )
 
 
 class FixedRendezvous(RendezvousHandler):
     """Meets exactly `nodes` numbered nodes in the store."""
 
-    def __init__(self, address: StoreAddress, node_rank: int, nodes: int, run_id: str, timeout_s: float) -> None:
+    def __init__(self, address: BusAddress, node_rank: int, nodes: int, run_id: str, timeout_s: float) -> None:
         self._address, self._node_rank, self._nodes = address, node_rank, nodes
         self._run_id, self._timeout_s = run_id, timeout_s
 
@@ -102,6 +132,8 @@ class FixedRendezvous(RendezvousHandler):
     def _connect(self) -> PrefixStore:
         try:
             return PrefixStore(f"nccltool/{self._run_id}", connect(self._address, self._timeout_s))
+        except SecretDiffers as error:
+            raise CannotStart(secret_differs(self._address, error)) from error
         except CONNECTION_ERRORS as error:
             where = f"{self._address.host}:{self._address.port}"
             raise CannotStart(

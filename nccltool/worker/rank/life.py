@@ -23,7 +23,7 @@ from nccltool.probe.job import ProbeJob
 from nccltool.train.job import TrainJob
 from nccltool.worker.agreement import Agreement, CollectiveFailed
 from nccltool.worker.channel import Channel
-from nccltool.worker.node.rendezvous import StoreAddress, connect
+from nccltool.worker.node.rendezvous import connect, of_place
 from nccltool.worker.probe.step import Prober
 from nccltool.worker.progress_page import ProgressPage
 from nccltool.worker.rank import contact, handshake, nccl_log, own_gpu
@@ -63,8 +63,7 @@ def _live(job: Job, place: RankPlace, slot: ProgressPage, channel: Channel) -> N
     slot.phase("joining")
     channel.emit(events.Hello(facts=facts))
     injector.at("hello")
-    address = StoreAddress(place.store_host, place.store_port)
-    store = PrefixStore("nccltool/ranks", connect(address, job.join_timeout_s))
+    store = PrefixStore("nccltool/ranks", connect(of_place(job, place), job.join_timeout_s))
     store.set_timeout(_net(job))
     decision, findings, ranks = slot.watched(lambda: handshake.meet(job, place, store, facts))()
     if decision.run_id != job.run_id:

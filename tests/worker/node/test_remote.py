@@ -32,9 +32,9 @@ from nccltool.worker.node import remote
 from nccltool.worker.channel import Channel
 assert "torch" not in sys.modules
 def say(text): os.write(2, (text + "\\n").encode())
-def node_main(job, listener, in_fd, out_fd):
+def node_main(job, listening, in_fd, out_fd):
     say(f"{job.node_ranks} of {job.nodes}, {job.nproc_per_node} each, store {job.endpoint}, "
-        f"{'serves' if listener else 'joins'}, {os.environ.get('NCCL_TEST')}")
+        f"{'serves' if listening else 'joins'}, {os.environ.get('NCCL_TEST')}")
 MAIN
 def load():
 LOAD
@@ -324,25 +324,31 @@ def test_when_the_leash_itself_is_killed_the_kernel_ends_the_rest(begin: Begin) 
     assert until(lambda: processes.state(int(far.said.split()[-1])) in ("", "Z"), 20)
 
 
+def address(node: events.Node) -> str:
+    """Where a node of this host listens."""
+    return node.addresses[0] if node.addresses else "127.0.0.1"
+
+
 def test_only_the_right_answer_counts(begin: Begin) -> None:
     """Of four goals: the other node, this node under its number, another program, and a port where nobody is."""
     far = begin(load="time.sleep(600)")
     other = begin(job(nodes=2, remote=True, node_ranks=(0,)), load="time.sleep(600)")
     mine, its = far.hear(), other.hear()
-    with socket.create_server(("127.0.0.1", 0)) as nobody:
+    here = address(its)
+    with socket.create_server(("", 0)) as nobody:
         closed = nobody.getsockname()[1]
     goals = tuple(
-        Goal(node=0, port=port, addresses=("127.0.0.1", "no-such-name.invalid"))
+        Goal(node=0, port=port, addresses=(here, "no-such-name.invalid"))
         for port in (its.port, its.data_port, mine.port, closed)
     )
     far.tell(instructions.Try(goals={1: goals, 0: ()}))
     reached = {event.port: event for event in (far.hear(events.Reached) for _ in goals)}
     for port in (its.port, its.data_port):
-        assert (reached[port].node, reached[port].goal, reached[port].addresses) == (1, 0, ("127.0.0.1",))
+        assert (reached[port].node, reached[port].goal, reached[port].addresses) == (1, 0, (here,))
         assert [failure.partition(":")[0] for failure in reached[port].failures] == ["no-such-name.invalid"]
     assert reached[mine.port].addresses == reached[closed].addresses == ()
-    assert reached[mine.port].failures[0] == "127.0.0.1: another host or program answered"
-    assert reached[closed].failures[0] == "127.0.0.1: Connection refused"
+    assert reached[mine.port].failures[0] == f"{here}: another host or program answered"
+    assert reached[closed].failures[0] == f"{here}: Connection refused"
 
 
 def test_they_call_each_other_again_while_ranks_run_and_after_these_failed(begin: Begin) -> None:
@@ -353,9 +359,9 @@ def test_they_call_each_other_again_while_ranks_run_and_after_these_failed(begin
     for one in (far, other):
         one.tell(instructions.Go(nodes=2, places={1: (1, "x:1"), 0: (0, "x:1")}, nproc_per_node=1))
     assert until(lambda: "joins" in far.said and "serves" in other.said, 20)
-    far.tell(instructions.TryAgain(goals={1: (Goal(node=0, port=its.data_port, addresses=("127.0.0.1",)),)}))
+    far.tell(instructions.TryAgain(goals={1: (Goal(node=0, port=its.data_port, addresses=(address(its),)),)}))
     reached = far.hear(events.Reached)
-    assert (reached.goal, reached.addresses, reached.failures) == (0, ("127.0.0.1",), ())
+    assert (reached.goal, reached.addresses, reached.failures) == (0, (address(its),), ())
     assert far.hear(events.HalfOpen) == events.HalfOpen(node=1, callers=())
     assert other.process.poll() is None
     other.process.stdin.close()  # type: ignore[union-attr]

@@ -3,30 +3,36 @@
 import socket
 import threading
 from collections.abc import Iterator
-from datetime import timedelta
 
 import pytest
-from torch.distributed import PrefixStore, TCPStore
+from torch.distributed import PrefixStore
 
-from nccltool.worker.node.rendezvous import CannotStart, FixedRendezvous, StoreAddress, connect
+from nccltool.worker.bus.client import BusAddress
+from nccltool.worker.bus.seal import RunSecret
+from nccltool.worker.bus.server import Server
+from nccltool.worker.node.rendezvous import CannotStart, FixedRendezvous, connect
 
 pytestmark = [pytest.mark.torch, pytest.mark.quick]
 
+SECRET = RunSecret(b"of this run", "run")
+
 
 @pytest.fixture
-def address() -> Iterator[StoreAddress]:
-    store = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False, timeout=timedelta(seconds=10))
-    yield StoreAddress("127.0.0.1", store.port)
-    del store
+def address() -> Iterator[BusAddress]:
+    listener = socket.create_server(("127.0.0.1", 0))
+    server = Server([listener], SECRET, lambda count, addresses: None)
+    server.start()
+    yield BusAddress("127.0.0.1", listener.getsockname()[1], SECRET)
+    server.stop()
 
 
-def refusal(address: StoreAddress, node_rank: int, nodes: int) -> tuple[str, str]:
+def refusal(address: BusAddress, node_rank: int, nodes: int) -> tuple[str, str]:
     with pytest.raises(CannotStart) as refused:
         FixedRendezvous(address, node_rank, nodes, "run", 0.3).next_rendezvous()
     return refused.value.finding.code, refused.value.finding.message
 
 
-def test_all_are_there_or_one_is_missing_or_there_twice(address: StoreAddress) -> None:
+def test_all_are_there_or_one_is_missing_or_there_twice(address: BusAddress) -> None:
     here = socket.gethostname()
     assert refusal(address, 0, 2) == ("node-missing", "node 1 of 2 did not join within 0 s")
     info = FixedRendezvous(address, 1, 2, "run", 10.0).next_rendezvous()
@@ -35,7 +41,7 @@ def test_all_are_there_or_one_is_missing_or_there_twice(address: StoreAddress) -
     assert refusal(address, 1, 2) == ("node-rank-twice", twice)
 
 
-def test_the_first_says_who_it_is_a_moment_after_it_took_the_number(address: StoreAddress) -> None:
+def test_the_first_says_who_it_is_a_moment_after_it_took_the_number(address: BusAddress) -> None:
     store = PrefixStore("nccltool/run", connect(address, 5.0))
     store.add("nodes/claimed/1", 1)
     later = threading.Timer(0.2, lambda: store.set("nodes/1", '{"host": "n7"}'))
@@ -48,5 +54,14 @@ def test_the_first_says_who_it_is_a_moment_after_it_took_the_number(address: Sto
 def test_nobody_listens() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-    code, message = refusal(StoreAddress("127.0.0.1", port), 3, 4)
+    code, message = refusal(BusAddress("127.0.0.1", port, SECRET), 3, 4)
     assert (code, message.partition(") ")[2]) == ("rdzv-unreachable", f"got no answer at 127.0.0.1:{port}")
+
+
+def test_another_secret(address: BusAddress) -> None:
+    other = BusAddress(address.host, address.port, RunSecret(b"of another run", "run"))
+    code, message = refusal(other, 1, 2)
+    assert (code, message.partition(" and ")[2]) == (
+        "rdzv-secret",
+        f"node 0 at 127.0.0.1:{address.port} have different secrets",
+    )

@@ -1,0 +1,1 @@
+"""The bus of a run: keys and values that its processes share. Only who knows the run's secret takes part."""
