@@ -326,25 +326,8 @@ class Bye(Event, frozen=True, tag="bye"):
 
 
 EVERYWHERE: tuple[type[Event], ...] = (
-    *(
-        Node,
-        Reached,
-        HalfOpen,
-        Counted,
-        Refused,
-        FactsPiece,
-        Spawned,
-        Hello,
-        Met,
-        World,
-        Enter,
-        Anew,
-        Reported,
-        Failed,
-        Beat,
-        Exited,
-    ),
-    *(AgentKilled, Stopped, Log, Stack, Bye),
+    *(Node, Reached, HalfOpen, Counted, Refused, FactsPiece, Spawned, Hello, Met, World, Enter, Anew, Reported),
+    *(Failed, Beat, Exited, AgentKilled, Stopped, Log, Stack, Bye),
 )
 """What is said in runs of all kinds; what the ranks of a product say besides, that product knows."""
 
