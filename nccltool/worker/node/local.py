@@ -201,8 +201,22 @@ def _started_by_launcher(job: Job, place: RankPlace, in_fd: int, out_fd: int) ->
     return abs(code)
 
 
-from nccltool.launch import events, inside, strangers
-from nccltool.launch.finding_kinds import PORT_IN_USE, SHM_UNUSABLE
+def _check_semaphores() -> None:
+    """Torch elastic makes one for each node, which is a file in /dev/shm. Raises CannotStart."""
+    try:
+        multiprocessing.get_context("fork").Lock()
+    except OSError as error:
+        me = socket.gethostname()
+        raise CannotStart(
+            SHM_UNUSABLE.finding(
+                subject=Subject(kind="host", name=me),
+                message=f"ranks on {me} cannot use /dev/shm: {error.strerror}",
+                remedy=f"on {me}: mount -o remount,rw /dev/shm; in a container, mount a tmpfs there",
+            )
+        ) from error
+
+
+def _listen(host: str, port: int) -> list[socket.socket]:
     try:
         return listeners.named(host, port)
     except OSError as error:
