@@ -29,8 +29,6 @@ def checkpoints_of(options: CheckpointOptions, where: LaunchPlan) -> str:
     name = options.checkpoint
     if name is None:
         return ""
-    if not name:
-        raise BadInput("--checkpoint is empty", "name a folder that all hosts share")
     path = Path(os.path.abspath(os.path.expanduser(name)))  # noqa: PTH100, PTH111 - ranks have other folders
     if not where.launch.remote:
         _see_that_it_is_a_folder(path)

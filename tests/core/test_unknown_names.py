@@ -17,7 +17,7 @@ _NAMES = ("all_reduce", "all_gather", "broadcast")
         ),
         ("zzz", "x lists them", "", "in F", "unknown operation 'zzz' in F", "x lists them"),
         ("a", "x lists them", "", "", "unknown operation 'a'", "x lists them"),
-        ("\x1b[1m", "", "", "", "unknown operation '\\\\x1b[1m'", "choose from all_reduce, all_gather, broadcast"),
+        ("\x1b[1m", "", "", "", "unknown operation '\\x1b[1m'", "choose from all_reduce, all_gather, broadcast"),
     ],
 )
 def test_words(word: str, see: str, option: str, where: str, message: str, remedy: str) -> None:

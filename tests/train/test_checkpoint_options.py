@@ -55,7 +55,7 @@ def test_the_folder_of_other_hosts_is_not_made_here(tmp_path: Path) -> None:
             {"NCCLTOOL_FAULT": "stop"},
             "--kill-rank cannot be combined with NCCLTOOL_FAULT",
         ),
-        (("--checkpoint", ""), {}, "--checkpoint is empty"),
+        (("--checkpoint", ""), {}, "--checkpoint '': expected a name"),
         (("--checkpoint", "/dev/null/x"), {}, "--checkpoint /dev/null/x cannot be created: Not a directory"),
         (
             ("--max-restarts", "1"),
