@@ -53,6 +53,6 @@ def test_a_description_that_calls_something_is_refused(tmp_path: Path, function:
 def test_it_speaks_of_its_own_files_only(tmp_path: Path) -> None:
     info = _StorageInfo(relative_path="../elsewhere", offset=0, length=1)
     metadata = Metadata(state_dict_metadata={}, storage_data={MetadataIndex("model.a"): info})
-    with pytest.raises(ValueError, match="files that are not its own"):
+    with pytest.raises(ValueError, match="files that do not belong to it"):
         read(tmp_path, metadata, "__0_0.distcp")
     assert read(tmp_path, metadata, "../elsewhere").storage_data
