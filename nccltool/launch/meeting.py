@@ -162,7 +162,8 @@ class Meeting:
             name, them = self.name(worst), named((self.name(node) for node in others), _NAMED)
             loses = f"large packets between {name} and {them} are lost on the way {way} {name}"
             remedy = f"make the MTU of {name}, of {them}, and of each switch between them equal: ip link"
-            failures = [f"{self.name(n)} calls {self.name(g.node)}: {a.large_packets_lost}" for n, g, a in those]
+            told = (f"{self.name(n)} calls {self.name(g.node)}: {a.large_packets_lost}" for n, g, a in those)
+            failures = list(dict.fromkeys(told))  # a host may be called at two ports
             is_pair = len(others) == 1
             subject = Subject(kind="link", name=f"{them} - {name}") if is_pair else Subject(kind="host", name=name)
             self.lose(

@@ -303,9 +303,9 @@ def test_a_firewall_lets_only_the_rendezvous_through(servers: Sshd, probe: Probe
 def test_large_packets_are_lost_on_the_way(servers: Sshd, probe: Probe) -> None:
     """As between hosts with jumbo frames and a switch without: small packets arrive, and every job hangs."""
     drop(servers.lab.hosts[2], "input", "tcp dport 22 accept", "tcp sport 22 accept", "meta length > 1000 drop")
-    error = finding(probe("n[1-3]", *QUICK).wait(NAMED_WITHIN_S), "rdzv-unreachable")
+    error = finding(probe("n[1-3]", *QUICK).wait(NAMED_WITHIN_S), "large-packets-lost")
     assert error["subject"] == {"kind": "host", "name": "n3"}
-    assert "large packets are lost on the way" in error["evidence"][0]
+    assert error["message"] == "large packets between n3 and n1, n2 are lost on the way to n3"
     assert servers.lab.quiet()
 
 

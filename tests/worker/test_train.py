@@ -203,7 +203,8 @@ def test_the_bubble_of_a_pipeline_stands_beside_its_formula(start: Start) -> Non
         "formula": 0.2,
     }
     assert 0 < bubble["measured"] < 1
-    said = rf"bubble of pipeline \(1f1b, 2 ranks, 4 micro-batches\): {bubble['measured']:.0%} of a step; 20% = "
+    measured = f"{bubble['measured']:.0%} of a step; expected 20% = "
+    said = rf"bubble of pipeline \(1f1b, 2 ranks, 4 micro-batches\): {measured}"
     assert re.search(said, result.stdout)
     assert f"pipeline  bubble {bubble['measured']:.0%}\n" in result.stderr
 
