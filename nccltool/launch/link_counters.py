@@ -19,9 +19,9 @@ from nccltool.launch.finding_kinds import COUNTERS_UNREAD, LINK_ERRORS, PATH_SLO
 LOSS = 1e-3
 """Of packets: from there on Microsoft's data centers take a loss for an incident; 1e-4 to 1e-5 is usual (Pingmesh,
 SIGCOMM 2015)."""
-_WHOLE_LOSS = 1e-2
-"""Of all segments of a host, where no connection of the run is known to have lost any: healthy busy hosts sent up to
-1.6e-3 again without need, as their time-outs, none, show (four hosts in namespaces, on 2 cores)."""
+_SENT_AGAIN = 1e-2
+"""Of TCP segments: healthy busy hosts sent up to 1.6e-3 again without one time-out (four hosts in namespaces on 2
+cores); a warning from 1e-3 would be of them."""
 _LEAST_AGAIN = 20
 """Segments sent again: fewer may be tail loss probes, which TCP sends where an answer is late (RFC 8985)."""
 _LEAST_SEGMENTS = 1000
@@ -104,7 +104,7 @@ class _Path:
     @property
     def is_lossy(self) -> bool:
         again, segments = self.traffic.again, self.traffic.segments
-        return again >= _LEAST_AGAIN and segments >= _LEAST_SEGMENTS and again >= LOSS * segments
+        return again >= _LEAST_AGAIN and segments >= _LEAST_SEGMENTS and again >= _SENT_AGAIN * segments
 
     def said(self, seconds: float) -> str:
         rate = _share(self.traffic.again, self.traffic.segments, seconds, "segments")
@@ -187,7 +187,7 @@ def _of_whole_hosts(counted: Mapping[str, Counted]) -> Iterator[Finding]:
 
 def _is_much(row: Growth) -> bool:
     is_tcp = row.device == counters.TCP and row.name == "RetransSegs"
-    return is_tcp and row.more >= _LEAST_AGAIN and row.of >= _LEAST_SEGMENTS and row.more >= _WHOLE_LOSS * row.of
+    return is_tcp and row.more >= _LEAST_AGAIN and row.of >= _LEAST_SEGMENTS and row.more >= _SENT_AGAIN * row.of
 
 
 def _slow_paths(counted: Mapping[str, Counted]) -> Iterator[Finding]:
