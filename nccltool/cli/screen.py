@@ -17,7 +17,7 @@ from nccltool.cli.options import CommandEnded
 from nccltool.cli.streams import nobody_reads, say
 from nccltool.core import signals, written_files
 from nccltool.core.documents import this_command
-from nccltool.core.errors import BadInput, NccltoolError, ResultNotWritten
+from nccltool.core.errors import BadInput, ResultNotWritten
 from nccltool.core.look import Look
 from nccltool.core.run_directory import base_folder
 from nccltool.core.text import escaped
@@ -95,7 +95,7 @@ def ready_to_draw(plot: str | None) -> None:
 
 
 def draw(run: Run | Preflight, plot: str | None) -> None:
-    """Bandwidth curves, into the file of --plot. Raises BadInput."""
+    """Bandwidth curves, into the file of --plot. Raises BadInput, ResultNotWritten."""
     if plot:
         _write(plot, plots.drawn(run.info, run.measurements, plot), "--plot")
 
@@ -147,11 +147,11 @@ def _name_errors(run: Run) -> None:
 
 
 def writable(path: str, option: str = "--output") -> None:
-    """Find out before the run that its result can be written. Raises BadInput."""
+    """Find out before the run that its result can be written. Raises BadInput, whatever is wrong: nothing ran."""
     try:
         written_files.check(Path(path))
     except OSError as error:
-        raise _cannot_write(path, error, option) from error
+        raise BadInput(_refusal(path, error, option), "name another file") from error
 
 
 def deliver(text: str, output: str | None) -> None:
@@ -166,16 +166,14 @@ def _write(path: str, data: bytes, option: str = "--output") -> None:
     try:
         written_files.put(Path(path), data)
     except OSError as error:
-        raise _cannot_write(path, error, option) from error
+        if error.errno in _WHILE_WRITING:
+            raise ResultNotWritten(_refusal(path, error, option), "free space or name another file") from error
+        raise BadInput(_refusal(path, error, option), "name another file") from error
 
 
 _WHILE_WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EPIPE, errno.ENXIO)
 """The disk is full or broken, or nobody reads from the pipe: another name would not have helped before."""
 
 
-def _cannot_write(path: str, error: OSError, option: str) -> NccltoolError:
-    if error.errno in _WHILE_WRITING:
-        return ResultNotWritten(
-            f"{option} {path} cannot be written: {error.strerror}", "free space or name another file"
-        )
-    return BadInput(f"{option} {path} cannot be written: {error.strerror}", "name another file")
+def _refusal(path: str, error: OSError, option: str) -> str:
+    return f"{option} {path} cannot be written: {error.strerror}"

@@ -1,5 +1,7 @@
 """A word that cannot be used: exit 2, one clear sentence, nothing on standard output, nothing started."""
 
+import errno
+import os
 from pathlib import Path
 
 import pytest
@@ -119,6 +121,16 @@ def test_a_result_that_the_disk_does_not_take(nccltool: Nccltool) -> None:
     said = nccltool("runs", "--output", "/dev/full")
     assert (said.code, said.out) == (5, "")
     assert last_sentence(said.err) == "--output /dev/full cannot be written: No space left on device"
+
+
+def test_a_full_disk_before_the_run_is_bad_input(monkeypatch: pytest.MonkeyPatch, nccltool: Nccltool) -> None:
+    def full(_: Path) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("nccltool.core.written_files.check", full)
+    said = nccltool("probe", "--output", "x.json")
+    assert (said.code, said.out) == (2, "")
+    assert last_sentence(said.err) == "--output x.json cannot be written: No space left on device"
 
 
 def test_an_output_that_is_a_folder(nccltool: Nccltool) -> None:
