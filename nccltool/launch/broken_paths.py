@@ -81,12 +81,15 @@ def judged(
     )
 
 
-def explained(blamed: Finding | None, paths: Paths) -> tuple[Finding, ...]:
-    """What a run ends with whose ranks only say that they waited, or lost each other: the broken paths, if any."""
+def explained(blamed: Finding | None, paths: Paths, lost: Sequence[Finding] = ()) -> tuple[Finding, ...]:
+    """What a run ends with whose ranks only say that they waited, or lost each other: the broken paths, if any.
+
+    `lost`: connections of the launcher that broke, too.
+    """
     if paths.findings:
         first, *more = paths.findings
         said = (f"what the ranks told of it: {blamed.message}",) if blamed else ()
-        return (replace(first, evidence=(*first.evidence, *said)), *more)
+        return (replace(first, evidence=(*first.evidence, *said, *(one.message for one in lost))), *more)
     if blamed is None:
         return ()
     return (replace(blamed, evidence=(*blamed.evidence, *([paths.whole] if paths.whole else []))),)

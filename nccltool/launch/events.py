@@ -267,6 +267,8 @@ class Beat(Event, frozen=True, tag="beat"):
     """Process state as in /proc/<pid>/stat: R, S, D, T (stopped), Z, or '' when it cannot be read."""
     allowance_s: float = 0.0
     """How long nothing may move there, beyond --timeout (nccltool.launch.allowances)."""
+    flowed: bool = False
+    """Data of the call in which it is came or went since the last beat."""
 
 
 class Exited(Event, frozen=True, tag="exit"):
@@ -301,6 +303,8 @@ class Stopped(Event, frozen=True, tag="stopped"):
     """Its number in the launcher's list."""
     host: str
     processes: tuple[StoppedProcess, ...] = ()
+    watcher: Literal["", "supervisor"] = ""
+    """Who has looked, where there are several: of each, the last word counts."""
 
 
 class Log(Event, frozen=True, tag="log"):

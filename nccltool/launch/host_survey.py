@@ -16,6 +16,7 @@ from nccltool.launch.instructions import Goal
 from nccltool.launch.job import Job
 from nccltool.launch.launchers.base import NodeCommands, last_said
 from nccltool.launch.session import NodeProcess, Session
+from nccltool.launch.standstill import Standstill
 
 COME_S = 20.0
 """In which hosts must have come: ssh gives up on one after 7 s, and a snapshot takes 5 s at most."""
@@ -36,7 +37,8 @@ class Survey:
     lost: dict[int, Finding] = field(default_factory=dict)
     """Hosts that did not come, and why."""
     own_end: Finding | None = None
-    """About this host, where it reaches none of several others."""
+    """About this host or command, where that is why hosts were lost: it reaches none of several others, or it was
+    stopped."""
     unseen: dict[int, str] = field(default_factory=dict)
     """Hosts that were not waited for as long as a host may take, and why."""
     calls: tuple[tuple[int, Goal], ...] = ()
@@ -77,16 +79,12 @@ def take(
         session.start(job)
         surveying.until_came()
         surveying.until_tried()
+        surveying.look_at_own_end()
     finally:
         session.end()
     survey = surveying.survey
     survey.snapshots, survey.lost = dict(sorted(survey.snapshots.items())), dict(sorted(survey.lost.items()))
     survey.seconds = time.monotonic() - begin
-    at_home = {node for node, one in survey.nodes.items() if one.host_id == net.host_id()}
-    others = [node for node in hosts if node not in at_home]
-    if not any(node in survey.nodes for node in others):
-        lost = [survey.lost[node] for node in others if node in survey.lost]
-        survey.own_end = own_end.of_lost(socket.gethostname(), len(others), lost)
     return survey
 
 
@@ -98,7 +96,9 @@ class _Surveying:
         self._assembly = Assembly()
         survey.snapshots = self._assembly.snapshots
         self._reached: dict[tuple[int, int, int], events.Reached] = {}
-        self._come_by = min(time.monotonic() + COME_S, end)
+        now = time.monotonic()
+        self._come_by = min(now + COME_S, end)
+        self._standstill, self._stood_s = Standstill(now), 0.0
 
     def until_came(self) -> None:
         survey = self.survey
@@ -133,8 +133,24 @@ class _Surveying:
             self._listen()
         survey.cut_short, survey.reached = self._hurried(end), tuple(self._reached.values())
 
+    def look_at_own_end(self) -> None:
+        """Whether hosts were lost because of this one, or of this command."""
+        survey, lost = self.survey, tuple(self.survey.lost.values())
+        if (excused := self._standstill.excused(lost, "hosts")) != lost:
+            survey.own_end = excused[-1]
+            return
+        at_home = {node for node, one in survey.nodes.items() if one.host_id == net.host_id()}
+        others = [node for node in survey.hosts if node not in at_home]
+        of_others = [survey.lost[node] for node in others if node in survey.lost]
+        if not any(node in survey.nodes for node in others):
+            survey.own_end = own_end.of_lost(socket.gethostname(), len(others), of_others)
+        if survey.own_end is None and (of_others or len(survey.reached) < len(survey.calls)):
+            survey.own_end = own_end.cut_off(self._session.processes, at_home, of_others, self._listen)
+
     def _goes_on(self, end: float) -> bool:
-        return self._session.speaking and time.monotonic() < end and not self._stop()
+        now = time.monotonic()
+        self._stood_s += self._standstill.look(now)
+        return self._session.speaking and now - self._stood_s < end and not self._stop()
 
     def _hurried(self, end: float) -> str:
         """Why waiting ended before a host had the time that is its due; empty = it had."""
@@ -164,6 +180,7 @@ class _Surveying:
         for process in self._session.newly_ended():
             self._lose_nodes_of(process)
         self._session.keep_alive()
+        self._session.note_logins(time.monotonic())
 
     def _lose_nodes_of(self, process: NodeProcess) -> None:
         """A command has ended, which none should before we end it, or before its nodes have sent their facts."""

@@ -25,6 +25,8 @@ class PathWatch:
     meeting: Meeting
     explained: Sequence[Finding]
     """Why nodes ended, as their launcher tells; grows."""
+    broken: Sequence[Finding]
+    """Those of them that tell of a broken connection only; grows."""
     tell: Callable[[Instruction], None]
     check: PathCheck | None = None
 
@@ -38,7 +40,7 @@ class PathWatch:
     def know(self, now: float) -> bool:
         """Whether it is known which hosts still reach each other, where ranks can only tell that they wait or lost
         each other. The hosts are asked first."""
-        if self._is_certain(now):
+        if self._was_seen(now):
             return True
         if self.check is None:
             self.check = self.meeting.path_check(now)
@@ -48,15 +50,25 @@ class PathWatch:
 
     def explain(self, found: Sequence[Finding], culprit: Finding | None) -> Sequence[Finding]:
         """Paths that are broken are why ranks waited for or lost each other, and nodes did not come."""
-        is_of_run = culprit is not None and culprit.kind in _OF_THE_RUN
-        if self.check is None or is_of_run or self._is_certain(time.monotonic()):
+        if self.check is None or self.is_certain(culprit):
             return [*found, *([culprit] if culprit else [])]
         paths = self.check.found
-        rest = [one for one in found if not (paths.findings and one.is_error and one.kind in _NETWORK_ECHOES)]
-        return [*rest, *broken_paths.explained(culprit, paths)]
+        those = {(one.subject.kind, one.subject.name) for one in paths.findings}
+        if those <= {("host", one.subject.name) for one in self.broken} and self.broken:
+            return [*found, *([culprit] if culprit else [])]  # their connections broke for the same reason
+        echoes = [one for one in found if one.is_error and (one.kind in _NETWORK_ECHOES or one in self.broken)]
+        rest = [one for one in found if not (paths.findings and one in echoes)]
+        lost = [one for one in self.broken if paths.findings]
+        return [*rest, *broken_paths.explained(culprit, paths, lost)]
 
-    def _is_certain(self, now: float) -> bool:
+    def is_certain(self, culprit: Finding | None) -> bool:
+        """Whether what ends the run is known without asking who reaches whom."""
+        is_of_run = culprit is not None and culprit.kind in _OF_THE_RUN
+        return is_of_run or self._was_seen(time.monotonic())
+
+    def _was_seen(self, now: float) -> bool:
         """Whether the culprit was seen, or has said so itself."""
         state = self.state
         told = any(finding.is_error and finding.kind not in _NETWORK_ECHOES for finding in state.findings)
-        return told or bool(self.explained) or blame.is_certain(state, now - state.progress_at)
+        ended = any(finding not in self.broken for finding in self.explained)
+        return told or ended or blame.is_certain(state, now - state.progress_at)

@@ -79,7 +79,8 @@ class RankState:
     def moved(self, beat: events.Beat, now: float) -> bool:
         """Take in where it is; whether it has got on since."""
         last, self.beat = self.beat, beat
-        if last and (last.phase, last.step, last.calls) == (beat.phase, beat.step, beat.calls):
+        stands = last and (last.phase, last.step, last.calls) == (beat.phase, beat.step, beat.calls)
+        if stands and not beat.flowed:  # over a slow path, one call may take longer than --timeout
             return False
         self.moved_at = now
         return True
@@ -117,8 +118,8 @@ class RunState:
         self.one_clock = True
         """Whether the times of all ranks can be compared; not where each command of a run wrote its own."""
         self.agents_killed: list[events.AgentKilled] = []
-        self.stopped: dict[tuple[int, str], events.Stopped] = {}
-        """By node and host: processes above the ranks that are stopped now."""
+        self.stopped: dict[tuple[int, str, str], events.Stopped] = {}
+        """By node, host, and who has looked: processes above the ranks that are stopped now."""
         self.began: dict[int, float] = {}
         """When the first rank began each step."""
         self.counted: dict[str, events.Counted] = {}
@@ -210,8 +211,8 @@ class RunState:
             case events.Failed():
                 state.failed, state.raised = event, sign_of(event.text)
                 self._fault(state, now)
-            case events.Exited():
-                self._ended += not state.ended
+            case events.Exited() if not state.ended:  # its supervisor may end in another way later
+                self._ended += 1
                 state.end(event)
                 if state.died:
                     self._fault(state, now)
@@ -232,7 +233,7 @@ class RunState:
 
     def _apply_to_run(self, event: events.Event, now: float) -> None:
         if isinstance(event, events.Stopped):
-            self.stopped[event.node, event.host] = event
+            self.stopped[event.node, event.host, event.watcher] = event
             return
         if isinstance(event, events.Counted):  # told of a run that hangs, too
             self.counted[event.host] = event

@@ -14,7 +14,6 @@ from nccltool.core import external_commands, scratch, signals
 from nccltool.core.errors import RunDirError
 from nccltool.core.findings import Finding, Subject
 from nccltool.core.run_directory import RunDir
-from nccltool.core.text import listed
 from nccltool.core.units import format_seconds
 from nccltool.hosts.sources import net
 from nccltool.launch import (
@@ -25,6 +24,7 @@ from nccltool.launch import (
     finding_kinds,
     instructions,
     link_counters,
+    own_end,
     stopped,
 )
 from nccltool.launch.events import Event
@@ -99,10 +99,15 @@ class _Runner:
         self._watches: dict[NodeProcess, stopped.Watch] = {}
         self._left_at: float | None = None
         self._ending: Finding | None = None
+        self._cut: Finding | None = None
+        """About this host, when the connections to others break because of it."""
         self._explained: list[Finding] = []
+        self._broken: list[Finding] = []
+        """Those of them that only tell of a connection that broke, at which end is open."""
         self._ended_badly: list[NodeProcess] = []
         meeting, told = self._meeting, self.session.tell
-        self._paths = PathWatch(self._state, meeting, self._explained, told) if meeting is not None else None
+        why = self._explained, self._broken
+        self._paths = PathWatch(self._state, meeting, *why, told) if meeting is not None else None
         self._was_scheduled = False
         self.signals: Sequence[int] = ()
 
@@ -175,7 +180,10 @@ class _Runner:
             self._look_for_stopped(process, now)
         if self._meeting is None:
             return
+        is_meeting = self._meeting.going is None
         instruction = self._meeting.step(now)
+        if is_meeting:
+            self.session.note_logins(now, is_last=instruction is self._meeting.going)
         early_ends.look_at_silent(self._meeting, self.session.processes)
         if isinstance(instruction, instructions.Go):
             job = replace(self._job, nodes=instruction.nodes, nproc_per_node=instruction.nproc_per_node)
@@ -205,39 +213,27 @@ class _Runner:
         elif self._state.everybody_left:
             return
         elif why is not None:
-            why = self._cut_off(now) or why
             self._explained.extend([why] if why not in self._explained else [])
+            if self._launch.is_broken(code, process.words):
+                self._broken.append(why)
+                self._cut = self._cut or self._cut_off(self._broken)
         elif code and self._launch.remote:
-            self._ended_badly.append(process)
+            self._ended_badly.insert(0 if process.was_killed_there else len(self._ended_badly), process)
         if self._explained or self._ended_badly:
             self._state.fault_at = self._state.fault_at or now
 
-    def _cut_off(self, now: float) -> Finding | None:
-        """When nothing comes from any other host, it is our own connection that is gone."""
-        if self._meeting is None:
-            return None
-        host_id, came = net.host_id(), self._meeting.came
-        elsewhere = [
-            process
-            for process in self.session.processes
-            if process.command.host
-            and any(node in came and came[node].host_id != host_id for node in process.command.nodes)
-        ]
-        if len(elsewhere) < 2 or any(now - process.heard_at < allowances.UNHEARD_S for process in elsewhere):
-            return None
-        here, others = socket.gethostname(), [process.command.host for process in elsewhere]
-        return finding_kinds.HOST_LOST.finding(
-            subject=Subject(kind="host", name=here),
-            message=f"this host, {here}, is cut off: none of the {len(others)} other hosts responds",
-            evidence=(f"other hosts: {listed(others)}",),
-            remedy=f"check the network of {here}: its link, interface, and switch port",
-        )
+    def _cut_off(self, said: Sequence[Finding]) -> Finding | None:
+        assert self._meeting is not None
+        return own_end.cut_off(self.session.processes, self._meeting.at_home, said, self._settle)
 
     def _over(self, now: float) -> bool:
         state = self._state
-        self._standstill.look(state, now)
+        if self._standstill.look(now):
+            state.progress_at = now
         if self._meeting is not None and self._meeting.going is None:
             return self._is_late(now) or self._meeting.failed
+        if self._cut is not None:
+            return True
         if state.fault_at is not None:
             # where rank 0 is elsewhere, the node process ends by itself when it has told that one
             all_ended = self._leads and state.everybody_spawned and state.everybody_ended
@@ -263,7 +259,7 @@ class _Runner:
             nobody = f"no rank started within {waited:.0f} s"
             known = state.ranks or state.stopped_above
             blamed = blame.after_timeout(state, waited) if known else self._node_failed(nobody)
-            self._ending = self._cut_off(now) or blamed
+            self._ending = blamed
             return True
         return False
 
@@ -342,7 +338,13 @@ class _Runner:
         if culprit is None and not interrupted and not (self._meeting and self._meeting.failed):
             culprit = self._culprit()
         ended = [culprit] if culprit else []
-        every = self._paths.explain(found, culprit) if self._paths is not None else [*found, *ended]
+        if self._paths is None:
+            return self._standstill.excused([*found, *ended])
+        every = self._paths.explain(found, culprit)
+        errors = [] if interrupted or state.everybody_left else [one for one in every if one.is_error]
+        if errors and not self._paths.is_certain(culprit):
+            cut = self._cut or self._cut_off(errors)
+            every = [*(one for one in every if not one.is_error), cut] if cut else every
         return self._standstill.excused(every)
 
     def _with_host(self, finding: Finding) -> Finding:
@@ -367,10 +369,10 @@ class _Runner:
         if self._explained:
             return culprit if blame.knows(state) else None
         # of a node process that was killed all ranks died, and what they still said of each other are echoes
-        killed = ((process.exit_code() or 0) < 0 for process in self.session.processes)
-        if not said and not state.everybody_left and (culprit is None or any(killed)):
-            return self._node_failed()
-        return culprit
+        killed = any((process.exit_code() or 0) < 0 for process in self.session.processes)
+        killed |= any(one.was_killed_there for one in self._ended_badly) and not blame.knows(state)
+        is_echo = not said and not state.everybody_left and (culprit is None or killed)
+        return self._node_failed() if is_echo else culprit
 
     def _node_failed(self, message: str = "") -> Finding:
         failed = [*self._ended_badly, *(one for one in self.session.processes if one.exit_code())]

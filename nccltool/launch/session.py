@@ -24,6 +24,7 @@ import msgspec
 from nccltool.core import processes
 from nccltool.core.errors import BadInput
 from nccltool.core.text import LineCutter, is_noise
+from nccltool.hosts.sources import tcp_table
 from nccltool.launch import instructions
 from nccltool.launch.events import RECORD_SEPARATOR, Event
 from nccltool.launch.instructions import Instruction
@@ -33,6 +34,7 @@ from nccltool.launch.launchers.base import Command, EndWord, NodeCommands, Unwra
 ALIVE_S = 5.0
 """How often remote nodes hear of us; they end when they do not."""
 _TICK_S = 0.2
+_NOTE_S = 1.0
 _PIPES = 3
 _OTHER_FILES = 64
 _READ = 65536
@@ -58,6 +60,7 @@ class Session:
         self._reason_heard = False
         self._ended: set[NodeProcess] = set()
         self._told_at = time.monotonic()
+        self._note_at = 0.0
 
     def start(self, job: Job) -> None:
         """Start every command, and give each its job; its secret is made here where no other command joins."""
@@ -110,6 +113,15 @@ class Session:
         """Whether nodes are being ended, and nothing has said why."""
         return self.announcer is not None and not self._reason_heard
 
+    def note_logins(self, now: float, is_last: bool = False) -> None:
+        """Where connections of the processes lead, once a second and at last: those that have ended have none."""
+        if now < self._note_at and not is_last:
+            return
+        self._note_at = now + _NOTE_S
+        if unknown := {one.process.pid: one for one in self.processes if one.login is None}:
+            for pid, login in tcp_table.peers(unknown).items():
+                unknown[pid].login = login
+
     def newly_ended(self) -> "Iterator[NodeProcess]":
         """Those that have ended and were not named before."""
         for process in self.processes:
@@ -156,6 +168,8 @@ class NodeProcess:
         self.command = command
         self.heard_at = math.inf
         """When its last event came."""
+        self.login: tuple[str, int] | None = None
+        """Address and port to which its connection leads; None = not known, or to a proxy of the user."""
         try:
             self.process = subprocess.Popen(
                 command.argv,
@@ -219,6 +233,11 @@ class NodeProcess:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self.process.wait(1.0)
         return self.process.poll()
+
+    @property
+    def was_killed_there(self) -> bool:
+        """Whether a signal ended it on the other host: ssh passes on 128 + its number, and has 255 of its own."""
+        return 128 < (self.exit_code() or 0) < 255
 
 
 @dataclass(slots=True)

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from nccltool.core.findings import Finding, Subject
 from nccltool.core.units import format_seconds
 from nccltool.launch import finding_kinds
-from nccltool.launch.run_state import RunState
 
 LONGEST_LOOK_S = 5.0
 """Between two looks at the ranks. One takes 0.2 s; saving a result on a slow disk, a second or two."""
@@ -18,27 +17,29 @@ AFTERMATH_S = 10.0
 
 
 class Standstill:
-    """Times at which the runner looked at the ranks, and the last long gap between them."""
+    """Times at which this command looked at what it waits for, and the last long gap between them."""
 
     def __init__(self, now: float) -> None:
         self._looked_at, self._length_s, self._ended_at = now, 0.0, 0.0
 
-    def look(self, state: RunState, now: float) -> None:
-        """The runner is about to ask whether anything has moved; what came meanwhile must be read first."""
+    def look(self, now: float) -> float:
+        """Someone is about to ask whether anything has moved: how many seconds this command stood still before, so
+        that what came meanwhile must be read first; 0.0 = it did not."""
         length_s, self._looked_at = now - self._looked_at, now
-        if length_s > LONGEST_LOOK_S:
-            self._length_s, self._ended_at = length_s, now
-            state.progress_at = now
+        if length_s <= LONGEST_LOOK_S:
+            return 0.0
+        self._length_s, self._ended_at = length_s, now
+        return length_s
 
-    def excused(self, findings: Sequence[Finding]) -> tuple[Finding, ...]:
-        """One finding in place of those that blame a rank or host, where they come of it."""
+    def excused(self, findings: Sequence[Finding], who: str = "ranks") -> tuple[Finding, ...]:
+        """One finding in place of those that blame a rank or host, where they come of it; `who` waited for us."""
         blaming = [finding for finding in findings if finding.is_error and finding.kind.retry]
         if not blaming or not self._length_s or self._looked_at - self._ended_at > AFTERMATH_S:
             return tuple(findings)
         own = finding_kinds.COMMAND_STOPPED.finding(
             subject=Subject(kind="run", name="this command"),
             message=f"nccltool was stopped for {format_seconds(self._length_s)}, "
-            "and its ranks gave up waiting for it",
+            f"and its {who} gave up waiting for it",
             evidence=tuple(finding.message for finding in blaming),
             remedy="run it again and do not suspend it (Ctrl-Z, SIGSTOP) or its job",
         )

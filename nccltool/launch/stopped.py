@@ -1,6 +1,7 @@
 """Processes of a run that something has stopped (SIGSTOP, Ctrl-Z): they exist, do nothing, and cannot say so.
 
-Of a rank its supervisor says it. This looks at those above: the node process, its agents and their supervisors.
+Of a rank its supervisor says it, and so it does of the watchdog of a remote host. This looks at those between: the
+node process, its agents and their supervisors.
 """
 
 from collections.abc import Callable, Iterator
@@ -14,8 +15,10 @@ LOOK_S = 1.0
 """As often as a supervisor looks at its rank."""
 MOST = 16
 """In one event; each is some 80 bytes."""
-Role = Literal["node process", "agent", "supervisor", "connection"]
-"""connection: the command of this host that reaches another one, such as ssh."""
+Role = Literal["node process", "agent", "supervisor", "connection", "watchdog"]
+"""connection: the command of this host that reaches another one, such as ssh. watchdog: what it starts there."""
+COUNTING = "nccltool-counts"
+"""The name of the process beside the agents that counts what the network loses: no rank waits for it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -41,9 +44,14 @@ def of_connection(pid: int, towards: str) -> tuple[StoppedProcess, ...]:
     return tuple(replace(one, towards=towards) for one in _below((pid,), ("connection",)))
 
 
+def of_watchdog(pid: int) -> tuple[StoppedProcess, ...]:
+    """The parent of a remote node process, which passes on what the runner says; it cannot say so itself."""
+    return tuple(_below((pid,), ("watchdog",)))
+
+
 def _below(pids: tuple[int, ...], roles: tuple[Role, ...]) -> Iterator[StoppedProcess]:
     for pid in pids:
-        below = tuple(sorted(processes.children(pid)))
+        below = tuple(sorted(one for one in processes.children(pid) if processes.name(one) != COUNTING))
         if processes.state(pid) in processes.STOPPED:
             yield StoppedProcess(pid=pid, role=roles[0], below=below[:MOST])
         if roles[1:]:

@@ -40,6 +40,8 @@ class Call:
     end: float
     """When it must have ended, by the monotonic clock."""
     fault: Fault | None
+    variables: tuple[tuple[str, str | None], ...] = ()
+    """That it has besides ours; None = that it lacks."""
 
     @property
     def line(self) -> str:
@@ -89,6 +91,9 @@ class _Started:
         env = {name: value for name, value in os.environ.items() if not name.startswith("NCCLTOOL_")}
         env["NCCLTOOL_NO_CONFIG"] = "1"
         env |= {VARIABLE: call.fault.text} if call.fault else {}
+        env |= {name: value for name, value in call.variables if value is not None}
+        for name in (name for name, value in call.variables if value is None):
+            env.pop(name, None)
         self._said = folder / f"{call.label}.stderr"
         with self._said.open("wb") as err:
             self.process = processes.start_nccltool(words, env, subprocess.DEVNULL, err)

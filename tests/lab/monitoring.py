@@ -8,6 +8,7 @@ import threading
 import urllib.error
 import urllib.parse
 import urllib.request
+from collections.abc import Iterable
 from contextlib import ExitStack
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -45,6 +46,35 @@ def get(port: int, path: str) -> str:
             return str(answer.read().decode())
     except OSError:
         return ""
+
+
+class Authority:
+    """Signs certificates for this host."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self._folder, self._name = folder, name
+        self.file = folder / f"{name}.pem"
+        self._openssl("-subj", f"/CN={name}", "-keyout", f"{name}.key", "-out", self.file.name)
+
+    def sign(self, name: str) -> tuple[Path, Path]:
+        """A certificate and its key."""
+        certificate, key = (self._folder / f"{self._name}-{name}.{kind}" for kind in ("pem", "key"))
+        own = (
+            "-CA",
+            self.file.name,
+            "-CAkey",
+            f"{self._name}.key",
+            "-addext",
+            "basicConstraints=critical,CA:FALSE",
+        )
+        for_host = ("-subj", f"/CN={name}", "-addext", "subjectAltName=IP:127.0.0.1")
+        self._openssl(*own, *for_host, "-keyout", key.name, "-out", certificate.name)
+        return certificate, key
+
+    def _openssl(self, *words: str) -> None:
+        curve = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1")
+        argv = ("openssl", "req", "-x509", *curve, "-nodes", "-days", "2", *words)
+        subprocess.run(argv, cwd=self._folder, check=True, capture_output=True, timeout=LIMIT_S)
 
 
 class Webhook(ThreadingHTTPServer):
@@ -112,6 +142,17 @@ class Stack:
             f'alerting: {{alertmanagers: [{{static_configs: [{{targets: ["127.0.0.1:{alertmanager}"]}}]}}]}}\n'
             "scrape_configs:\n" + "\n".join(jobs) + "\n"
         )
+        return self._prometheus(config)
+
+    def scraper(self, jobs: Iterable[str]) -> int:
+        """The port of a Prometheus that only scrapes: its jobs in YAML, one in a line."""
+        config = self.folder / "prometheus.yml"
+        config.write_text(
+            "global: {scrape_interval: 1s}\nscrape_configs:\n" + "".join(f"- {job}\n" for job in jobs)
+        )
+        return self._prometheus(config)
+
+    def _prometheus(self, config: Path) -> int:
         options = [f"--config.file={config}", f"--storage.tsdb.path={self.folder}/tsdb"]
         return self._start("prometheus", "/-/ready", options)
 

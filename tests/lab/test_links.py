@@ -23,7 +23,7 @@ def test_a_link_of_100_mbit_per_s(lab: Lab, start: Start) -> None:
         lab.shape(host, "100mbit")
     one, two = lab.hosts
     seen = iperf3_bits_per_s(one, two, 2.0)
-    assert 90e6 < seen < 100e6, "the shaper itself"
+    assert 80e6 < seen < 100e6, "the shaper itself; iperf3 fills it less on a busy machine"
     for _ in range(TRIES):  # a busy machine can only make it slower
         measured = probed(lab, start)
         if all(bits >= seen * (1 - AGREES) for bits in measured.values()):

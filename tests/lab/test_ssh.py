@@ -242,7 +242,8 @@ def test_without_those_that_cannot(servers: Sshd, probe: Probe) -> None:
     servers.lab.hosts[2].link("down")
     ended = probe("n[1-4]", *QUICK, "--keep-going").wait(LIMIT_S)
     assert (ended.code, ended.document["status"]) == (3, "incomplete"), ended.said
-    assert [(error["code"], error["subject"]["name"]) for error in ended.problems] == [
+    errors = [one for one in ended.problems if one["severity"] == "error"]  # a dead link may repeat segments, too
+    assert [(error["code"], error["subject"]["name"]) for error in errors] == [
         ("host-refused", "n1"),
         ("host-unreachable", "n3"),
     ]
@@ -372,7 +373,7 @@ def test_the_host_of_the_command_is_cut_off(servers: Sshd, probe: Probe) -> None
     servers.lab.hosts[0].link("down")
     error = finding(command.wait(NAMED_WITHIN_S), "host-lost")
     assert error["subject"] == {"kind": "host", "name": "n1"}
-    assert error["evidence"] == ["the others: n2, n3"]
+    assert error["evidence"][0] == "other hosts: n2, n3"
     assert until(lambda: not command.living(), 30)
 
 

@@ -7,13 +7,15 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from nccltool.hosts.facts import HostFacts
-from nccltool.launch import events, host_survey
+from nccltool.hosts.sources import tcp_calls, tcp_table
+from nccltool.launch import events, host_survey, own_end
 from nccltool.launch.events import Node
 from nccltool.launch.fact_pieces import pieces
 from nccltool.launch.host_survey import ALL_TO_ALL, Survey, calls
 from nccltool.launch.job import Job
 from nccltool.launch.launchers import ssh
 from nccltool.launch.launchers.base import WORKER, Command, NodeCommands
+from nccltool.launch.standstill import Standstill
 
 FACTS, REACH = Job(run_id="x", kind="facts"), Job(run_id="x", kind="reach")
 REFUSED = "import sys; sys.stderr.write('ssh: connect to host n2 port 22: Connection refused'); sys.exit(255)"
@@ -153,3 +155,36 @@ def test_who_calls_whom(hosts: int, each: int) -> None:
     assert all(goal.addresses[0] == f"h{goal.node}" for _, goal in made)  # its name comes first
     for number in range(hosts):  # each is called as often
         assert sum(goal == number for _, goal in data) == each
+
+
+class Stopped(Standstill):
+    """The command was stopped, and has just gone on."""
+
+    def look(self, now: float) -> float:
+        super().look(now - 25.0)
+        return super().look(now)
+
+
+def test_hosts_that_gave_up_while_the_command_was_stopped_are_not_blamed(monkeypatch: pytest.MonkeyPatch) -> None:
+    gives_up = program(
+        "import sys, time; time.sleep(0.5); sys.exit('no contact with the runner for 20 s: ending all here')"
+    )
+    monkeypatch.setattr(host_survey, "Standstill", Stopped)
+    monkeypatch.setattr(host_survey, "COME_S", 3.0)
+    seen = taken(QUICK, gives_up, limit_s=10.0)
+    (found,) = seen.findings
+    assert (found.code, found.subject.kind) == ("command-stopped", "run")
+    assert found.message.endswith("and its hosts gave up waiting for it")
+    assert found.evidence[0].startswith("n2 was lost: it lost contact with this command")
+
+
+def test_the_host_of_the_command_is_named_where_no_other_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both came, and say nothing since: they are not asked to start anything, and their calls are not heard."""
+    monkeypatch.setattr(tcp_table, "peers", lambda sessions: dict.fromkeys(sessions, ("10.77.0.2", 22)))
+    monkeypatch.setattr(tcp_calls, "any_answers", lambda logins: False)
+    monkeypatch.setattr(host_survey, "COME_S", 1.0)
+    monkeypatch.setattr(host_survey, "TRY_S", 1.0)
+    monkeypatch.setattr(own_end, "_JUST_S", 0.1)
+    seen = taken(QUICK, HANGS)
+    assert seen.own_end is not None
+    assert seen.own_end.evidence == ("other hosts: n1, n2", "n2 sent no facts within 1 s")

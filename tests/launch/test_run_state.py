@@ -1,5 +1,6 @@
 """What is known at each moment, from events alone."""
 
+import msgspec
 import pytest
 
 from nccltool.launch import events, run_state
@@ -57,6 +58,7 @@ def test_only_the_end_of_a_log_is_kept() -> None:
     [
         (beat(0, calls=2), False),
         (beat(0, calls=2, state="T"), False),
+        (msgspec.structs.replace(beat(0, calls=2), flowed=True), True),  # a slow path
         (beat(0, calls=3), True),
         (beat(0, calls=2, step=1), True),
         (beat(0, calls=2, phase="checking"), True),
@@ -107,6 +109,11 @@ def test_faults_are_kept_in_their_order(happened: list[events.Event], faults: li
     run = state(spawned(0), spawned(1), *happened)
     assert run.faults == faults
     assert run.fault_at == (3.0 if faults else None)
+
+
+def test_the_end_of_a_supervisor_is_not_that_of_its_rank() -> None:
+    run = state(spawned(0), events.Exited(rank=0, code=3), events.Exited(rank=0, code=-15), ranks=1)
+    assert (run.ranks[0].exit_code, run.everybody_ended) == (3, True)
 
 
 @pytest.mark.parametrize(("severity", "fault_at"), [("error", 1.0), ("warning", None), ("info", None)])

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from nccltool import __version__
 from nccltool.core import processes
 from nccltool.core.findings import Finding, Subject
 from nccltool.core.run_directory import RunDir
@@ -414,3 +415,35 @@ time.sleep(600)
     assert (found.code, found.subject.name) == ended
     if ended[0] == "deadline":  # where they stood may be all that there is to say
         assert found.evidence[0].endswith("in all_reduce at 8 GiB (timing); no rank stands out")
+
+
+@pytest.mark.parametrize(
+    ("code", "found"),
+    [
+        pytest.param(130, ("node-failed", "n1"), id="ended by SIGINT"),
+        pytest.param(1, ("collective-failed", "all ranks"), id="ended with its ranks"),
+    ],
+)
+def test_what_ranks_say_is_an_echo_of_a_process_that_was_ended_on_another_host(
+    code: int, found: tuple[str, str], folder: RunDir, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "SETTLE_S", 0.2)
+    program = f"""
+say("node", node=0, host="alpha", host_id="x", nccltool={__version__!r}, gpus=0, addresses=["10.0.0.1"], port=1,
+    data_port=2)
+while "places" not in sys.stdin.readline():
+    pass
+for rank in range(2):
+    spawned(rank)
+for rank in range(2):
+    say("error", rank=rank, in_collective=True, text="RuntimeError: Connection reset by peer")
+    say("exit", rank=rank, code=1)
+sys.exit({code})
+"""
+    command = Command(argv=(sys.executable, "-I", "-S", "-c", PREAMBLE + program), nodes=(0,), host="n1")
+    launch = NodeCommands(launcher="ssh", why="a test", commands=(command,), remote=True)
+    wanted = job(nodes=1, nproc_per_node=2, emulated=False, remote=True, timeout_s=60.0, deadline_s=60.0)
+    order = LaunchOrder(job=wanted, leads=True, ranks_seen=2, launch=launch)
+    outcome = runner.run(order, folder, lambda state: None)
+    errors = [finding for finding in outcome.findings if finding.is_error]
+    assert [(finding.code, finding.subject.name) for finding in errors] == [found]

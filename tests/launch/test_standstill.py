@@ -11,7 +11,6 @@ from nccltool.launch import finding_kinds, runner, standstill
 from nccltool.launch.run_state import RunState
 from nccltool.launch.standstill import Standstill
 from tests.launch.test_runner import ONE, Play, folder, play
-from tests.samples import job
 
 __all__ = ["folder", "play"]
 DIED = finding_kinds.RANK_ERROR.finding(
@@ -30,9 +29,9 @@ LATE = finding_kinds.DEADLINE.finding(subject=Subject(kind="run", name="deadline
     ],
 )
 def test_who_is_blamed_for_what_follows(looks: list[float], codes: list[str]) -> None:
-    state, still = RunState(job(), 2, now=0.0), Standstill(0.0)
+    still = Standstill(0.0)
     for now in looks:
-        still.look(state, now)
+        still.look(now)
     found = still.excused([DIED, LATE])
     assert [finding.code for finding in found] == codes
     if found[-1].code == "command-stopped":

@@ -75,6 +75,21 @@ def test_a_connection(four: list[int]) -> None:
     assert (found.pid, found.role, found.towards) == (four[0], "connection", "n2")
 
 
+def test_a_watchdog(four: list[int]) -> None:
+    """What is below it tells of it."""
+    stop(four[1])
+    assert stopped.of_watchdog(four[0]) == ()
+    stop(four[0])
+    (found,) = stopped.of_watchdog(four[0])
+    assert (found.pid, found.role) == (four[0], "watchdog")
+
+
+def test_the_process_that_counts_is_no_agent(four: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "name", lambda pid: stopped.COUNTING if pid == four[1] else "python")
+    stop(four[1])
+    assert stopped.of_node(four[0], has_agents=True) == ()
+
+
 def test_only_changes_are_told() -> None:
     one = (StoppedProcess(pid=7, role="agent"),)
     looks = iter([(), one, one, ()])
@@ -98,6 +113,7 @@ HOST = Subject(kind="host", name="beta")
         (said("supervisor", (1002,)), Subject(kind="rank", name="2"), "the supervisor of rank 2 on beta (pid 7)"),
         (said("supervisor"), HOST, "the supervisor on beta (pid 7)"),
         (said("connection", towards="n9"), HOST, "the connection to n9 on beta (pid 7)"),
+        (said("watchdog"), HOST, "the watchdog on beta (pid 7)"),
     ],
 )
 def test_what_is_stopped_is_the_culprit_of_a_standstill(event: events.Stopped, subject: Subject, who: str) -> None:
@@ -109,6 +125,14 @@ def test_what_is_stopped_is_the_culprit_of_a_standstill(event: events.Stopped, s
 def test_what_runs_again_is_not() -> None:
     resumed = events.Stopped(node=1, host="beta")
     assert blame.after_timeout(after(TIMING, [said("agent"), resumed]), 8.0).code != "process-stopped"
+
+
+def test_each_that_looks_tells_of_its_own() -> None:
+    of_supervisor = events.Stopped(
+        node=1, host="beta", processes=(StoppedProcess(pid=7, role="watchdog"),), watcher="supervisor"
+    )
+    found = blame.after_timeout(after(TIMING, [of_supervisor, events.Stopped(node=1, host="beta")]), 8.0)
+    assert found.message.startswith("the watchdog on beta (pid 7) is stopped")
 
 
 def test_that_something_is_stopped_is_no_progress() -> None:

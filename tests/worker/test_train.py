@@ -31,7 +31,8 @@ def trained(start: Start, *words: str, **env: str) -> Ended:
     return ended
 
 
-@pytest.mark.parametrize("ranks", [pytest.param(2, marks=pytest.mark.slow), 4])
+@pytest.mark.slow
+@pytest.mark.parametrize("ranks", [2, 4])
 def test_every_strategy_is_right(start: Start, ranks: int) -> None:
     result = trained(start, "all", "--nodes", str(ranks), "--time-steps", "3", "--deadline", "200")
     assert (result.code, result.document["status"], result.problems) == (0, "pass", []), result.said

@@ -109,7 +109,7 @@ class Tree:
         try:
             return tuple(sorted(os.listdir(self.root + path), key=natural))
         except FileNotFoundError as error:
-            return self.why(path, error) if absent is None else absent
+            return absent if absent is not None and self._tells(path) else self.why(path, error)
         except (OSError, ValueError) as error:
             return self.why(path, error)
 
@@ -129,11 +129,27 @@ class Tree:
         """Whether there is something behind a path."""
         try:
             os.stat(self.root + path)
-        except (FileNotFoundError, NotADirectoryError):
-            return False
+        except (FileNotFoundError, NotADirectoryError) as error:
+            return False if self._tells(path) else self.why(path, error)
         except (OSError, ValueError) as error:
             return self.why(path, error)
         return True
+
+    def _tells(self, path: str) -> bool:
+        """Whether what is not there was not there: of a part that nobody captured, nothing is known."""
+        if self.live:
+            return True
+        top = path.split("/")[1] if path.startswith("/") else ""
+        return self._holds(top) if top in ("proc", "sys") else any(map(self._holds, self._names("")))
+
+    def _holds(self, name: str) -> bool:
+        return os.path.isfile(f"{self.root}/{name}") or bool(self._names(name))
+
+    def _names(self, folder: str) -> Sequence[str]:
+        try:
+            return os.listdir(f"{self.root}/{folder}")
+        except OSError:  # a link to what was not captured, for example
+            return ()
 
     def stat(self, path: str) -> os.stat_result | Unknown:
         """The state of what is behind a path."""

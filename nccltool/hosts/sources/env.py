@@ -1,6 +1,6 @@
 """The process whose environment was read: its variables that bear on collectives, its communicators.
 
-An allow-list of names admits variables, so that no secret is kept.
+An allow-list of names admits variables, so that no secret is kept; those that are probably misspelled pass too.
 """
 
 import os
@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from nccltool.hosts.facts import ProcessFacts
 from nccltool.hosts.facts.leaves import NotKnown, known, or_unknown
+from nccltool.hosts.nccl import spelling
 from nccltool.hosts.sources.base import CAPTURED, Source, Tree
 
 PREFIXES = (
@@ -46,7 +47,13 @@ def chosen(environ: Mapping[str, str]) -> dict[str, str]:
 
 def _kept(name: str) -> bool:
     upper = name.upper()
-    return (upper in NAMES or upper.startswith(PREFIXES)) and not _SECRET.search(name)
+    if _SECRET.search(name):
+        return False
+    return (
+        upper in NAMES
+        or upper.startswith(PREFIXES)
+        or (spelling.is_near_prefix(name) and bool(spelling.meant(name)))
+    )
 
 
 def _plain(text: str) -> str:

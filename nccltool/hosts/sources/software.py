@@ -113,6 +113,8 @@ def _glibc() -> Text:
 
 
 def verbs(tree: Tree, env: Mapping[str, str], seconds: float) -> Rdma:
+    if hidden := _uncaptured(tree):
+        return Rdma(ibverbs=hidden, ibverbs_iova2=hidden, gdrapi=hidden, gdrapi_link=hidden)
     verbs, gdrapi, link = _found(tree, env, seconds, "libibverbs.so.1", "libgdrapi.so.2", "libgdrapi.so")
     exported = _exports(tree, verbs, b"ibv_reg_mr_iova2") if verbs else Unknown("libibverbs.so.1 not found")
     return Rdma(ibverbs=verbs, ibverbs_iova2=exported, gdrapi=gdrapi, gdrapi_link=link)
@@ -128,6 +130,8 @@ def libnccl(tree: Tree, env: Mapping[str, str], seconds: float) -> Versions:
     places.sort(key=lambda place: order.index(place[1]))
     looked = within(seconds, [(path, partial(_library, tree, path, origin)) for path, origin in places])
     found = tuple({one.path: one for one in looked if isinstance(one, Library)}.values())
+    if not found and (hidden := _uncaptured(tree)):
+        return Versions(nccl=hidden, nccl_source="", libnccl=hidden, libfabric=hidden)
     (fabric,) = _found(tree, env, seconds, "libfabric.so.1")
     return Versions(
         nccl=found[0].version if found else "",
@@ -137,8 +141,17 @@ def libnccl(tree: Tree, env: Mapping[str, str], seconds: float) -> Versions:
     )
 
 
-def plugins(tree: Tree, env: Mapping[str, str], seconds: float) -> tuple[Plugin, ...]:
+def _uncaptured(tree: Tree) -> Unknown | None:
+    """Why libraries that are not there say nothing: a captured tree without any folder of the loader."""
+    folders = (*_DEFAULT, *_VENDOR, "/etc/ld.so.cache")
+    there = tree.live or any(tree.exists(folder) is True for folder in folders)
+    return None if there else Unknown("the captured tree has no library directory")
+
+
+def plugins(tree: Tree, env: Mapping[str, str], seconds: float) -> tuple[Plugin, ...] | Unknown:
     """What NCCL could load as a plugin."""
+    if hidden := _uncaptured(tree):
+        return hidden
     named = [env.get(f"NCCL_{kind}_PLUGIN", "") for kind in ("NET", "TUNER", "PROFILER", "ENV", "GIN")]
     places = [(path, "variable") for path in named if path.startswith("/")]
     folders = _folders(tree, env)

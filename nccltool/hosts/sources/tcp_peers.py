@@ -6,7 +6,7 @@ Asked by NETLINK_SOCK_DIAG (linux/inet_diag.h), which any user may ask of the ow
 import ipaddress
 import socket
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from nccltool.hosts.counters import Peer
@@ -22,7 +22,7 @@ _ASK = struct.Struct("=BBBxI48x")
 _MESSAGE = struct.Struct("=4BHH16s16sI8s5I")
 """struct inet_diag_msg; the ports of the socket are in the order of the network."""
 _ATTRIBUTE = struct.Struct("=HH")
-_TOTAL_RETRANS, _BYTES_ACKED, _DATA_SEGS_OUT, _BUSY_TIME = 100, 120, 156, 168
+_TOTAL_RETRANS, _BYTES_ACKED, _BYTES_RECEIVED, _DATA_SEGS_OUT, _BUSY_TIME = 100, 120, 128, 156, 168
 """Offsets in struct tcp_info (linux/tcp.h, since 4.10), which only grows at its end."""
 _INFO_LEAST = 176
 _SSH = 22
@@ -44,16 +44,35 @@ class Traffic:
     confirmed_bytes: int
     busy_s: float
     """How long data was under way."""
+    received_bytes: int = 0
 
 
 def connections() -> dict[Connection, Traffic]:
     """Those that are established now, without ssh's and those within this host. Raises OSError."""
+    return dict(found for message in _messages() for found in parsed(message))
+
+
+def carried_bytes(sockets: Collection[int]) -> int:
+    """Bytes that came, or were confirmed, over those of these sockets (their inodes) that lead to other hosts.
+
+    Raises OSError.
+    """
+    ours = (message for message in _messages() if _inode(message) in sockets)
+    return sum(t.confirmed_bytes + t.received_bytes for message in ours for _, t in parsed(message))
+
+
+def _messages() -> Iterator[bytes]:
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _NETLINK_SOCK_DIAG) as link:
         link.settimeout(_WAIT_S)
-        return dict(_ask(link, socket.AF_INET)) | dict(_ask(link, socket.AF_INET6))
+        for family in (socket.AF_INET, socket.AF_INET6):
+            yield from _ask(link, family)
 
 
-def _ask(link: socket.socket, family: int) -> Iterator[tuple[Connection, Traffic]]:
+def _inode(message: bytes) -> int:
+    return int(_MESSAGE.unpack_from(message)[-1]) if len(message) >= _MESSAGE.size else 0
+
+
+def _ask(link: socket.socket, family: int) -> Iterator[bytes]:
     question = _ASK.pack(family, socket.IPPROTO_TCP, 1 << (_INFO - 1), 1 << _ESTABLISHED)
     head = _HEADER.pack(_HEADER.size + len(question), _SOCK_DIAG_BY_FAMILY, _REQUEST | _DUMP, 1, 0)
     link.send(head + question)
@@ -65,7 +84,7 @@ def _ask(link: socket.socket, family: int) -> Iterator[tuple[Connection, Traffic
                 return
             if kind == _ERROR or length < _HEADER.size:
                 raise OSError("the kernel does not tell of its TCP connections")
-            yield from parsed(raw[_HEADER.size : length])
+            yield raw[_HEADER.size : length]
             raw = raw[(length + 3) & ~3 :]
 
 
@@ -84,8 +103,11 @@ def parsed(message: bytes) -> Iterator[tuple[Connection, Traffic]]:
         info = rest[_ATTRIBUTE.size : length]
         if kind == _INFO and len(info) >= _INFO_LEAST:
             again, segments = (struct.unpack_from("=I", info, at)[0] for at in (_TOTAL_RETRANS, _DATA_SEGS_OUT))
-            confirmed, busy_us = (struct.unpack_from("=Q", info, at)[0] for at in (_BYTES_ACKED, _BUSY_TIME))
-            yield (own_port, there, peer_port), Traffic(segments, again, confirmed, busy_us / 1e6)
+            confirmed, received, busy_us = (
+                struct.unpack_from("=Q", info, at)[0] for at in (_BYTES_ACKED, _BYTES_RECEIVED, _BUSY_TIME)
+            )
+            traffic = Traffic(segments, again, confirmed, busy_us / 1e6, received)
+            yield (own_port, there, peer_port), traffic
             return
         rest = rest[(max(length, _ATTRIBUTE.size) + 3) & ~3 :]
 

@@ -1,19 +1,19 @@
-"""The kernel's table of TCP connections: whose calls came though our answers were lost; what nobody confirms."""
+"""The kernel's table of TCP connections: whose calls came, what nobody confirms, and where connections lead."""
 
 import contextlib
 import ipaddress
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from nccltool.hosts.facts.leaves import or_none
 from nccltool.hosts.sources.base import Tree
 
 _FILES = ("/proc/self/net/tcp", "/proc/self/net/tcp6")
-_ESTABLISHED, _SYN_RECEIVED = 1, 3
-"""TCP_ESTABLISHED and TCP_SYN_RECV of include/net/tcp_states.h: of the latter, the caller was answered, and did
-not confirm that."""
+_ESTABLISHED, _SYN_SENT, _SYN_RECEIVED = 1, 2, 3
+"""TCP_ESTABLISHED, TCP_SYN_SENT and TCP_SYN_RECV of include/net/tcp_states.h: of the last, the caller was
+answered, and did not confirm that."""
 MOST = 64
 """Addresses; they must fit an event."""
 
@@ -23,6 +23,7 @@ class _Row:
     state: int
     own_port: int
     peer: str
+    peer_port: int
     unconfirmed: int
     """Bytes that were sent, or wait to be."""
     repeats: int
@@ -40,9 +41,17 @@ def stuck_bytes(session: int, tree: Tree | None = None) -> int:
     """Bytes that processes of a session have sent over connections that were made, and that the kernel sends again
     and again because nobody confirms them."""
     tree = tree or Tree()
-    inodes = set(_sockets(tree, session))
+    inodes = {inode for inode, _ in _sockets(tree, {session})}
     stuck = (r for r in _rows(tree) if r.state == _ESTABLISHED and r.repeats and r.inode in inodes)
     return sum(row.unconfirmed for row in stuck)
+
+
+def peers(sessions: Collection[int], tree: Tree | None = None) -> dict[int, tuple[str, int]]:
+    """Address and port to which a connection of each of these sessions leads, where one is made or being made."""
+    tree = tree or Tree()
+    owners = dict(_sockets(tree, sessions))
+    rows = (r for r in _rows(tree) if r.state in (_ESTABLISHED, _SYN_SENT) and r.inode in owners)
+    return {owners[row.inode]: (row.peer, row.peer_port) for row in rows}
 
 
 def _rows(tree: Tree) -> Iterator[_Row]:
@@ -52,19 +61,24 @@ def _rows(tree: Tree) -> Iterator[_Row]:
             if len(words) > 9 and words[0].rstrip(":").isdigit():
                 own, peer = words[1].rpartition(":"), words[2].rpartition(":")
                 queue, repeats = int(words[4].partition(":")[0], 16), int(words[6], 16)
-                yield _Row(int(words[3], 16), int(own[2], 16), _address(peer[0]), queue, repeats, words[9])
+                yield _Row(int(words[3], 16), int(own[2], 16), *_end(peer), queue, repeats, words[9])
 
 
-def _sockets(tree: Tree, session: int) -> Iterator[str]:
-    """The inodes of the sockets of a session."""
+def _sockets(tree: Tree, sessions: Collection[int]) -> Iterator[tuple[str, int]]:
+    """The inodes of the sockets of these sessions, and whose each is."""
     for name in or_none(tree.names("/proc")) or ():
         with contextlib.suppress(OSError):  # it has ended, or is another user's
-            if not name.isdigit() or os.getsid(int(name)) != session:
+            if not name.isdigit() or (session := os.getsid(int(name))) not in sessions:
                 continue
             for handle in or_none(tree.names(f"/proc/{name}/fd")) or ():
                 target = or_none(tree.link(f"/proc/{name}/fd/{handle}")) or ""
                 if target.startswith("socket:["):
-                    yield target.removeprefix("socket:[").removesuffix("]")
+                    yield target.removeprefix("socket:[").removesuffix("]"), session
+
+
+def _end(words: tuple[str, str, str]) -> tuple[str, int]:
+    """Address and port."""
+    return _address(words[0]), int(words[2], 16)
 
 
 def _address(digits: str) -> str:

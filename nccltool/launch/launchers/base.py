@@ -76,6 +76,8 @@ class NodeCommands:
     """The nodes are on other hosts: they meet before they start ranks, and end when they hear no more of us."""
     explain: Callable[[str, int, Sequence[str]], Finding | None] = lambda host, exit_code, lines: None
     """Why a command ended before its nodes were done, by its last lines on standard error."""
+    is_broken: Callable[[int, Sequence[str]], bool] = lambda exit_code, lines: False
+    """Whether a command ended because its connection to another host broke, at whichever end."""
     end_word: Callable[[str], EndWord | None] = lambda line: None
     """What a line on standard error says about the end of a command's nodes."""
     scheduler_query: SchedulerQuery | None = None

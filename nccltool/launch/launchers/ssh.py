@@ -61,7 +61,9 @@ def launch(hosts: Sequence[Host], program: Sequence[str], remote_python: str, wh
         )
         for number, host in enumerate(hosts)
     )
-    return NodeCommands(launcher="ssh", why=why, commands=commands, remote=True, explain=explain)
+    return NodeCommands(
+        launcher="ssh", why=why, commands=commands, remote=True, explain=explain, is_broken=is_broken
+    )
 
 
 def start(options: StartOptions, env: Mapping[str, str]) -> LaunchPlan | NotChosen:
@@ -114,6 +116,13 @@ _UNKNOWN = "Could not resolve hostname"
 _OF_CONNECT = r"^(?:ssh: connect to (?:host|address) .*|channel \d+: open failed: connect failed): "
 """How ssh begins what it says of a connection that was not made, also of one through a jump host. What ranks print
 is on the same stream, and tells of refused connections as soon as one of them has died."""
+_BROKEN = EndCause(
+    "^Timeout, server .* not responding|^Connection to .* closed by remote host|^client_loop: send disconnect"
+    "|^Read from remote host |^(?:packet_write_wait|ssh_dispatch_run_fatal): |^Received disconnect from ",
+    finding_kinds.HOST_LOST,
+    "the connection to it broke",
+    "check its console and uptime to see whether it went down",
+)
 _CAUSES = (
     EndCause(_UNKNOWN, finding_kinds.HOST_UNKNOWN, "its name does not resolve here", "check /etc/hosts and DNS"),
     EndCause(
@@ -146,13 +155,7 @@ _CAUSES = (
         "its sshd closes the connection before login",
         "check the log of sshd and the load of the host; MaxStartups in sshd_config limits concurrent logins",
     ),
-    EndCause(
-        "^Timeout, server .* not responding|^Connection to .* closed by remote host|^client_loop: send disconnect"
-        "|^Read from remote host |^(?:packet_write_wait|ssh_dispatch_run_fatal): |^Received disconnect from ",
-        finding_kinds.HOST_LOST,
-        "the connection to it broke",
-        "check its console and uptime to see whether it went down",
-    ),
+    _BROKEN,
     EndCause(
         "No module named '?(?:nccltool|torch|msgspec|numpy)",
         finding_kinds.HOST_MISCONFIGURED,
@@ -190,8 +193,26 @@ _CANNOT_RUN = (126, 127)
 """Exit codes of a shell that cannot start a program."""
 
 
+def is_broken(exit_code: int, lines: Sequence[str]) -> bool:
+    """Whether ssh ended because of its connection, which tells nothing of which end's fault that is."""
+    return _cause(exit_code, lines) is _BROKEN
+
+
 def explain(host: str, exit_code: int, lines: Sequence[str]) -> Finding | None:
     """Why an ssh ended before its node was done, from its exit code and what it and the far end said."""
+    cause = _cause(exit_code, lines)
+    if cause is None:
+        return None
+    what = "was lost" if cause.kind is finding_kinds.HOST_LOST else "cannot be used"
+    return cause.kind.finding(
+        subject=Subject(kind="host", name=host),
+        message=f"{host} {what}: {cause.what}",
+        evidence=last_said(lines),
+        remedy=cause.remedy,
+    )
+
+
+def _cause(exit_code: int, lines: Sequence[str]) -> EndCause | None:
     text = "\n".join(lines)
     ssh_failed = exit_code == FAILED
     candidates: tuple[EndCause, ...] = (
@@ -202,13 +223,4 @@ def explain(host: str, exit_code: int, lines: Sequence[str]) -> Finding | None:
         _UNHEARD,
         *((_ENDED_HERE,) if exit_code < 0 else ()),
     )
-    cause = next((one for one in candidates if re.search(one.pattern, text, re.MULTILINE)), None)
-    if cause is None:
-        return None
-    what = "was lost" if cause.kind is finding_kinds.HOST_LOST else "cannot be used"
-    return cause.kind.finding(
-        subject=Subject(kind="host", name=host),
-        message=f"{host} {what}: {cause.what}",
-        evidence=last_said(lines),
-        remedy=cause.remedy,
-    )
+    return next((one for one in candidates if re.search(one.pattern, text, re.MULTILINE)), None)

@@ -51,6 +51,8 @@ def run(context: StageContext, part: ReachPart) -> StageResult:
     if not context.where.launch.remote:
         return skipped("reach", _HERE)
     survey = context.survey()
+    if survey.own_end:  # what the others could have told was not heard
+        return skipped("reach", survey.own_end.message)
     if not survey.calls:
         return skipped("reach", "fewer than two hosts joined")
     return StageResult(outcomes=tuple(judged(survey, part)))

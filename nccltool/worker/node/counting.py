@@ -10,13 +10,14 @@ import socket
 import threading
 import time
 from functools import partial
+from pathlib import Path
 from types import FrameType
 
 from nccltool.core import processes
 from nccltool.hosts import counters
 from nccltool.hosts.sources import net, tcp_peers
 from nccltool.hosts.sources.tcp_peers import TrafficSums
-from nccltool.launch import events
+from nccltool.launch import events, stopped
 from nccltool.worker.channel import Channel
 
 _LOOK_S = 1.0
@@ -66,6 +67,7 @@ def _count(channel: Channel) -> int:
     signal.signal(signal.SIGTERM, finish)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])
+    Path("/proc/self/comm").write_text(stopped.COUNTING)
     watch = _Watch()
     while not over.wait(_LOOK_S):
         watch.look()

@@ -64,8 +64,9 @@ def _start_agents(job: Job, listening: Sequence[socket.socket], in_fd: int, out_
     # the events of remote nodes come out of their own launches
     relay = EventRelay(leads, not job.remote and len(job.node_ranks) < (job.nodes or 1), out_fd)
     channel = Channel(relay.events_fd, in_fd)
+    watchdog = os.getppid() if job.remote else None
     children = {
-        processes.forked(partial(_run_agent, job, node, address, channel, listening)): node
+        processes.forked(partial(_run_agent, job, node, address, channel, listening, watchdog)): node
         for node in job.node_ranks
     }
     counting = None if job.emulated or job.nodes == 1 else Counting(channel)
@@ -91,7 +92,12 @@ def _start_agents(job: Job, listening: Sequence[socket.socket], in_fd: int, out_
 
 
 def _run_agent(
-    job: Job, node_rank: int, store: BusAddress, channel: Channel, listening: Sequence[socket.socket]
+    job: Job,
+    node_rank: int,
+    store: BusAddress,
+    channel: Channel,
+    listening: Sequence[socket.socket],
+    watchdog: int | None,
 ) -> int:
     """Torch elastic starts a supervisor for each rank of the node, by fork; 0 when all of them ended well."""
     for one in listening:
@@ -108,7 +114,7 @@ def _run_agent(
     with _without_gpus():
         config = _config(job, run_id, store, logs)
     try:
-        elastic_launch(config, _one_rank)(job, channel)
+        elastic_launch(config, _one_rank)(job, channel, watchdog)
     except CannotStart as error:
         channel.report(error.finding)
         return 1
@@ -166,12 +172,13 @@ def _with_traceback(record: logging.LogRecord) -> bool:
     return True
 
 
-def _one_rank(job: Job, channel: Channel) -> None:
+def _one_rank(job: Job, channel: Channel, watchdog: int | None) -> None:
     place = inside.detect(os.environ)
     assert place is not None
     if job.emulated:
         place = replace(place, nodes_here=len(job.node_ranks))
-    code = supervise(job, place, channel, agent=os.getppid())
+    is_first = place.local_rank == 0
+    code = supervise(job, place, channel, agent=os.getppid(), watchdog=watchdog if is_first else None)
     if code:
         sys.exit(code if code > 0 else 128 - code)
 

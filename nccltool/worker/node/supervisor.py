@@ -9,13 +9,15 @@ import select
 import signal
 import socket
 import time
+from functools import partial
 
 from nccltool.core import processes
 from nccltool.core.text import LineCutter
-from nccltool.launch import events
+from nccltool.launch import events, stopped
 from nccltool.launch.inside import RankPlace
 from nccltool.launch.job import Job
 from nccltool.worker.channel import Channel
+from nccltool.worker.node.data_flow import DataFlow
 from nccltool.worker.progress_page import ProgressPage
 from nccltool.worker.rank import life
 
@@ -29,14 +31,29 @@ _WAKE_S = 0.2
 _ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)
 
 
-def supervise(job: Job, place: RankPlace, channel: Channel, agent: int | None = None) -> int:
+def supervise(
+    job: Job, place: RankPlace, channel: Channel, agent: int | None = None, watchdog: int | None = None
+) -> int:
     """Run a rank in a child process until it ends; its exit code, or minus the signal's number.
 
     `agent`: the process that may end us; None = any may, as launchers do that have daemons of their own.
+    `watchdog`: the process that passes on to this node what the runner says; we tell when it is stopped.
     """
     # not handlers: only who waits for a signal learns who sent it
     signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
-    return _Watch(job, place, channel, agent).until_exit()
+    code = _Watch(job, place, channel, agent, watchdog).until_exit()
+    _can_be_ended()
+    return code
+
+
+def _can_be_ended() -> None:
+    """Elastic keeps us until its other supervisors are done; where one of them was killed it ends us, and waits
+    half a minute for that before anybody hears of it. What came until now was for the rank."""
+    while signal.sigtimedwait(_ENDING, 0):
+        pass
+    for number in _ENDING:
+        signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
 
 
 def _take_over(log_fd: int, stack_fd: int) -> None:
@@ -54,9 +71,12 @@ def _take_over(log_fd: int, stack_fd: int) -> None:
 class _Watch:
     """Starts one rank, and looks after it until it ends."""
 
-    def __init__(self, job: Job, place: RankPlace, channel: Channel, agent: int | None) -> None:
+    def __init__(
+        self, job: Job, place: RankPlace, channel: Channel, agent: int | None, watchdog: int | None
+    ) -> None:
         self._job, self._place, self._channel, self._slot = job, place, channel, ProgressPage()
         self._agent = agent
+        self._above = stopped.Watch(partial(stopped.of_watchdog, watchdog)) if watchdog is not None else None
         (log_read, log_write), (stack_read, stack_write) = os.pipe(), os.pipe()
 
         def be_the_rank() -> int:
@@ -69,6 +89,7 @@ class _Watch:
         os.close(log_write)
         os.close(stack_write)
         self._log, self._stack = _Pipe(log_read), _Pipe(stack_read)
+        self._flow = DataFlow(self._pid)
         self._beats = 0
         self._seen: tuple[object, str] | None = None
         self._still_since = time.monotonic()
@@ -117,16 +138,22 @@ class _Watch:
         now, patience_s = time.monotonic(), self._job.timeout_s + where[-1]
         if self._seen is None or where != self._seen[0]:
             self._still_since, self._asked = now, False
+            self._flow.forget()
         elif not self._asked and now - self._still_since > STACK_AT * patience_s:
             self._asked = True
             os.kill(self._pid, signal.SIGUSR1)
+        if self._above is not None and (found := self._above.changed(now)) is not None:
+            node, host = self._place.node_rank, socket.gethostname()
+            self._channel.emit(events.Stopped(node=node, host=host, processes=found, watcher="supervisor"))
+        is_waiting = (where, state) == self._seen and where[2] % 2 == 1 and state not in processes.STOPPED
+        flowed = is_waiting and not self._job.emulated and self._flow.has_flowed()
         self._beats += 1
         every = max(1, min(KEEP_ALIVE_BEATS, int(self._job.timeout_s / 4 / BEAT_S)))
-        if (where, state) != self._seen or self._beats % every == 0:
-            self._emit_beat(state)
+        if (where, state) != self._seen or flowed or self._beats % every == 0:
+            self._emit_beat(state, flowed)
         self._seen = (where, state)
 
-    def _emit_beat(self, state: str) -> None:
+    def _emit_beat(self, state: str, flowed: bool = False) -> None:
         phase, step, calls = self._slot.read()
         self._channel.emit(
             events.Beat(
@@ -136,6 +163,7 @@ class _Watch:
                 calls=calls,
                 state=state,
                 allowance_s=self._slot.allowance_s(),
+                flowed=flowed,
             )
         )
 

@@ -72,3 +72,14 @@ def test_what_was_changed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("pid", "itself"), [(None, True), ("7", False)])
 def test_what_others_changed_is_not_known(pid: str | None, itself: bool) -> None:
     assert isinstance(env.changed(LIVE, {}, pid, itself=itself), Unknown)
+
+
+def test_a_misspelled_prefix_passes() -> None:
+    given = {
+        "NCLL_DEBUG": "INFO",
+        "UXC_TLS": "tcp",
+        "NCLL_TOKEN": "x",
+        "HCCL_SOCKET_IFNAME": "eth0",
+        "NCXL_A": "1",
+    }
+    assert env.chosen(given) == {"NCLL_DEBUG": "INFO", "UXC_TLS": "tcp"}

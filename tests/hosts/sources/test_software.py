@@ -40,6 +40,8 @@ def test_the_wheel_is_before_the_path_of_the_loader(tmp_path: Path) -> None:
 
 
 def test_no_libnccl(tmp_path: Path) -> None:
+    assert isinstance(software.libnccl(Tree.at(tmp_path), {}, 10.0).libnccl, Unknown)  # nobody captured folders
+    (tmp_path / "usr/lib/x").mkdir(parents=True)
     found = software.libnccl(Tree.at(tmp_path), {}, 10.0)
     assert (found.nccl, found.nccl_source, found.libnccl, found.libfabric) == ("", "", (), "")
 
@@ -82,7 +84,7 @@ def test_plugins_and_who_finds_them(tmp_path: Path) -> None:
     )
     put(tmp_path, "/own/plugin.so")
     env = {"LD_LIBRARY_PATH": "/p", "NCCL_TUNER_PLUGIN": "/own/plugin.so", "NCCL_NET_PLUGIN": "ofi"}
-    found = software.plugins(Tree.at(tmp_path), env, 10.0)
+    found = known(software.plugins(Tree.at(tmp_path), env, 10.0))
     assert [(one.name, one.library.origin, one.symbols) for one in found] == [
         ("plugin.so", "variable", ()),
         ("libnccl-net.so", "LD_LIBRARY_PATH", ("ncclNetPlugin_v9",)),
@@ -108,6 +110,8 @@ def test_the_name_that_nccl_opens_is_told_from_the_other(tmp_path: Path) -> None
 
 
 def test_no_verbs(tmp_path: Path) -> None:
+    assert isinstance(software.verbs(Tree.at(tmp_path), {}, 10.0).ibverbs, Unknown)
+    (tmp_path / "usr/lib/x").mkdir(parents=True)
     found = software.verbs(Tree.at(tmp_path), {}, 10.0)
     assert (found.ibverbs, found.ibverbs_iova2) == ("", Unknown("libibverbs.so.1 not found"))
 

@@ -26,6 +26,7 @@ def tcp_info(segments: int, again: int, confirmed: int, busy_us: int) -> bytes:
     for at, form, value in (
         (100, "=I", again),
         (120, "=Q", confirmed),
+        (128, "=Q", 7_000),
         (156, "=I", segments),
         (168, "=Q", busy_us),
     ):
@@ -34,7 +35,7 @@ def tcp_info(segments: int, again: int, confirmed: int, busy_us: int) -> bytes:
 
 
 INFO = tcp_info(1000, 20, 5_000_000, 2_500_000)
-TRAFFIC = Traffic(1000, 20, 5_000_000, 2.5)
+TRAFFIC = Traffic(1000, 20, 5_000_000, 2.5, 7_000)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from nccltool.hosts.sources.base import Tree
-from nccltool.hosts.sources.tcp_table import half_open, stuck_bytes
+from nccltool.hosts.sources.tcp_table import half_open, peers, stuck_bytes
 
 HEAD = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
 V4 = """\
@@ -54,3 +54,4 @@ def test_what_nobody_confirms(tmp_path: Path) -> None:
     tree = Tree.at(tmp_path)
     assert stuck_bytes(os.getsid(0), tree) == 0x618
     assert stuck_bytes(1, tree) == 0
+    assert peers({os.getsid(0), 1}, tree) == {os.getsid(0): ("10.77.0.2", 22)}

@@ -45,8 +45,8 @@ def test_a_rule_on_hosts(files: tuple[int, ...], expected: dict[str | None, tupl
 
 
 def test_a_setting_of_the_job_is_not_a_fault_of_its_only_host() -> None:
-    outcomes = diagnosed(limited("h1", 2**20, NCCL_DEBUG="LOUD"), select="DBG003")
-    assert told(outcomes) == {("doctor/DBG003", "n1"): ("fail", "everywhere")}
+    outcomes = diagnosed(limited("h1", 2**20, TORCH_NCCL_BLOCKING_WAIT="on"), select="SYN017")
+    assert told(outcomes) == {("doctor/SYN017", "n1"): ("fail", "everywhere")}
 
 
 @pytest.mark.parametrize(

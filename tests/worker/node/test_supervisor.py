@@ -104,3 +104,23 @@ def test_who_ended_a_supervisor_but_has_no_part_in_the_run_is_named(channel: typ
     ended = end_said(channel, "hang:rank=0,at=start", agent=os.getpid())
     assert (ended.code, ended.told) == (-signal.SIGTERM, False)
     assert re.fullmatch(rf"{channel.number.name} from process \d+ \(.+\)", ended.ended_by)
+
+
+def test_a_supervisor_whose_rank_is_done_can_be_ended() -> None:
+    """Torch elastic keeps it until the others of its node are done too."""
+    read, write = os.pipe()
+    order = job(nodes=2, nproc_per_node=1, emulated=False, backend="gloo", fault="exit:rank=0,at=start")
+
+    def stay() -> int:
+        supervise(order, PLACE, Channel(write, None))
+        os.close(write)
+        signal.pause()
+        return 0
+
+    pid = processes.forked(stay)
+    os.close(write)
+    with os.fdopen(read, "rb") as out:
+        out.read()
+    os.kill(pid, signal.SIGTERM)
+    assert until(partial(is_dead, pid), LIMIT_S)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -signal.SIGTERM
