@@ -1,5 +1,6 @@
 """Fixtures for tests that start real ranks."""
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -9,6 +10,16 @@ import pytest
 from tests.support.commands import PROBE, Command
 
 Start = Callable[..., Command]
+
+
+@pytest.fixture(autouse=True)
+def _stores_are_closed() -> Iterator[None]:
+    """Those that a test made in this process. A rank needs its own to its end, and ends without Python's."""
+    yield
+    if module := sys.modules.get("nccltool.worker.bus.store"):  # it imports torch
+        for store in module._alive:
+            store._connection.close()
+        module._alive.clear()
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from nccltool.worker.bus.messages import Answer, Ask
+from nccltool.worker.bus.messages import UNANSWERED, Answer, Ask
 
 
 @dataclass(eq=False, slots=True)
@@ -30,7 +30,8 @@ class Board:
     _numbers: Iterator[int] = field(default_factory=itertools.count)
 
     def ask(self, asker: object, request: Ask, now: float) -> list[tuple[object, Answer]]:
-        """The answers that a request makes possible: its own, and those of who waited for what it sets."""
+        """The answers that a request makes possible: its own, if it gets one, and those of who waited for what
+        it sets."""
         match request.op:
             case "get" | "wait":
                 answer = self._when_there(asker, request, now)
@@ -38,7 +39,8 @@ class Board:
             case "who":
                 return [(asker, Answer(values=(self.name.encode().ljust(request.number),)))]
         answer = self._now(request)
-        return [(asker, answer), *self._woken(request.keys)]
+        own = [] if request.op in UNANSWERED else [(asker, answer)]
+        return [*own, *self._woken(request.keys)]
 
     def late(self, now: float) -> list[tuple[object, Answer]]:
         """The answers to those who have waited long enough."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import msgspec
 
 from nccltool.worker.bus import messages, seal
-from nccltool.worker.bus.messages import Answer, Ask
+from nccltool.worker.bus.messages import UNANSWERED, Answer, Ask
 from nccltool.worker.bus.seal import ClientSide, Purpose, RunSecret, Sealed, Unsealed
 
 RETRY_S = 0.2
@@ -16,6 +16,7 @@ _ATTEMPT_S = 10.0
 """In which a server must have greeted and welcomed: it may be one process of a thousand ranks."""
 _REFUSED_S = 5.0
 """How long one that refuses us is asked again: at the same port, another run may just be ending."""
+_READ = 2**16
 _ANSWER_S = 60.0
 """How much later than asked for an answer may come."""
 
@@ -44,22 +45,41 @@ class Connection:
     def __init__(self, connected: socket.socket, sealed: Sealed) -> None:
         self._socket, self._sealed = connected, sealed
         self._lock = threading.Lock()
+        self._timeout_s: float | None = None
 
     def ask(self, request: Ask, patience_s: float = _ANSWER_S) -> Answer:
-        """The answer, which may come so much later than the request says. Raises Late, and OSError when the bus is
-        gone."""
+        """The answer, which may come so much later than the request says; an empty one where nobody waits for it.
+        Raises Late, and OSError when the bus is gone."""
         with self._lock:
-            self._socket.settimeout(request.timeout_s + patience_s)
-            self._socket.sendall(self._sealed.seal(messages.encode(request)))
-            head = _exactly(self._socket, seal.FRAME_HEAD)
             try:
-                payload = self._sealed.opened(head, _exactly(self._socket, seal.length_of(head)))
-                answer = messages.answer_of(payload)
+                answer = self._asked(request, request.timeout_s + patience_s)
             except (Unsealed, msgspec.DecodeError) as error:
+                self._socket.close()
                 raise ConnectionError(f"the bus of the run: {error}") from error
+            except BaseException:
+                self._socket.close()  # or the next would take this one's answer for its own
+                raise
         if answer.problem:
             raise Late(answer.problem)
         return answer
+
+    def _asked(self, request: Ask, timeout_s: float) -> Answer:
+        if self._timeout_s != timeout_s:
+            self._socket.settimeout(timeout_s)
+            self._timeout_s = timeout_s
+        self._socket.sendall(self._sealed.seal(messages.encode(request)))
+        return Answer() if request.op in UNANSWERED else messages.answer_of(self._payload())
+
+    def _payload(self) -> bytes:
+        """Of the next frame, which mostly comes in one piece. Raises OSError, Unsealed."""
+        came = _received(self._socket, _READ)
+        if len(came) < seal.FRAME_HEAD:
+            came += _exactly(self._socket, seal.FRAME_HEAD - len(came))
+        head, payload = came[: seal.FRAME_HEAD], came[seal.FRAME_HEAD :]
+        missing = seal.length_of(head) - len(payload)
+        if missing > 0:
+            payload += _exactly(self._socket, missing)
+        return self._sealed.opened(head, payload)
 
     def close(self) -> None:
         self._socket.close()
@@ -111,11 +131,14 @@ def _sealed(connected: socket.socket, address: BusAddress) -> Sealed:
 
 def _exactly(connected: socket.socket, count: int) -> bytes:
     """Raises OSError when it ends before."""
-    came = bytearray(count)
-    rest = memoryview(came)
-    while rest:
-        taken = connected.recv_into(rest)
-        if not taken:
-            raise ConnectionError("Connection closed by the bus of the run")
-        rest = rest[taken:]
+    came = bytearray()
+    while len(came) < count:
+        came += _received(connected, min(count - len(came), _READ))
     return bytes(came)
+
+
+def _received(connected: socket.socket, most: int) -> bytes:
+    chunk = connected.recv(most)
+    if not chunk:
+        raise ConnectionError("Connection closed by the bus of the run")
+    return chunk

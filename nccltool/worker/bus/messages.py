@@ -6,6 +6,9 @@ import msgspec
 
 Op = Literal["set", "get", "add", "check", "wait", "delete", "swap", "append", "count", "who"]
 
+UNANSWERED = frozenset[Op](("set", "append"))
+"""As in torch's TCPStore, nobody waits for these: what the same process asks next comes after them."""
+
 
 class Ask(msgspec.Struct, frozen=True, array_like=True):
     """One call of a store."""

@@ -20,6 +20,8 @@ GREETING = b"nccltool bus 1\r\n"
 WELCOME, REFUSAL = b"+", b"-"
 _NONCE = 32
 _MAC = hashlib.sha256().digest_size
+_BLOCK = hashlib.sha256().block_size
+_INNER, _OUTER = (bytes(byte ^ pad for byte in range(256)) for pad in (0x36, 0x5C))
 _LENGTH = 4
 _NUMBER = 8
 GREETING_BYTES = len(GREETING) + _NONCE
@@ -38,17 +40,42 @@ class Unsealed(Exception):
     """What came was not sealed by the other end, or not for this place in the order."""
 
 
+class _Mac:
+    """HMAC-SHA256 with one key (RFC 2104).
+
+    Both pads are hashed once: with OpenSSL 3, hmac.digest takes 12 us for a short message, and this takes 1 us.
+    """
+
+    __slots__ = ("_inner", "_outer")
+
+    def __init__(self, key: bytes) -> None:
+        assert len(key) <= _BLOCK, "RFC 2104 hashes longer keys first"
+        padded = key.ljust(_BLOCK, b"\0")
+        self._inner, self._outer = (hashlib.sha256(padded.translate(pad)) for pad in (_INNER, _OUTER))
+
+    def of(self, *parts: bytes) -> bytes:
+        inner, outer = self._inner.copy(), self._outer.copy()
+        for part in parts:
+            inner.update(part)
+        outer.update(inner.digest())
+        return outer.digest()
+
+
 @dataclass(frozen=True, slots=True)
 class RunSecret:
     """What all processes of a run know, and nobody else. Empty: anyone can know it."""
 
     secret: bytes = field(repr=False)
     run_id: str
+    _of_the_run: _Mac = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        of_the_run = hmac.digest(self.secret, GREETING + self.run_id.encode(), "sha256")
+        object.__setattr__(self, "_of_the_run", _Mac(of_the_run))
 
     def key(self, use: bytes, *parts: bytes) -> bytes:
         """Of one use; parts are of fixed length, so that no two lists of them read the same."""
-        of_the_run = _mac(self.secret, GREETING + self.run_id.encode())
-        return _mac(of_the_run, use.ljust(16) + b"".join(parts))
+        return self._of_the_run.of(use.ljust(16), *parts)
 
 
 class ServerSide:
@@ -96,7 +123,7 @@ class Sealed:
     """Frames in both directions, each numbered by its place."""
 
     def __init__(self, own: bytes, other: bytes) -> None:
-        self._own, self._other = own, other
+        self._own, self._other = _Mac(own), _Mac(other)
         self._sent = self._taken = 0
 
     def seal(self, payload: bytes) -> bytes:
@@ -104,24 +131,20 @@ class Sealed:
         assert len(payload) <= LARGEST, "a payload that the other end would refuse"
         length, number = len(payload).to_bytes(_LENGTH), self._sent.to_bytes(_NUMBER)
         self._sent += 1
-        return length + _mac(self._own, length + number + payload) + payload
+        return length + self._own.of(length, number, payload) + payload
 
     def opened(self, head: bytes, payload: bytes) -> bytes:
         """The payload of the next frame. Raises Unsealed."""
         number = self._taken.to_bytes(_NUMBER)
-        if not hmac.compare_digest(head[_LENGTH:], _mac(self._other, head[:_LENGTH] + number + payload)):
+        if not hmac.compare_digest(head[_LENGTH:], self._other.of(head[:_LENGTH], number, payload)):
             raise Unsealed("a message was changed, repeated or left out on the way")
         self._taken += 1
         return payload
 
 
-def length_of(head: bytes) -> int:
+def length_of(head: bytes | bytearray) -> int:
     """Bytes of the payload behind the head of a frame. Raises Unsealed."""
     length = int.from_bytes(head[:_LENGTH])
     if length > LARGEST:
         raise Unsealed(f"a message of {length} bytes")
     return length
-
-
-def _mac(key: bytes, text: bytes) -> bytes:
-    return hmac.digest(key, text, "sha256")

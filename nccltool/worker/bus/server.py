@@ -7,8 +7,9 @@ goes.
 
 import contextlib
 import resource
-import selectors
+import select
 import socket
+import sys
 import threading
 import time
 from collections import Counter
@@ -31,7 +32,7 @@ _FILES = 64
 """That the process needs besides its connections."""
 _ACCEPTED = 32
 """Connections that are taken in at a time, between the requests of those who belong here."""
-_READ = 2**16
+_READ, _READ_LARGE = 2**16, 2**20
 _REPORT_S = 1.0
 
 Report = Callable[[int, tuple[str, ...]], None]
@@ -50,6 +51,8 @@ class _Connection:
     sealed: Sealed | None = None
     came: bytearray = field(default_factory=bytearray)
     to_send: bytes = b""
+    is_full: bool = False
+    """It does not read what it is sent, and is waited for."""
 
 
 class Server:
@@ -65,7 +68,9 @@ class Server:
     ) -> None:
         self._listeners, self._secret, self._purpose, self._report = listeners, secret, purpose, report
         self._board = Board(name)
-        self._selector = selectors.DefaultSelector()
+        self._epoll = select.epoll()
+        self._connections: dict[int, _Connection] = {}
+        """By file descriptor."""
         self._strangers: dict[_Connection, None] = {}
         """In the order in which they came."""
         self._crowds = Counter[str]()
@@ -73,16 +78,18 @@ class Server:
         self._members: set[_Connection] = set()
         self._refused = Counter[str]()
         self._reported_at = 0.0
+        self._files = 0
+        """As many as the process may open."""
         self._wake, self._woken = socket.socketpair()
         self._thread = threading.Thread(target=self._serve, name="bus", daemon=True)
 
     def start(self) -> None:
         """Begin; nothing may be forked after it."""
-        _allow_files()
+        self._files = _allow_files()
         for listener in self._listeners:
             listener.setblocking(False)
-            self._selector.register(listener, selectors.EVENT_READ, listener)
-        self._selector.register(self._woken, selectors.EVENT_READ)
+            self._epoll.register(listener, select.EPOLLIN)
+        self._epoll.register(self._woken, select.EPOLLIN)
         self._thread.start()
 
     def stop(self) -> None:
@@ -95,31 +102,37 @@ class Server:
         callers = [one.socket for one in (*self._members, *self._strangers)]
         for one in (*callers, *self._listeners, self._woken):
             one.close()
-        self._selector.close()
+        self._epoll.close()
         self._tell(time.monotonic(), at_once=True)
 
     def _serve(self) -> None:
+        listeners = {listener.fileno(): listener for listener in self._listeners}
         while True:
-            now = time.monotonic()
-            for key, _ in self._selector.select(self._pause(now)):
-                if key.fileobj is self._woken:
+            ready = self._epoll.poll(self._pause())
+            for number, _ in ready:
+                connection = self._connections.get(number)
+                if connection is not None:  # else it was closed meanwhile, or it is no connection
+                    self._turn(connection)
+                elif number == self._woken.fileno():
                     return
-                if not isinstance(key.data, _Connection):
-                    self._accept(key.data)
-                elif key.data in self._strangers or key.data in self._members:  # it was not closed meanwhile
-                    self._turn(key.data)
-            now = time.monotonic()
-            self._give(self._board.late(now))
-            self._end_strangers(now)
-            self._tell(now)
+            # after the connections: a number that was closed in this turn may be a new connection's
+            for number in listeners.keys() & {number for number, _ in ready}:
+                self._accept(listeners[number])
+            self._look_at_clock()
 
-    def _pause(self, now: float) -> float | None:
+    def _look_at_clock(self) -> None:
+        now = time.monotonic()
+        self._give(self._board.late(now))
+        self._end_strangers(now)
+        self._tell(now)
+
+    def _pause(self) -> float | None:
         """How long nothing needs to be done if nothing comes."""
         ends = [self._board.next_end(), self._reported_at + _REPORT_S if self._refused else None]
         oldest = next(iter(self._strangers), None)
         ends.append(oldest.since + STRANGER_S if oldest else None)
         soonest = min((end for end in ends if end is not None), default=None)
-        return None if soonest is None else max(soonest - now, 0.0)
+        return None if soonest is None else max(soonest - time.monotonic(), 0.0)
 
     # ---- connections
 
@@ -132,14 +145,19 @@ class Server:
             except OSError:  # it is gone again; or there are too many files, and strangers hold the most
                 self._make_room(len(self._strangers) // 2)
                 return
-            self._make_room(_MOST_STRANGERS - 1)
+            self._make_room(self._places() - 1)
             caller.setblocking(False)
             handshake = ServerSide(self._secret, self._purpose)
             stranger = _Connection(caller, str(address[0]), time.monotonic(), handshake)
             self._strangers[stranger] = None
             self._crowds[stranger.address] += 1
-            self._selector.register(caller, selectors.EVENT_READ, stranger)
+            self._connections[caller.fileno()] = stranger
+            self._epoll.register(caller, select.EPOLLIN)
             self._send(stranger, handshake.greeting())
+
+    def _places(self) -> int:
+        """Of strangers: they leave files to the rest of the process, whatever the limit is."""
+        return max(min(_MOST_STRANGERS, self._files - _FILES - len(self._members)), 1)
 
     def _make_room(self, most: int) -> None:
         while len(self._strangers) > most:
@@ -158,7 +176,8 @@ class Server:
         self._no_stranger(connection)
         self._members.discard(connection)
         self._board.forget(connection)
-        self._selector.unregister(connection.socket)
+        del self._connections[connection.socket.fileno()]
+        self._epoll.unregister(connection.socket)
         connection.socket.close()
 
     def _no_stranger(self, connection: _Connection) -> None:
@@ -176,6 +195,8 @@ class Server:
                 self._hear_stranger(connection, connection.handshake)
             else:
                 self._hear(connection)
+            while connection in self._members and not connection.to_send and (frame := _frame(connection.came)):
+                self._take(connection, *frame)
         except (OSError, EOFError):
             self._refuse(connection) if connection.handshake else self._close(connection)
         except (Unsealed, msgspec.DecodeError, ValueError, IndexError, TypeError):
@@ -200,22 +221,14 @@ class Server:
         self._send(stranger, answer)
 
     def _hear(self, member: _Connection) -> None:
-        """One frame at a time: it asks the next thing when it has its answer."""
         came = member.came
-        if len(came) < seal.FRAME_HEAD:
-            came += _received(member.socket, _READ)
-        if len(came) < seal.FRAME_HEAD:
-            return
-        head = bytes(came[: seal.FRAME_HEAD])
-        whole = seal.FRAME_HEAD + seal.length_of(head)
-        if len(came) < whole:
-            came += _received(member.socket, min(whole - len(came), 2**20))
-        if len(came) < whole:
-            return
+        wanted = seal.FRAME_HEAD + seal.length_of(came) - len(came) if len(came) >= seal.FRAME_HEAD else 0
+        came += _received(member.socket, max(_READ, min(wanted, _READ_LARGE)))
+
+    def _take(self, member: _Connection, head: bytes, payload: bytes) -> None:
         assert member.sealed
-        payload = member.sealed.opened(head, bytes(came[seal.FRAME_HEAD : whole]))
-        del came[:whole]
-        self._give(self._board.ask(member, messages.request_of(payload), time.monotonic()))
+        request = messages.request_of(member.sealed.opened(head, payload))
+        self._give(self._board.ask(member, request, time.monotonic()))
 
     # ---- answers
 
@@ -224,7 +237,10 @@ class Server:
             assert isinstance(asker, _Connection)
             assert asker.sealed
             if asker in self._members:
-                self._send(asker, asker.sealed.seal(messages.encode(answer)))
+                text = messages.encode(answer)
+                if len(text) > seal.LARGEST:  # of many keys
+                    text = messages.encode(Answer(problem=f"an answer of {len(text)} bytes is too long"))
+                self._send(asker, asker.sealed.seal(text))
 
     def _send(self, connection: _Connection, text: bytes) -> None:
         connection.to_send += text
@@ -236,9 +252,9 @@ class Server:
     def _flush(self, connection: _Connection) -> None:
         with contextlib.suppress(BlockingIOError):
             connection.to_send = connection.to_send[connection.socket.send(connection.to_send) :]
-        wanted = selectors.EVENT_WRITE if connection.to_send else selectors.EVENT_READ
-        if self._selector.get_key(connection.socket).events != wanted:
-            self._selector.modify(connection.socket, wanted, connection)
+        if bool(connection.to_send) != connection.is_full:
+            connection.is_full = not connection.is_full
+            self._epoll.modify(connection.socket, select.EPOLLOUT if connection.is_full else select.EPOLLIN)
 
     def _tell(self, now: float, at_once: bool = False) -> None:
         """At most once a second: a flood is no reason for a flood of words."""
@@ -247,6 +263,18 @@ class Server:
                 self._report(self._refused.total(), tuple(address for address, _ in self._refused.most_common(4)))
             self._refused.clear()
             self._reported_at = now
+
+
+def _frame(came: bytearray) -> tuple[bytes, bytes] | None:
+    """Take the first frame, its head and its payload; None when it is not whole. Raises Unsealed."""
+    if len(came) < seal.FRAME_HEAD:
+        return None
+    end = seal.FRAME_HEAD + seal.length_of(came)
+    if len(came) < end:
+        return None
+    frame = bytes(came[: seal.FRAME_HEAD]), bytes(came[seal.FRAME_HEAD : end])
+    del came[:end]
+    return frame
 
 
 def _received(caller: socket.socket, most: int) -> bytes:
@@ -260,8 +288,10 @@ def _received(caller: socket.socket, most: int) -> bytes:
     return chunk
 
 
-def _allow_files() -> None:
-    """Many systems allow 1024 open files, and more to those who ask: each rank has a connection or two."""
+def _allow_files() -> int:
+    """How many files may be open: many systems allow 1024, and more to those who ask. Each rank has a connection
+    or two."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return sys.maxsize if hard == resource.RLIM_INFINITY else hard

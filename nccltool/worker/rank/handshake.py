@@ -35,6 +35,8 @@ from nccltool.worker.rank import own_gpu
 from nccltool.worker.rank.own_gpu import OwnGpu
 
 _RESOLVE_S = 0.5
+_KEYS_OF_A_CALL = 1000
+"""The facts of a rank have 1.2 KB."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -101,11 +103,9 @@ def meet(
     greeting = Greeting(facts=facts, own_address=own, dialled=dialled)
     store.set(f"greeting/{place.rank}", msgspec.json.encode(greeting))
     if place.rank:
-        decision = msgspec.json.decode(_get(store, "decision"), type=Decision)
+        decision = msgspec.json.decode(_get(store, ["decision"])[0], type=Decision)
         return decision, (), ()
-    greetings = [
-        msgspec.json.decode(_get(store, f"greeting/{rank}"), type=Greeting) for rank in range(place.world_size)
-    ]
+    greetings = _greetings(store, range(place.world_size))
     ranks = rank_agreement.numbered([greeting.facts for greeting in greetings])
     decision, findings = _judged(job, ranks, [greeting.dialled for greeting in greetings])
     store.set("decision", msgspec.json.encode(decision))
@@ -175,7 +175,7 @@ def clocks(place: RankPlace, store: PrefixStore) -> list[float]:
     store.set(f"clock/{place.rank}", str(time.time()))
     if place.rank:
         return []
-    return [float(_get(store, f"clock/{rank}")) for rank in range(place.world_size)]
+    return [float(clock) for clock in _get(store, [f"clock/{rank}" for rank in range(place.world_size)])]
 
 
 def networks(
@@ -191,9 +191,10 @@ def networks(
     if place.rank:
         return {}
     first = {facts.host_id: facts.rank for facts in reversed(ranks) if facts.local_rank == 0}
+    networks = _get(store, [f"network/{rank}" for rank in first.values()])
     return {
-        host: msgspec.json.decode(_get(store, f"network/{rank}"), type=UsableNetwork)
-        for host, rank in first.items()
+        host: msgspec.json.decode(network, type=UsableNetwork)
+        for host, network in zip(first, networks, strict=True)
     }
 
 
@@ -202,7 +203,7 @@ def gpus_here(place: RankPlace, store: PrefixStore, facts: RankFacts) -> frozens
     if place.rank + place.local_world_size > place.world_size:
         return None
     ranks = range(place.rank, place.rank + place.local_world_size)
-    theirs = [msgspec.json.decode(_get(store, f"greeting/{rank}"), type=Greeting).facts for rank in ranks]
+    theirs = [greeting.facts for greeting in _greetings(store, ranks)]
     gpus = {one.gpu for one in theirs if one.host_id == facts.host_id and one.gpu is not None}
     return frozenset(gpus) if len(gpus) == len(ranks) else None
 
@@ -219,7 +220,13 @@ def _network(backend: str, facts: RankFacts, gpus: frozenset[str] | None) -> Usa
     return replace(network, domain=nvlink.domain(found.nvidia, host.settings)) if in_a_rack else network
 
 
-def _get(store: PrefixStore, key: str) -> bytes:
-    """What a rank puts there, however long it takes: the runner ends the run and names the culprit before the
-    store gives up."""
-    return bytes(store.get(key))
+def _greetings(store: PrefixStore, ranks: range) -> list[Greeting]:
+    found = _get(store, [f"greeting/{rank}" for rank in ranks])
+    return [msgspec.json.decode(greeting, type=Greeting) for greeting in found]
+
+
+def _get(store: PrefixStore, keys: Sequence[str]) -> list[bytes]:
+    """What ranks put there, however long it takes: the runner ends the run and names the culprit before the store
+    gives up."""
+    calls = (keys[first : first + _KEYS_OF_A_CALL] for first in range(0, len(keys), _KEYS_OF_A_CALL))
+    return [bytes(value) for call in calls for value in store.multi_get(call)]

@@ -1,5 +1,7 @@
 """The handshake and the frames: what one end says the other takes, once, in its place, and nothing else."""
 
+import hmac
+
 import pytest
 
 from nccltool.worker.bus import seal
@@ -103,6 +105,11 @@ def test_a_length_beyond_the_largest() -> None:
     for length in (seal.LARGEST + 1, 2**32 - 1):
         with pytest.raises(Unsealed, match=str(length)):
             seal.length_of(length.to_bytes(4) + bytes(32))
+
+
+@pytest.mark.parametrize("key", [b"", b"k", bytes(range(32)), bytes(64)])
+def test_the_mac_is_that_of_the_standard_library(key: bytes) -> None:
+    assert seal._Mac(key).of(b"one", b"", b"two" * 99) == hmac.digest(key, b"one" + b"two" * 99, "sha256")
 
 
 def test_the_secret_is_in_no_text() -> None:

@@ -11,7 +11,7 @@ WARN = ("NCCL_DEBUG=WARN",)
 
 def root(tmp_path: Path, home: str | None = None, system: str | None = None) -> Path:
     """A tree of files whose home is /root."""
-    for name, text in (("root/.nccl.conf", home), ("etc/nccl.conf", system)):
+    for name, text in (("root/.nccl.conf", home), ("etc/nccl.conf", system), ("etc/hostname", "alpha\n")):
         file = tmp_path / name
         file.parent.mkdir(exist_ok=True)
         if text is not None:
