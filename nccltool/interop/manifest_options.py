@@ -2,6 +2,7 @@
 
 import math
 import re
+import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
@@ -28,6 +29,8 @@ OF_THE_JOB = (
     *("toleration", "annotation", "rdzv_port", "pull_time"),
 )
 """Options that say what the job itself says already, where a container is put into its pods."""
+_SECRET_BYTES = 32
+"""As many as the command makes itself."""
 _NAME = re.compile(r"[a-z]([a-z0-9-]{0,38}[a-z0-9])?")
 """A DNS label; shorter than its 63 characters, for kinds whose pods' names add as many."""
 _NAMESPACE = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
@@ -96,6 +99,7 @@ def request(asked: PodCommand, options: ManifestOptions) -> Request:
         tolerations=tuple(_toleration(text) for text in options.toleration),
         annotations=dict(_pairs("--annotation", options.annotation, _KEY)),
         port=options.rdzv_port,
+        run_secret=secrets.token_hex(_SECRET_BYTES),
         active_deadline_s=math.ceil(order.job.deadline_s + options.pull_time),
     )
 

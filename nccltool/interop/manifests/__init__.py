@@ -13,6 +13,7 @@ PATCHES = ("init-container",)
 _BOOLEANS = ("y", "n", "yes", "no", "on", "off", "true", "false", "null")
 """Words that some reader of YAML takes for something else than text."""
 _HEAD = """\
+# The value in the Secret is random, made for this manifest alone: whoever knows it can take part in the run.
 # kubectl apply -f FILE, and when the pods are done:
 # kubectl logs --prefix --tail=-1 --max-log-requests={nodes} -l {label}{namespace} | nccltool collect -
 """
@@ -24,7 +25,7 @@ def objects(request: "Request", kind: str) -> "tuple[Object, ...]":
 
 
 def render(request: "Request", kind: str) -> str:
-    """The objects as YAML, under two lines that say how to use them."""
+    """The objects as YAML, under lines that say how to use them."""
     (label,) = request.selector.items()
     namespace = f" -n {request.namespace}" if request.namespace else ""
     head = str(getattr(members.module(__name__, kind), "HEAD", _HEAD))

@@ -11,6 +11,8 @@ INDEX = "metadata.annotations['batch.kubernetes.io/job-completion-index']"
 LABEL = "app.kubernetes.io/instance"
 """Has the name that was given; on all pods of all kinds."""
 _SCRATCH = "/tmp"  # noqa: S108 - a volume of the pod's own
+_SECRET, _SECRET_FILE = "run-secret", "secret"
+_SECRET_FOLDER = "/run/nccltool"  # noqa: S105 - where it is, not what it is
 
 _ENV = {"HOME": _SCRATCH, "USER": "nccltool", "NCCLTOOL_RUN_DIR": f"{_SCRATCH}/runs"}
 
@@ -41,6 +43,8 @@ class Request:
     annotations: Mapping[str, str] = field(default_factory=dict)
     env: Mapping[str, str] = field(default_factory=dict)
     port: int = 29500
+    run_secret: str = field(default="", repr=False)
+    """What opens the bus of the run; empty = no node calls another."""
     active_deadline_s: int
 
     @property
@@ -57,8 +61,27 @@ def metadata(request: Request) -> Object:
     return {"name": request.name, **where, "labels": request.labels}
 
 
+def secret(request: Request) -> Object:
+    """What all pods of the run have in common, and nobody else."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {**metadata(request), "name": _secret_name(request)},
+        "type": "Opaque",
+        "stringData": {_SECRET_FILE: request.run_secret},
+    }
+
+
+def _secret_name(request: Request) -> str:
+    return f"{request.name}-{_SECRET}"
+
+
 def pod_template(request: Request, container_name: str, env: list[Object], **more: Any) -> Object:
     """A pod that runs the command. `more` goes into the container."""
+    file = {"name": "NCCLTOOL_RDZV_SECRET_FILE", "value": f"{_SECRET_FOLDER}/{_SECRET_FILE}"}
+    made = container(request, container_name, [*env, file]) | more
+    made["volumeMounts"].append({"name": _SECRET, "mountPath": _SECRET_FOLDER, "readOnly": True})
+    mounted = {"name": _SECRET, "secret": {"secretName": _secret_name(request)}}
     notes = {"annotations": dict(request.annotations)} if request.annotations else {}
     return {
         "metadata": {"labels": request.labels, **notes},
@@ -70,8 +93,8 @@ def pod_template(request: Request, container_name: str, env: list[Object], **mor
             "enableServiceLinks": False,
             **_placement(request),
             "securityContext": security(request),
-            "containers": [container(request, container_name, env) | more],
-            "volumes": volumes(request),
+            "containers": [made],
+            "volumes": [*volumes(request), mounted],
         },
     }
 

@@ -1,10 +1,10 @@
 """An Indexed Job of plain Kubernetes (1.29 or newer), with the headless Service that gives its pods names."""
 
-from nccltool.interop.manifests.base import INDEX, Object, Request, job_policy, metadata, pod_template
+from nccltool.interop.manifests.base import INDEX, Object, Request, job_policy, metadata, pod_template, secret
 
 
 def objects(request: Request) -> tuple[Object, ...]:
-    return _service(request), _job(request)
+    return secret(request), _service(request), _job(request)
 
 
 def _service(request: Request) -> Object:

@@ -1,6 +1,6 @@
 """A PyTorchJob of the Kubeflow training operator, which sets the PET_ variables."""
 
-from nccltool.interop.manifests.base import Object, Request, metadata, pod_template
+from nccltool.interop.manifests.base import Object, Request, metadata, pod_template, secret
 
 _CONTAINER = "pytorch"
 _PORT = "pytorchjob-port"
@@ -8,11 +8,12 @@ _PORT = "pytorchjob-port"
 
 
 def objects(request: Request) -> tuple[Object, ...]:
-    """One object. Node 0 is the master."""
+    """Node 0 is the master."""
     replicas = {"Master": _replica(request, 1)}
     if request.nodes > 1:
         replicas["Worker"] = _replica(request, request.nodes - 1)
     return (
+        secret(request),
         {
             "apiVersion": "kubeflow.org/v1",
             "kind": "PyTorchJob",

@@ -4,7 +4,7 @@ What the pods need goes into the runtime: how a TrainJob changes the pods of som
 name in each release (podSpecOverrides, podTemplateOverrides, runtimePatches). Trainer sets the PET_ variables.
 """
 
-from nccltool.interop.manifests.base import Object, Request, job_policy, metadata, pod_template
+from nccltool.interop.manifests.base import Object, Request, job_policy, metadata, pod_template, secret
 
 _API = "trainer.kubeflow.org"
 _NODE = "node"
@@ -12,7 +12,7 @@ _NODE = "node"
 
 
 def objects(request: Request) -> tuple[Object, ...]:
-    return _runtime(request), _trainjob(request)
+    return secret(request), _runtime(request), _trainjob(request)
 
 
 def _runtime(request: Request) -> Object:

@@ -147,11 +147,21 @@ def test_root_only_where_it_must_be(kind: str, changes: dict[str, Any], who: Obj
 
 
 @each_kind
-def test_no_secret_is_in_a_manifest(kind: str) -> None:
-    text = json.dumps(manifests.objects(PLAIN, kind)).lower()
-    assert "secret" not in text
-    full = json.dumps(manifests.objects(FULL, kind))
-    assert full.count("ecret") == full.count('"imagePullSecrets": [{"name": "registry"}]')
+@each_request
+def test_the_secret_of_the_run_is_mounted_and_nowhere_else(kind: str, request_: Request) -> None:
+    secret, *others = manifests.objects(replace(request_, run_secret="5ec2e7"), kind)
+    assert secret["metadata"].get("namespace") == request_.namespace
+    assert "5ec2e7" not in json.dumps(others)
+    for spec in pods(others):
+        (volume,) = (one for one in spec["volumes"] if one["name"] == "run-secret")
+        assert volume["secret"] == {"secretName": secret["metadata"]["name"]}
+        (container,) = spec["containers"]
+        (mount,) = (one for one in container["volumeMounts"] if one["name"] == "run-secret")
+        (file,) = (one["value"] for one in container["env"] if one["name"] == "NCCLTOOL_RDZV_SECRET_FILE")
+        assert (mount["readOnly"], secret["stringData"]) == (
+            True,
+            {file.removeprefix(f"{mount['mountPath']}/"): "5ec2e7"},
+        )
 
 
 @each_kind
@@ -170,7 +180,7 @@ def test_pods_are_on_different_hosts(kind: str, allowed: bool) -> None:
 def test_the_text_is_the_objects(kind: str, request_: Request) -> None:
     text = manifests.render(request_, kind)
     assert tuple(yaml.safe_load_all(text)) == manifests.objects(request_, kind)
-    assert [line for line in text.splitlines() if line.startswith("#")] == text.splitlines()[:2]
+    assert [line for line in text.splitlines() if line.startswith("#")] == text.splitlines()[:3]
     assert "*" not in text.partition("---")[2]
 
 
@@ -203,7 +213,7 @@ def test_text_that_readers_of_yaml_take_for_something_else_is_quoted(word: str) 
 
 @given(st.lists(st.text(max_size=20), max_size=3))
 def test_any_word_comes_through(words: list[str]) -> None:
-    (document,) = yaml.safe_load_all(manifests.render(replace(PLAIN, words=tuple(words)), "pytorchjob"))
+    (_, document) = yaml.safe_load_all(manifests.render(replace(PLAIN, words=tuple(words)), "pytorchjob"))
     for spec in pods(document):
         assert [word.replace("$$(", "$(") for word in spec["containers"][0]["args"]] == [
             word.replace("$$(", "$(") for word in words
@@ -228,7 +238,7 @@ def merged(job: Object, patch: Object) -> Object:
 
 
 def a_job() -> Object:
-    (_, job) = manifests.objects(replace(PLAIN, name="training"), "job")
+    (*_, job) = manifests.objects(replace(PLAIN, name="training"), "job")
     return copy.deepcopy(job)
 
 
@@ -245,7 +255,9 @@ def test_a_job_with_an_init_container_is_valid(check: Request) -> None:
     assert [schemas.problems(patched, file) for file in schemas.FILES if "kubernetes" in file] == [[]]
     before, after = (job["spec"]["template"]["spec"] for job in (a_job(), patched))
     assert after["containers"] == before["containers"]
-    assert {one["name"] for one in after["volumes"]} == {"shm", "scratch", "nccltool-shm", "nccltool-scratch"}
+    assert {one["name"] for one in after["volumes"]} == {
+        *("shm", "scratch", "run-secret", "nccltool-shm", "nccltool-scratch")
+    }
     (container,) = after["initContainers"]
     assert {mount["name"] for mount in container["volumeMounts"]} == {"nccltool-shm", "nccltool-scratch"}
     assert (container["command"], container["args"]) == (["nccltool"], list(check.words))
