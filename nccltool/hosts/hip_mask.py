@@ -22,6 +22,32 @@ def chosen(env: Mapping[str, str], uuids: Sequence[str]) -> list[int]:
     return left if mask is None else [left[place] for place in _by_hip(mask, [uuids[gpu] for gpu in left])]
 
 
+def hidden_by_rocr(env: Mapping[str, str]) -> tuple[str, str, int] | None:
+    """HIP's mask, its first number that the mask of ROCR hides, and how many GPUs that leaves at most.
+
+    None = there is no such number, or not both masks. It needs no GPUs: what is wrong is so with any of them.
+    """
+    name = next((name for name in (_HIP, _CUDA) if name in env), None)
+    if name is None or _ROCR not in env:
+        return None
+    left = _most_by_rocr(env[_ROCR])
+    for word in env[name].split(","):
+        if _is_plain(word) and int(word) >= left:
+            return name, word, left
+    return None
+
+
+def _most_by_rocr(mask: str) -> int:
+    """How many GPUs it leaves where all that it names exist."""
+    found: list[str] = []
+    for word in (one.strip() for one in mask.upper().split(",")):
+        number = _c_number(word)
+        if word in found or (number is None and not word.startswith("G")):
+            break
+        found.append(word)
+    return len(found)
+
+
 def _by_rocr(mask: str, uuids: Sequence[str]) -> list[int]:
     """The first word that names no GPU, or one a second time, ends it."""
     found: list[int] = []

@@ -4,9 +4,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
+from nccltool.core.unknown import Unknown
 from nccltool.hosts.facts import Gid, HostFacts, Plugin, known
-from nccltool.hosts.nccl import adapters, interfaces, values
+from nccltool.hosts.nccl import adapters, collective_library, interfaces, values
 from nccltool.hosts.nccl.adapters import Port
+from nccltool.hosts.nccl.collective_library import CollectiveLibrary
 from nccltool.hosts.nccl.interfaces import InterfaceChoice
 from nccltool.hosts.nccl.settings import NcclSettings, Variable
 
@@ -36,6 +38,11 @@ class NcclHost:
         """A variable with the number that NCCL reads from it; None = not set, or its default holds."""
         variable, value = self.variable(name), self.integer(name)
         return (variable, value) if variable is not None and value is not None else None
+
+    @cached_property
+    def library(self) -> CollectiveLibrary | Unknown:
+        """What carries the collectives: NCCL, or RCCL on GPUs of AMD. Needs `versions`, `amd` and `nvidia`."""
+        return collective_library.of(self.settings, self.facts)
 
     @cached_property
     def network_kind(self) -> NetworkKind:

@@ -1,10 +1,9 @@
-"""The catalogue of variables: what each is, since when, and what it does (nccltool/data/nccl_env.json).
+"""The catalogue of variables: what each is, since when, and what it does (nccl_env.json).
 
 The releases in it were read in the sources of NCCL 2.3.5 to 2.30.7, and the names that came later in the library
 2.32.3.
 """
 
-from collections import Counter
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -17,7 +16,6 @@ from nccltool.core.versions import Version, parse
 NEWEST = Version(2, 32, 3)
 """A name that is not in the catalogue may have come after this release."""
 _FILE = Path(__file__).parent / "nccl_env.json"
-_LONGEST_NAME = 80
 
 
 class KnownVariable(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,28 +71,6 @@ class KnownVariable(msgspec.Struct, frozen=True, kw_only=True):
 @cache
 def every() -> Mapping[str, KnownVariable]:
     return {entry.name: entry for entry in msgspec.json.decode(_FILE.read_bytes(), type=list[KnownVariable])}
-
-
-def nearest(name: str) -> tuple[str, ...]:
-    """Names that may have been meant, the nearest first: a slip or two away, or with its words in order."""
-    if len(name) > _LONGEST_NAME:
-        return ()
-    most = 3 if len(name) > 16 else 2
-    words, letters = sorted(name.upper().split("_")), Counter(name.upper())
-    found: list[tuple[int, str]] = []
-    for known, entry in every().items():
-        if entry.status in ("ghost", "removed"):
-            continue
-        if sorted(known.split("_")) == words:
-            found.append((0, known))
-        elif abs(len(known) - len(name)) <= most and _differ(Counter(known), letters) <= most:
-            found.append((distance(name.upper(), known), known))
-    return tuple(known for slips, known in sorted(found) if slips <= most)[:3]
-
-
-def _differ(one: Counter[str], other: Counter[str]) -> int:
-    """Letters that one word has and the other has not: never more than the distance of the words."""
-    return max((one - other).total(), (other - one).total())
 
 
 def distance(one: str, other: str) -> int:

@@ -1,8 +1,6 @@
-"""The catalogue of variables: whole, and of use when a name is misspelt."""
+"""The catalogue of variables: it is whole."""
 
 import re
-
-import pytest
 
 from nccltool.hosts.nccl import variables
 
@@ -10,7 +8,7 @@ ENTRIES = variables.every().values()
 
 
 def test_it_is_whole() -> None:
-    assert len(ENTRIES) == 674
+    assert len(ENTRIES) == 753
     assert [entry.name for entry in ENTRIES if not re.fullmatch(r"[A-Za-z0-9_]+", entry.name)] == []
     assert [entry.name for entry in ENTRIES if not entry.summary] == []
     assert [entry.name for entry in ENTRIES if not entry.source] == []
@@ -40,30 +38,3 @@ def test_what_to_use_instead_is_known() -> None:
     names = variables.every()
     one_word = [entry.instead for entry in ENTRIES if entry.instead and re.fullmatch(r"[A-Z0-9_]+", entry.instead)]
     assert [name for name in one_word if name not in names] == []
-
-
-@pytest.mark.parametrize(
-    ("name", "nearest"),
-    [
-        ("NCCL_SOCKET_IFNMAE", "NCCL_SOCKET_IFNAME"),
-        ("NCCL_IFNAME_SOCKET", "NCCL_SOCKET_IFNAME"),
-        ("NCLC_DEBUG", "NCCL_DEBUG"),
-        ("NCCL_IB_HCAS", "NCCL_IB_HCA"),
-        ("nccl_debgu", "NCCL_DEBUG"),
-    ],
-)
-def test_nearest(name: str, nearest: str) -> None:
-    assert variables.nearest(name)[0] == nearest
-
-
-@pytest.mark.parametrize("name", ["NCCL_FLUX_CAPACITOR_LEVEL", "X" * 10_000])
-def test_nothing_is_near(name: str) -> None:
-    assert variables.nearest(name) == ()
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "slips"),
-    [("", "ab", 2), ("abcd", "abdc", 1), ("abc", "axc", 1), ("abc", "abc", 0), ("ab", "b", 1)],
-)
-def test_distance(one: str, other: str, slips: int) -> None:
-    assert variables.distance(one, other) == slips
