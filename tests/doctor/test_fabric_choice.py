@@ -1,0 +1,65 @@
+"""Which fabric a host has: told by its facts, and never guessed."""
+
+import pytest
+
+from nccltool.core.errors import BadInput
+from nccltool.doctor import fabric_choice
+from nccltool.hosts.facts import Amd, Cloud, Gpu, HostFacts, Interface, Network, Nvidia, Rdma
+from tests.captured_hosts import healthy
+
+
+@pytest.mark.parametrize(
+    ("host", "name", "why"),
+    [
+        ("ib", "infiniband", "8 active InfiniBand ports"),
+        ("dgx", "infiniband", "active InfiniBand ports"),
+        ("roce", "roce", "8 active RoCE ports"),
+        ("mi300x", "mi300-roce", "AMD Instinct MI300X"),
+        ("aws", "aws-efa", "8 EFA devices"),
+        ("p5", "aws-efa", "32 EFA devices"),
+        ("gcp", "gcp-gib", "NVIDIA H200"),
+        ("a4", "gcp-gib", "NVIDIA B200"),
+        ("a3-mega", "gcp-tcpxo", "9 gVNIC interfaces"),
+        ("azure", "azure-nd-v5", "Azure, InfiniBand"),
+        ("laptop", "laptop", "no RDMA device"),
+    ],
+)
+def test_a_host_tells_its_fabric(host: str, name: str, why: str) -> None:
+    chosen = fabric_choice.choose("auto", lambda: healthy(host))
+    assert (chosen.name, why in chosen.why) == (name, True)
+
+
+@pytest.mark.parametrize(
+    ("host", "said"),
+    [("container", "no DMI data"), ("wsl2", "no DMI data")],
+)
+def test_what_is_not_known_is_no_fabric(host: str, said: str) -> None:
+    with pytest.raises(BadInput, match=said):
+        fabric_choice.choose("auto", lambda: healthy(host))
+
+
+def test_two_that_fit_are_named_and_none_is_taken() -> None:
+    with pytest.raises(BadInput, match="it could be oci-a100-v2 or oci-gpu4"):
+        fabric_choice.choose("auto", lambda: _host("oci", "NVIDIA A100-SXM4-40GB"))
+
+
+def test_a_machine_that_fits_none_is_told_so() -> None:
+    with pytest.raises(BadInput, match="its facts fit none"):
+        fabric_choice.choose("auto", lambda: _host("oci", "NVIDIA A10"))
+
+
+def test_nothing_known_is_no_fabric() -> None:
+    with pytest.raises(BadInput, match="auto cannot tell"):
+        fabric_choice.choose("auto", lambda: HostFacts(host="h"))
+
+
+def _host(provider: str, gpu: str) -> HostFacts:
+    """A cloud's machine with a GPU, and one interface."""
+    return HostFacts(
+        host="h",
+        cloud=Cloud(provider=provider),
+        nvidia=Nvidia(gpus=(Gpu(pci="0000:01:00.0", name=gpu),)),
+        amd=Amd(gpus=()),
+        rdma=Rdma(devices=()),
+        network=Network(interfaces=(Interface(name="eth0", driver="mlx5_core", virtual=False),)),
+    )
