@@ -31,6 +31,8 @@ class RulePage:
     example: str
     instead: str
     source: str
+    since: str
+    """The release of NCCL that first reads what the rule is about; '' = all known ones do, or none does."""
     place: str
     """Where it is in the documentation."""
 
@@ -61,3 +63,5 @@ class Diagnosis:
     """Version that the rules were asked for; None = not known."""
     fixes: tuple[str, ...] = ()
     """Lines for a shell that undo what was found, where they were asked for."""
+    source: str = ""
+    """The file with the settings, where no host was looked at."""

@@ -1,11 +1,9 @@
 """JUDGE settings and facts with rules: pure. Hosts and rules in, outcomes and findings out."""
 
-import re
-import shlex
 from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 
 import msgspec
@@ -19,9 +17,18 @@ from nccltool.core.unknown import Unknown
 from nccltool.core.versions import Version
 from nccltool.doctor import report
 from nccltool.doctor.diagnosis import Assignment, RuleOutcome
-from nccltool.doctor.rules.base import NO_LOCAL_RANKS, NO_NCCL, NO_NODES, NO_TORCH, JudgedHost, Results, Rule
+from nccltool.doctor.rules.base import (
+    NO_LOCAL_RANKS,
+    NO_NCCL,
+    NO_NODES,
+    NO_TORCH,
+    OLDEST,
+    JudgedHost,
+    Results,
+    Rule,
+)
 from nccltool.hosts.facts import HostFacts, NotKnown, or_none
-from nccltool.hosts.nccl import settings
+from nccltool.hosts.nccl import settings, variables
 from nccltool.hosts.nccl.settings import Variable
 
 PER_RANK = frozenset((
@@ -30,6 +37,9 @@ PER_RANK = frozenset((
     "OMPI_COMM_WORLD_NODE_RANK", "JOB_COMPLETION_INDEX",
 ))  # fmt: skip
 """Variables that naturally differ from rank to rank: rules that do not need "rank" must not read them."""
+NO_HOST = "no host given; pass --root, --facts, or --hosts"
+_OF_SETTINGS = {"env", "env_source", "rank"}
+"""What rules need that settings alone have."""
 _LONGEST = 2000
 """Characters of one text of a finding: a value of a megabyte is not shown."""
 
@@ -88,49 +98,6 @@ def assignments(host: JudgedHost) -> tuple[Assignment, ...]:
     if host.settings.unread:
         return ()
     return tuple(Assignment(name=one.name, value=one.value, origin=one.origin) for one in host.settings.all())
-
-
-def fixes(judgement: Judgement, host: JudgedHost) -> Iterator[str]:
-    """Lines for a shell that remove what was found, the worst first; a line of a file is named in a comment."""
-    for problem, fixes in _fixable(judgement):
-        lines = [line for fix in fixes for line in _fixed(fix, host)]
-        if lines:
-            message = escaped(shortened(problem.found.message, _LONGEST))
-            yield f"# {problem.rule.code} {problem.rule.name}: {message}"
-            yield from lines
-
-
-def with_fixes(judgement: Judgement, host: JudgedHost) -> dict[str, str]:
-    """The environment of a host as it is behind the lines of `fixes`."""
-    env = dict(host.facts.env)
-    for fix in (fix for _, fixes in _fixable(judgement) for fix in fixes if not _in_file(fix, host)):
-        env.pop(fix.name, None)
-        if fix.value is not None:
-            env[fix.name] = fix.value
-    return env
-
-
-def _fixable(judgement: Judgement) -> Iterator[tuple[FindingOnHosts, list[report.Fix]]]:
-    """The problems, each with fixes of variables that none before it has fixed."""
-    done = set[str]()
-    for problem in judgement.problems:
-        yield problem, [fix for fix in problem.found.fix if fix.name not in done]
-        done.update(fix.name for fix in problem.found.fix)
-
-
-def _in_file(fix: report.Fix, host: JudgedHost) -> Variable | None:
-    """The variable that a fix is about, where a configuration file sets it."""
-    variable = host.settings.variables.get(fix.name)
-    return variable if variable is not None and variable.from_file else None
-
-
-def _fixed(fix: report.Fix, host: JudgedHost) -> Iterator[str]:
-    variable = _in_file(fix, host)
-    if variable is not None:
-        line = "remove this line" if fix.value is None else f"set {fix.name}={escaped(fix.value)}"
-        yield f"# {escaped(variable.origin)}: {line}"
-    elif re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", fix.name):
-        yield f"unset {fix.name}" if fix.value is None else f"export {fix.name}={shlex.quote(fix.value)}"
 
 
 def host_of(
@@ -205,8 +172,11 @@ def begins(rule: Rule, word: str) -> bool:
     return bool(code) and (rule.code.startswith(code) or rule.name.startswith(word.lower()))
 
 
-def judge(hosts: Sequence[JudgedHost], rules: Iterable[Rule]) -> Judgement:
-    """Look at every host with every rule; what several hosts have in common is found once and names them."""
+def judge(hosts: Sequence[JudgedHost], rules: Iterable[Rule], without_host: bool = False) -> Judgement:
+    """Look at every host with every rule; what several hosts have in common is found once and names them.
+
+    `without_host`: there are settings only, and rules that need facts say nothing unless settings alone tell.
+    """
     alike = _AlikeHosts(hosts)
     count = len({host.name for host in hosts})
     outcomes, problems = [], []
@@ -219,12 +189,21 @@ def judge(hosts: Sequence[JudgedHost], rules: Iterable[Rule]) -> Judgement:
             else:
                 found[said] += names
         mine = [FindingOnHosts(rule=rule, found=one, hosts=tuple(names)) for one, names in found.items()]
-        alone = rule.is_across and len(hosts) == 1
-        skipped = RuleOutcome(code=rule.code, status="skip", reason="needs several hosts to compare")
-        outcomes.append(skipped if alone else _outcome(rule, mine, blind, count))
+        why = _why_skipped(rule, hosts)
+        if without_host and set(rule.needs) - _OF_SETTINGS and not mine:
+            why = NO_HOST
+        skipped = RuleOutcome(code=rule.code, status="skip", reason=why)
+        outcomes.append(skipped if why else _outcome(rule, mine, blind, count))
         problems += mine
     problems.sort(key=lambda problem: SEVERITIES.index(problem.severity))
     return Judgement(outcomes=tuple(outcomes), problems=tuple(problems), several=count > 1)
+
+
+def _why_skipped(rule: Rule, hosts: Sequence[JudgedHost]) -> str:
+    if rule.is_across and len(hosts) == 1:
+        return "needs several hosts to compare"
+    others = rule.library is not None and not any(rule.holds_for(host) for host in hosts)
+    return f"applies to {rule.library} only" if others else ""
 
 
 def _said_by(
@@ -233,9 +212,27 @@ def _said_by(
     """(what it found or could not judge, on which hosts); a rule about all of them names hosts itself."""
     if rule.is_across and len(hosts) > 1:
         yield from ((said, ()) for said in _said(rule.check(hosts)))
-    for group in () if rule.is_across else alike.groups(rule.needs):
-        for said in _said(rule.check([hosts[group[0]]])):
-            yield said, dict.fromkeys(hosts[index].facts.host for index in group)
+    for group in () if rule.is_across else alike.groups(rule.parts):
+        first = hosts[group[0]]
+        if not rule.holds_for(first):
+            continue
+        for said in _said(rule.check([first])):
+            yield _of_release(said, rule, first), dict.fromkeys(hosts[index].facts.host for index in group)
+
+
+def _of_release(said: report.RuleFinding | Unknown, rule: Rule, host: JudgedHost) -> report.RuleFinding | Unknown:
+    """What was found, no worse than is sure: NCCL may be too old to read the variable that it is about."""
+    if isinstance(said, Unknown) or said.subject.kind != "variable":
+        return said
+    entry = variables.every().get(said.subject.name)
+    since = entry.since_version if entry is not None and entry.component == "nccl" else None
+    most: Severity = "error"
+    if since is not None and isinstance(host.nccl, Unknown):
+        most = "warning" if since > OLDEST else most
+    elif since is not None and not isinstance(host.nccl, Unknown) and since > host.nccl:
+        most = "info"
+    severity = max(said.severity or rule.severity, most, key=SEVERITIES.index)
+    return said if severity == (said.severity or rule.severity) else replace(said, severity=severity)
 
 
 def _said(results: Results) -> Results:

@@ -37,6 +37,8 @@ class DoctorOrder:
     root: Path = Path("/")
     facts: tuple[Path, ...] = ()
     env_file: Path | None = None
+    without_host: bool = False
+    """The settings of a file are to be judged, and not the host that this is."""
     pid: int | None = None
     nccl: Version | None = None
     nodes: int | None = None
@@ -68,6 +70,7 @@ def order(words: DoctorOptions, start: StartOptions) -> DoctorOrder:
         root=_tree(words.root),
         facts=tuple(Path(name) for name in words.facts),
         env_file=Path(words.env_file) if words.env_file else None,
+        without_host=bool(words.env_file) and not words.root,
         pid=words.pid,
         nccl=parsed,
         nodes=start.nodes,
@@ -107,6 +110,8 @@ def _library(name: str | None) -> str | None:
 
 def _tree(root: str | None) -> Path:
     folder = Path(root or "/")
+    if folder.is_dir() and not any(folder.iterdir()):  # nothing was captured: nothing is known
+        return folder
     if not any((folder / name).is_dir() for name in ("proc", "sys")):
         raise BadInput(
             f"--root {folder} contains neither proc nor sys",

@@ -59,6 +59,7 @@ def rule(page: RulePage) -> str:
         ("Why it matters", page.why),
         ("Example", page.example),
         ("Remedy", page.instead),
+        ("Since", page.since),
         ("Source", page.source),
     )
     sections = (f"## {title}\n\n{plain(text)}\n" for title, text in parts if text)
@@ -76,6 +77,7 @@ def _section(page: RulePage) -> Iterator[str]:
     yield from (*_wrapped(page.what), "")
     yield from (*_wrapped(f"**Why it matters.** {plain(page.why)}", raw=True), "")
     yield from (f"- Example: {_code(page.example)}", f"- Remedy: {_code(page.instead)}")
+    yield from (f"- Since: {page.since}",) if page.since else ()
     yield from (f"- Source: {plain(page.source)}", "")
 
 

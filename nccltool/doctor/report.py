@@ -1,5 +1,6 @@
 """What rules report: a finding about a variable, a host, a device, a file; and what would undo it."""
 
+import re
 from dataclasses import dataclass
 from functools import partial
 from typing import TypedDict, Unpack
@@ -25,6 +26,19 @@ class Fix:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class LineFix:
+    """A line of a configuration file that should have another text."""
+
+    path: str
+    number: int
+    text: str
+
+    @property
+    def command(self) -> str:
+        return f"write {escaped(shortened(self.text, _LONGEST))} in line {self.number} of {escaped(self.path)}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class RuleFinding:
     """What a rule found once; the doctor adds the code and the page."""
 
@@ -34,7 +48,7 @@ class RuleFinding:
     remedy: str = ""
     severity: Severity | None = None
     """None = that of the rule."""
-    fix: tuple[Fix, ...] = ()
+    fix: tuple[Fix | LineFix, ...] = ()
 
 
 class _More(TypedDict, total=False):
@@ -47,7 +61,12 @@ class _MoreOfVariable(_More, total=False):
 
 
 def finding(
-    kind: SubjectKind, name: str, message: str, remedy: str = "", fix: tuple[Fix, ...] = (), **more: Unpack[_More]
+    kind: SubjectKind,
+    name: str,
+    message: str,
+    remedy: str = "",
+    fix: tuple[Fix | LineFix, ...] = (),
+    **more: Unpack[_More],
 ) -> RuleFinding:
     """What is wrong with something that is no variable that is set: a host, a device, an interface, a file.
 
@@ -63,9 +82,17 @@ def about(
     """What is wrong with a variable; the first evidence is its line, with the value or `part` of it underlined."""
     line = pointed(variable, more.get("part", variable.value))
     evidence = (line, *more.get("evidence", ()))
+    if variable.from_file:
+        remedy = _in_file(remedy or "; ".join(one.command for one in fix), variable)
     return finding(
         "variable", variable.name, message, remedy, fix, evidence=evidence, severity=more.get("severity")
     )
+
+
+def _in_file(remedy: str, variable: Variable) -> str:
+    """A remedy for a line of a configuration file, where `export` would become part of the name."""
+    text = re.sub(r"\bexport (?=\w+=)", "set ", re.sub(r"\bunset\b", "remove", remedy))
+    return text if text == remedy else f"in {escaped(variable.origin)}: {text}"
 
 
 def better_unset(

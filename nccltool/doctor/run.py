@@ -2,7 +2,7 @@
 
 import gc
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from nccltool.core.unknown import Unknown
 from nccltool.core.user_files import contents
 from nccltool.core.verdicts import of_findings
 from nccltool.core.versions import Version
-from nccltool.doctor import judge, rules
+from nccltool.doctor import fixes, judge, rules
 from nccltool.doctor.diagnosis import Diagnosis
 from nccltool.doctor.options import DoctorOrder
 from nccltool.doctor.rules.base import JudgedHost, Rule
@@ -28,13 +28,12 @@ from nccltool.hosts.nccl import library as nccl_library
 from nccltool.hosts.nccl import settings, variables
 from nccltool.hosts.sources import files as hosts_files
 from nccltool.hosts.sources.base import Tree
+from nccltool.hosts.sources.env import chosen as chosen_variables
 from nccltool.launch import host_survey
 from nccltool.launch.job import Job
 
 _ASKING = "ASK"
 """Rules that need an answer of NCCL itself."""
-_ROUNDS = 5
-"""Of fixes: what undoes one thing may uncover another."""
 _TOLD = 4
 """Hosts that are named in a sentence."""
 
@@ -56,7 +55,7 @@ def _diagnosed(asked: DoctorOrder, command: tuple[str, ...], chosen: tuple[Rule,
     hosts = [judge.host_of(facts, asked.nccl, nodes, asked.local_ranks, names) for facts in snapshots]
     if asked.library:
         hosts = [replace(host, answer=_answer(host, asked.library)) for host in hosts]
-    judgement = judge.judge(hosts, chosen)
+    judgement = judge.judge(hosts, chosen, asked.without_host)
     # with --select, rules alone are wanted
     differ = () if asked.select else differences(snapshots, asked.ignore, asked.where is not None)
     findings = (*absent, *judgement.findings, *differ)
@@ -68,25 +67,15 @@ def _diagnosed(asked: DoctorOrder, command: tuple[str, ...], chosen: tuple[Rule,
         findings=findings,
         settings=judge.assignments(hosts[0]),
         nccl=str(hosts[0].nccl) if isinstance(hosts[0].nccl, Version) else None,
-        fixes=tuple(_fixes(asked, chosen, judgement, hosts[0])),
+        fixes=tuple(_fixes(judgement, hosts).lines()) if asked.fix else (),
+        source=str(asked.env_file) if asked.without_host else "",
     )
 
 
-def _fixes(
-    asked: DoctorOrder, chosen: Sequence[Rule], judgement: judge.Judgement, host: JudgedHost
-) -> Iterator[str]:
-    """Lines for a host's shell, and those for what is found once they are obeyed: all in one go."""
-    done = set[str]()
-    for _ in range(_ROUNDS if asked.fix else 0):
-        lines = [line for line in judge.fixes(judgement, host) if line not in done]
-        yield from lines
-        done.update(lines)
-        env = judge.with_fixes(judgement, host)
-        if env == host.facts.env or not lines:
-            return
-        facts = msgspec.structs.replace(host.facts, env=env)
-        host = judge.host_of(facts, asked.nccl, or_none(host.nodes), or_none(host.local_ranks))
-        judgement = judge.judge([host], chosen)
+def _fixes(judgement: judge.Judgement, hosts: Sequence[JudgedHost]) -> fixes.FixPlan:
+    """Those that do no harm: all rules judge each, also rules that were not asked."""
+    every = rules_for((), ())
+    return fixes.plan(hosts, judgement.problems, lambda changed: judge.judge(changed, every))
 
 
 def rules_for(select: Sequence[str], ignore: Sequence[str], asking: bool = False) -> tuple[Rule, ...]:
@@ -137,6 +126,8 @@ def _here(asked: DoctorOrder) -> list[HostFacts]:
     if asked.env_file is not None:
         file = asked.env_file
         environment = settings.environment_of(contents(file, "--env-file"), f"--env-file {file}")
+        if asked.without_host:
+            return [HostFacts(host="", root="", env=chosen_variables(environment), env_source=str(file))]
         return [hosts_reader.take(asked.root, environment, env_source=str(file), meanwhile=rules.every)]
     return [hosts_reader.take(asked.root, meanwhile=rules.every)]
 
@@ -208,5 +199,5 @@ def _info(hosts: Sequence[JudgedHost], command: tuple[str, ...]) -> RunInfo:
         torch=or_none(first.facts.versions.torch) or None,
         nodes=nodes,
         world_size=nodes * ranks if nodes and ranks else None,
-        hosts=tuple(dict.fromkeys(host.name for host in hosts)),
+        hosts=tuple(dict.fromkeys(host.name for host in hosts if host.name)),
     )

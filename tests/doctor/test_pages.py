@@ -8,9 +8,9 @@ from tests.conftest import Nccltool
 
 def test_lists(nccltool: Nccltool) -> None:
     rules = nccltool("doctor", "--list-rules").out
-    assert "SYN009    error    quoted-value " in rules
+    assert "SYN017    error    bad-torch-switch " in rules
     variables = nccltool("doctor", "--list-variables").out.splitlines()
-    assert len(variables) == 674
+    assert len(variables) == 753
     assert [line.split()[:2] for line in variables if line.startswith("NCCL_IB_HCA ")] == [["NCCL_IB_HCA", "nccl"]]
 
 

@@ -2,8 +2,10 @@
 
 from collections.abc import Mapping
 
+from nccltool.core.findings import Severity
 from nccltool.doctor import report
-from nccltool.doctor.rules.base import JudgedHost, Results, escaped, for_text, known
+from nccltool.doctor.rules.base import OLDEST, JudgedHost, Results, escaped, for_text, known
+from nccltool.hosts.facts import or_none
 from nccltool.hosts.nccl import values
 from nccltool.hosts.nccl.settings import Variable
 from nccltool.hosts.nccl.values import ALGORITHMS, FUNCTION_LISTS, FUNCTIONS, PROTOCOLS, Selection
@@ -15,6 +17,8 @@ _OF_CLOUDS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "oci": {"NCCL_ALGO": ("ring",)},
 }
 """Published by the clouds for their own machines: cluster-toolkit, aws-ofi-nccl, oci-hpc."""
+_PLUGINS = {"gcp": "NCCL_FASTRAK_"}
+"""Variables that only the plugin of one cloud reads."""
 _SHARP = ("collnetchain", "collnetdirect")
 """CoreWeave publishes NCCL_ALGO=COLLNETCHAIN for clusters with SHARP."""
 _USABLE = {
@@ -34,11 +38,12 @@ def _selected(host: JudgedHost, variable: Variable) -> Selection:
 
 def _published(host: JudgedHost, variable: Variable) -> bool:
     """Whether the maker of the platform publishes this value."""
-    of_cloud = _OF_CLOUDS.get(str(host.facts.cloud.provider), {})
+    plugins = (cloud for cloud, prefix in _PLUGINS.items() if any(host.settings.beginning(prefix)))
+    of_cloud = _OF_CLOUDS.get(next(plugins, str(host.facts.cloud.provider)), {})
     return variable.value.lower() in of_cloud.get(variable.name, ())
 
 
-@for_text("ALG001", "error", *_WORDS)
+@for_text("ALG001", "warning", *_WORDS)
 def unknown_algorithm(host: JudgedHost, variable: Variable, _: str) -> Results:
     """NCCL_ALGO or NCCL_PROTO contains a name that NCCL does not know, or a malformed list.
 
@@ -59,10 +64,11 @@ def unknown_algorithm(host: JudgedHost, variable: Variable, _: str) -> Results:
         message = f"{word[:40]!r} in {variable.name} {what[problem]}"
         remedy = f"correct the name or unset {variable.name}"
         lines = (f"known: {', '.join(FUNCTIONS if problem == 'function' else _WORDS[variable.name])}",)
-        yield report.better_unset(variable, message, remedy, part=word, evidence=lines)
+        severity = host.if_nccl_is("error", FUNCTION_LISTS, other="warning")
+        yield report.better_unset(variable, message, remedy, part=word, evidence=lines, severity=severity)
 
 
-@for_text("ALG002", "error", *_WORDS)
+@for_text("ALG002", "warning", *_WORDS)
 def collnet_without_kind(host: JudgedHost, variable: Variable, _: str) -> Results:
     """NCCL_ALGO contains CollNet, which NCCL has split into two algorithms.
 
@@ -72,12 +78,17 @@ def collnet_without_kind(host: JudgedHost, variable: Variable, _: str) -> Result
     Source: NCCL user guide, NCCL_ALGO
     """
     words = {word.lower() for _, word in _selected(host, variable).unknown}
-    if "collnet" in words and host.nccl_is(since=(2, 14, 3)):
-        message = f"NCCL {host.nccl} does not know CollNet"
-        yield report.about(variable, message, "write CollnetDirect, CollnetChain, or both", part="CollNet")
+    version = or_none(host.nccl)
+    if "collnet" in words and (version is None or version >= OLDEST):
+        message = f"NCCL {version or f'since {OLDEST}'} does not know CollNet"
+        remedy, severity = (
+            "write CollnetDirect, CollnetChain, or both",
+            host.if_nccl_is("error", FUNCTION_LISTS, other="warning"),
+        )
+        yield report.about(variable, message, remedy, part="CollNet", severity=severity)
 
 
-@for_text("ALG003", "warning", *_WORDS, needs=("cloud",))
+@for_text("ALG003", "info", *_WORDS, needs=("cloud",))
 def forced_algorithm(host: JudgedHost, variable: Variable, text: str) -> Results:
     """NCCL_ALGO or NCCL_PROTO is set.
 
@@ -97,8 +108,9 @@ def forced_algorithm(host: JudgedHost, variable: Variable, text: str) -> Results
 def function_without_algorithm(host: JudgedHost, variable: Variable, text: str) -> Results:
     """NCCL_ALGO leaves a function without any algorithm it can use.
 
-    Why: Since 2.24, NCCL does not fall back to Ring, and the call fails. Broadcast and Reduce support only Ring,
-    AllGather and ReduceScatter do not support Tree, and PAT needs one GPU per node.
+    Why: Since 2.24, NCCL does not fall back to Ring, and the call fails; before, it ignores the variable for such
+    a function. Broadcast and Reduce support only Ring, AllGather and ReduceScatter do not support Tree, and PAT
+    needs one GPU per node.
     Example: NCCL_ALGO=Tree
     Instead: NCCL_ALGO=allreduce:Tree
     Source: NCCL src/graph/tuning.cc; https://github.com/pytorch/pytorch/issues/163063
@@ -107,17 +119,21 @@ def function_without_algorithm(host: JudgedHost, variable: Variable, text: str) 
     left = {name: set(_USABLE[name]) & set(words) for name, words in chosen.items()}
     short = [name for name, words in left.items() if not words]
     only_pat = [name for name, words in left.items() if words == {"PAT"}]
-    if not (short or only_pat) or not host.nccl_is(since=FUNCTION_LISTS):
-        return
-    if only_pat and known(host.local_ranks) > 1:
+    version = or_none(host.nccl)
+    old = version is not None and version < FUNCTION_LISTS
+    if only_pat and not old and known(host.local_ranks) > 1:
         short += only_pat
     if short:
-        message = f"NCCL_ALGO leaves no algorithm for {', '.join(short)}: these calls fail"
-        remedy = f"name the function (NCCL_ALGO=allreduce:{escaped(text[:40])}) or add Ring"
-        yield report.better_unset(variable, message, remedy)
+        what = f"fail since NCCL {FUNCTION_LISTS}" if old or not version else "fail"
+        message = f"NCCL_ALGO leaves no algorithm for {', '.join(short)}: these calls {what}"
+        message += f"; NCCL {version} ignores the variable for them" if old else ""
+        name = f"name the function (NCCL_ALGO=allreduce:{escaped(text[:40])}) or "
+        remedy = f"{'' if old else name}add Ring"  # an old release does not read lists of functions
+        severity: Severity | None = "warning" if old or not version else None
+        yield report.better_unset(variable, message, remedy, severity=severity)
 
 
-@for_text("ALG005", "error", *_WORDS, needs=("cloud",))
+@for_text("ALG005", "warning", *_WORDS, needs=("cloud", "rdma", "nvidia"))
 def forced_ll128(host: JudgedHost, variable: Variable, _: str) -> Results:
     """NCCL_PROTO asks for LL128.
 
@@ -130,7 +146,12 @@ def forced_ll128(host: JudgedHost, variable: Variable, _: str) -> Results:
     if "LL128" in _selected(host, variable).named and not _published(host, variable):
         message = "LL128 is forced: on hardware that does not support it, it silently corrupts data"
         remedy = "unset NCCL_PROTO: NCCL uses LL128 where it is safe"
-        yield report.better_unset(variable, message, remedy, part="LL128")
+        reorders = any(device.driver == "efa" for device in or_none(host.facts.rdma.devices) or ())
+        gpus = or_none(host.facts.nvidia.gpus) or ()
+        # copied from Google's profile, and of the machine nothing tells that it is another
+        google = variable.value.lower() in _OF_CLOUDS["gcp"].get(variable.name, ()) and not gpus
+        severity: Severity | None = "error" if reorders else "info" if google else None
+        yield report.better_unset(variable, message, remedy, part="LL128", severity=severity)
 
 
 @for_text("ALG006", "warning", "NCCL_PROTO")
@@ -160,7 +181,7 @@ def only_simple(host: JudgedHost, variable: Variable, _: str) -> Results:
         yield report.better_unset(variable, message, "unset NCCL_PROTO, unless the platform requires it", part="")
 
 
-@for_text("ALG008", "error", *_WORDS)
+@for_text("ALG008", "warning", *_WORDS)
 def function_list_on_old_nccl(host: JudgedHost, variable: Variable, text: str) -> Results:
     """NCCL_ALGO or NCCL_PROTO contains per-function lists, which this NCCL does not support.
 
@@ -174,7 +195,7 @@ def function_list_on_old_nccl(host: JudgedHost, variable: Variable, text: str) -
         yield report.better_unset(variable, f"NCCL {host.nccl} does not support per-function lists", remedy)
 
 
-@for_text("ALG009", "warning", *_WORDS, needs=("plugins",))
+@for_text("ALG009", "info", *_WORDS, needs=("plugins",))
 def tuner_overruled(host: JudgedHost, variable: Variable, _: str) -> Results:
     """NCCL_ALGO or NCCL_PROTO overrides an installed tuner plugin.
 

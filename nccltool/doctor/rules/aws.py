@@ -2,6 +2,7 @@
 
 import re
 
+from nccltool.core.findings import Severity
 from nccltool.core.text import counted
 from nccltool.core.versions import Version, parse
 from nccltool.doctor import report
@@ -33,7 +34,7 @@ def _net_plugins(host: JudgedHost) -> list[Plugin]:
     return [one for one in plugins if one.name.startswith("libnccl-net") and one.library.origin != "vendor"]
 
 
-@rule("AWS001", "error", needs=("rdma", "plugins"))
+@rule("AWS001", "warning", needs=("rdma", "plugins"))
 def efa_without_plugin(host: JudgedHost) -> Results:
     """The host has EFA devices, but the loader finds no network plugin.
 
@@ -53,7 +54,8 @@ def efa_without_plugin(host: JudgedHost) -> Results:
     lines = (
         f"outside the loader's search path: {escaped(elsewhere[0][:160])}" if elsewhere else "no libnccl-net*.so",
     )
-    yield report.device(f"{devices[0].name}, ...", message, remedy, evidence=lines)
+    severity = host.if_several_nodes()
+    yield report.device(f"{devices[0].name}, ...", message, remedy, evidence=lines, severity=severity)
 
 
 @rule("AWS002", "info", needs=("rdma", "network"))
@@ -98,7 +100,7 @@ def _plugin_version(host: JudgedHost) -> Version | None:
     return parse(texts[0]) if texts else parse(known(told[0]))
 
 
-@for_text("AWS004", "warning", *_DEFAULTS, needs=("rdma",))
+@for_text("AWS004", "info", *_DEFAULTS, needs=("rdma",))
 def plugin_overruled(host: JudgedHost, variable: Variable, value: str) -> Results:
     """A variable has a value other than the one the AWS plugin would set.
 
@@ -137,7 +139,10 @@ def bad_plugin_setting(host: JudgedHost) -> Results:
     for variable, entry in host.listed("OFI_NCCL_"):
         if why := _refused(entry, variable.value):
             remedy = f"unset {variable.name} or correct it"
-            yield report.better_unset(variable, f"the plugin does not start: {why}", remedy)
+            # an older plugin reads it
+            severity: Severity | None = "warning" if variable.name in _FATAL_IF_SET else None
+            message = f"the plugin does not start: {why}"
+            yield report.better_unset(variable, message, remedy, severity=severity)
 
 
 def _refused(entry: KnownVariable, value: str) -> str:
@@ -190,7 +195,7 @@ def fork_with_huge_pages(host: JudgedHost) -> Results:
         yield report.variable("FI_EFA_USE_HUGE_PAGE", message, remedy, evidence=lines, fix=fix)
 
 
-@for_value("AWS008", "warning", "NCCL_SHM_USE_CUDA_MEMCPY")
+@for_value("AWS008", "info", "NCCL_SHM_USE_CUDA_MEMCPY")
 def dead_tip(host: JudgedHost, variable: Variable, _: str) -> Results:
     """NCCL_SHM_USE_CUDA_MEMCPY is set, and this NCCL does not read it.
 

@@ -35,7 +35,8 @@ from nccltool.core.versions import Version
 from nccltool.doctor import report
 from nccltool.doctor.diagnosis import RulePage
 from nccltool.hosts.facts import Gpu, NotKnown, known
-from nccltool.hosts.nccl import variables
+from nccltool.hosts.nccl import collective_library, variables
+from nccltool.hosts.nccl.collective_library import CollectiveLibrary
 from nccltool.hosts.nccl.host import NcclHost
 from nccltool.hosts.nccl.library import LibraryAnswer
 from nccltool.hosts.nccl.settings import Variable
@@ -45,6 +46,9 @@ from nccltool.hosts.nccl.variables import KnownVariable
 __all__ = ["NotKnown", "Unknown", "Variable", "escaped", "known", "shortened"]
 
 T = TypeVar("T")
+
+OLDEST = Version(2, 14, 3)
+"""Of torch 1.13: where the release is not known, an older one is not thought of."""
 
 NO_NCCL = Unknown("NCCL version unknown; pass --nccl-version")
 NO_TORCH = Unknown("torch version unknown")
@@ -94,6 +98,19 @@ class JudgedHost(NcclHost):
             return unknown
         return several if self.nodes > 1 else one
 
+    def if_nccl_is(
+        self,
+        severity: Severity,
+        since: tuple[int, ...] = (0,),
+        before: tuple[int, ...] = (9999,),
+        *,
+        other: Severity,
+    ) -> Severity:
+        """A severity that is true of some releases only; `other`: of the rest, and of one that is not known."""
+        return (
+            severity if not isinstance(self.nccl, Unknown) and self.nccl_is(since=since, before=before) else other
+        )
+
     def listed(self, *beginnings: str) -> Iterator[tuple[Variable, KnownVariable]]:
         """The variables that are set, begin so (or in any way) and are in the catalogue."""
         entries = variables.every()
@@ -123,6 +140,21 @@ class Rule:
     """Ids of tests/doctor/rules/conditions.txt that it judges; None = that of its code."""
     needs: tuple[str, ...] = ()
     """Parts of HostFacts that it reads."""
+    about: tuple[str, ...] = ()
+    """The variables that it is called for."""
+    library: CollectiveLibrary | None = None
+    """The only library it holds for; None = NCCL and RCCL. Where the library is not known, it looks."""
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """`needs`, and what tells the library where that matters."""
+        return (
+            self.needs if self.library is None else tuple(dict.fromkeys((*self.needs, *collective_library.PARTS)))
+        )
+
+    def holds_for(self, host: JudgedHost) -> bool:
+        """Whether it is about the library of a host."""
+        return self.library is None or isinstance(host.library, Unknown) or host.library == self.library
 
     @property
     def name(self) -> str:
@@ -138,7 +170,10 @@ class Rule:
 
     @cached_property
     def page(self) -> RulePage:
-        """Its page, from its docstring: the first paragraph, then `Why:`, `Example:`, `Instead:` and `Source:`."""
+        """Its page, from its docstring: the first paragraph, then `Why:`, `Example:`, `Instead:` and `Source:`.
+
+        `Since:` is for a rule that is not about variables of the catalogue, which has their releases.
+        """
         what, *rest = _SECTION.split(inspect.getdoc(self.function) or "")
         texts = dict(zip(("what", *(label.lower() for label in rest[::2])), (what, *rest[1::2]), strict=True))
         pieces = {name: " ".join(text.split()) for name, text in texts.items()}
@@ -151,16 +186,28 @@ class Rule:
             name=self.name,
             severity=self.severity,
             place=self.place,
-            **pieces,
+            **{"since": _since(self.about), **pieces},
         )
 
 
-_SECTION = re.compile(r"^(Why|Example|Instead|Source): ", re.MULTILINE)
+def _since(names: Iterable[str]) -> str:
+    """The first releases that read these variables: `NCCL 2.21.5`, or each with its variable."""
+    entries = variables.every()
+    found = {name: entries[name].since for name in names if name in entries}
+    releases = set(found.values())
+    if len(releases) == 1:
+        only = releases.pop()
+        return f"NCCL {only}" if only else ""
+    return ", ".join(f"NCCL {since} ({name})" for name, since in found.items() if since)
+
+
+_SECTION = re.compile(r"^(Why|Example|Instead|Source|Since): ", re.MULTILINE)
 
 
 class _Reach(TypedDict, total=False):
     covers: tuple[str, ...]
     needs: tuple[str, ...]
+    library: CollectiveLibrary
 
 
 def across(
@@ -193,7 +240,7 @@ class _ForVariable(Generic[T]):
                 if variable is not None and value is not None:
                     yield from function(host, variable, value)
 
-        made = partial(Rule, code=code, severity=severity, **reach)
+        made = partial(Rule, code=code, severity=severity, about=names, **reach)
         return lambda function: made(function=function, check=lambda hosts: check(function, hosts[0]))
 
 

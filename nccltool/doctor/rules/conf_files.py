@@ -4,6 +4,7 @@ import re
 from collections import defaultdict
 from collections.abc import Sequence
 
+from nccltool.core.findings import Severity
 from nccltool.core.text import escaped, shortened
 from nccltool.doctor import report
 from nccltool.doctor.rules.base import JudgedHost, Results, Unknown, Variable, across, for_text, listed, rule
@@ -26,12 +27,19 @@ _OF_IMAGES = {
 """Debugging variables that the images of a cloud put into their files: azhpc-images, Google's gIB."""
 
 
-def _at(file: ParsedConfFile, line: ConfLine, why: str, remedy: str) -> report.RuleFinding:
-    text = escaped(shortened(line.text, 160))
-    return report.file(file.path, why, remedy, evidence=(f"{escaped(file.path)}:{line.number}: {text}",))
+def _at(
+    file: ParsedConfFile,
+    line: ConfLine,
+    why: str,
+    remedy: str = "",
+    fix: tuple[report.LineFix, ...] = (),
+    severity: Severity | None = None,
+) -> report.RuleFinding:
+    lines = (f"{escaped(file.path)}:{line.number}: {escaped(shortened(line.text, 160))}",)
+    return report.file(file.path, why, remedy, fix, evidence=lines, severity=severity)
 
 
-@rule("CNF001", "error")
+@rule("CNF001", "warning", needs=("conf_files", "root"))
 def unreadable_conf_file(host: JudgedHost) -> Results:
     """NCCL_CONF_FILE names a file that does not exist or cannot be read.
 
@@ -42,13 +50,17 @@ def unreadable_conf_file(host: JudgedHost) -> Results:
     """
     for file in host.settings.read_files():
         if file.role == "NCCL_CONF_FILE" and isinstance(file.lines, Unknown):
+            there = [one.exists for one in host.facts.conf_files if one.path == file.path]
+            if host.facts.root != "/" and any(isinstance(one, Unknown) for one in there):
+                yield file.lines  # a captured tree may just not have it
+                continue
             path = escaped(file.path)
             message = f"NCCL_CONF_FILE names {path}, which cannot be read"
             remedy = f"make it readable by the job's user; check with ls -l {path}"
             yield report.file(file.path, message, remedy, evidence=(file.lines.reason,))
 
 
-@for_text("CNF002", "error", *_PATHS)
+@for_text("CNF002", "warning", *_PATHS)
 def tilde_in_path(_: JudgedHost, variable: Variable, path: str) -> Results:
     """A path begins with ~.
 
@@ -95,18 +107,19 @@ def overridden_line(host: JudgedHost) -> Results:
             yield _at(file, line, why, f"delete the line; the effective setting is {where}")
 
 
+_COMMENT = "a comment after the value becomes part of it"
 _SLIPS = (
     (re.compile(r"\s+\S"), "the line begins with a space, which becomes part of the name"),
     (re.compile(r"export\s"), "the word export becomes part of the name"),
     (re.compile(r"set\s+\S+="), "the word set becomes part of the name"),
     (re.compile(r"[^=]*\s="), "the space before = becomes part of the name"),
     (re.compile(r"[^=]*=\s+\S"), "the space after = becomes part of the value"),
-    (re.compile(r"[^=]*=.*\s#"), "a comment after the value becomes part of it"),
+    (re.compile(r"[^=]*=.*\s#"), _COMMENT),
     (re.compile(r"\ufeff"), "the file begins with a byte order mark, which becomes part of the name"),
 )
 
 
-@rule("CNF005", "error")
+@rule("CNF005", "warning")
 def malformed_line(host: JudgedHost) -> Results:
     """A line in a configuration file is malformed.
 
@@ -120,7 +133,25 @@ def malformed_line(host: JudgedHost) -> Results:
     for file, line in host.settings.lines():
         why = _slip(line)
         if why:
-            yield _at(file, line, why, f"{escaped(file.path)}:{line.number}: write only NAME=value")
+            text = _repaired(line.text)
+            fix = (report.LineFix(path=file.path, number=line.number, text=text),) if text else ()
+            remedy = "" if fix else f"{escaped(file.path)}:{line.number}: write only NAME=value"
+            # NCCL reads a number up to the space before the comment: what was meant
+            harmless = why == _COMMENT and re.match(r"[+-]?[0-9]+\s*#", line.value, re.ASCII)
+            yield _at(file, line, why, remedy, fix, "info" if harmless else None)
+
+
+_MEANT = re.compile(r"\ufeff?\s*(?:export\s+|set\s+)?([A-Za-z_]\w*)\s*=\s*(.*)", re.ASCII)
+
+
+def _repaired(text: str) -> str:
+    """The line as it was meant: NAME=value, without spaces, quotes, `export` or a comment. '' = not clear."""
+    meant = _MEANT.fullmatch(text)
+    value = re.sub(r"\s+#.*", "", meant[2]).strip() if meant else ""
+    for quote in ("'", '"'):
+        if len(value) > 1 and value[0] == value[-1] == quote:
+            value = value[1:-1].strip()
+    return f"{meant[1]}={value}" if meant and value and f"{meant[1]}={value}" != text else ""
 
 
 def _slip(line: ConfLine) -> str:
@@ -133,7 +164,7 @@ def _slip(line: ConfLine) -> str:
     return next((why for pattern, why in _SLIPS if pattern.match(line.text)), "")
 
 
-@rule("CNF006", "warning", needs=("cloud",))
+@rule("CNF006", "info", needs=("cloud",))
 def debugging_made_permanent(host: JudgedHost) -> Results:
     """A configuration file sets a debugging variable.
 
@@ -153,7 +184,7 @@ def debugging_made_permanent(host: JudgedHost) -> Results:
             yield _at(file, line, why, "move it to the experiment's script")
 
 
-@across("CNF007", "error", needs=("conf_files",))
+@across("CNF007", "warning", needs=("conf_files",))
 def different_conf_files(hosts: Sequence[JudgedHost]) -> Results:
     """A configuration file differs between hosts.
 
@@ -196,7 +227,8 @@ def conf_file_not_read(host: JudgedHost, variable: Variable, _: str) -> Results:
     """
     if known(host.nccl) < CONF_FILE:
         remedy = "export the variables of the file or use ~/.nccl.conf"
-        yield report.better_unset(variable, f"NCCL {host.nccl} does not read NCCL_CONF_FILE", remedy, part="")
+        message = f"NCCL {host.nccl} does not read NCCL_CONF_FILE"
+        yield report.file(variable.value, message, remedy, evidence=(report.pointed(variable),))
 
 
 @rule("CNF009", "info", needs=("plugins",))
@@ -240,3 +272,23 @@ def not_for_nccl_conf(host: JudgedHost) -> Results:
                 f"{line.name} takes effect too late when set in this file",
                 "set it in the job's environment",
             )
+
+
+@rule("CNF011", "warning", covers=(), needs=("conf_files", "env_source"))
+def home_not_set(host: JudgedHost) -> Results:
+    """HOME is empty or not set, so NCCL does not read the .nccl.conf in the home directory.
+
+    Why: Since 2.30.3, NCCL looks for the file in $HOME, not in the home directory of the password database.
+    Containers, cron, and service managers often start jobs without HOME.
+    Example: HOME= with ~/.nccl.conf and NCCL 2.30
+    Instead: set HOME, or NCCL_CONF_FILE to the path of the file
+    Source: NCCL src/misc/param.cc (userHomeDir)
+    """
+    home = host.get("HOME")
+    of_process = host.facts.env_source.startswith(("process", "pid"))  # a file of settings seldom has HOME
+    if home or (home is None and not of_process) or host.get("NCCL_CONF_FILE"):
+        return
+    for file in host.facts.conf_files:
+        if file.role == "home" and isinstance(file.text, str) and host.nccl_is(since=(2, 30, 3)):
+            message = f"NCCL does not read {escaped(file.path)}: HOME is {'not set' if home is None else 'empty'}"
+            yield report.file(file.path, message, f"export NCCL_CONF_FILE={file.path}", evidence=("HOME",))

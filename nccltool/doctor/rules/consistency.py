@@ -6,7 +6,17 @@ from collections.abc import Generator, Iterator, Sequence
 from nccltool.core.host_lists import fold
 from nccltool.core.text import counted, shortened
 from nccltool.doctor import report
-from nccltool.doctor.rules.base import JudgedHost, Results, Unknown, Variable, across, escaped, for_value, rule
+from nccltool.doctor.rules.base import (
+    JudgedHost,
+    Results,
+    Unknown,
+    Variable,
+    across,
+    escaped,
+    for_number,
+    for_value,
+    rule,
+)
 from nccltool.hosts.facts import NotKnown, RdmaDevice, known, or_none
 from nccltool.hosts.nccl import variables
 
@@ -121,6 +131,23 @@ def _active(host: JudgedHost, devices: Sequence[RdmaDevice]) -> Iterator[int]:
         for port in or_none(device.ports) or ():
             if port.state == "ACTIVE" and (chosen is None or chosen.chooses(device.name, port.number)):
                 yield port.number
+
+
+@for_number("CON007", "info", "NCCL_IGNORE_NET_MISMATCH", "NCCL_IGNORE_COLLNET_MISMATCH", covers=())
+def unequal_adapters_tolerated(host: JudgedHost, variable: Variable, ignored: int) -> Results:
+    """NCCL_IGNORE_NET_MISMATCH or NCCL_IGNORE_COLLNET_MISMATCH is 1.
+
+    Why: NCCL starts although some ranks have fewer adapters, usually because of a fault; the job is slow or hangs.
+    For NET, 1 is the default, so that setting it changes nothing.
+    Example: NCCL_IGNORE_NET_MISMATCH=1
+    Instead: set it to 0, and repair the hosts that NCCL then names
+    Source: NCCL user guide, both variables; src/init.cc (localNetDeviceCount)
+    """
+    if ignored == 1 and host.nodes != 1:
+        message = "NCCL starts although some ranks have fewer adapters than others"
+        yield report.better_set(
+            variable, "0", message, f"export {variable.name}=0 and repair the ranks that NCCL names"
+        )
 
 
 @rule("CON004", "warning", needs=("process",))

@@ -4,7 +4,7 @@ from nccltool.doctor import report
 from nccltool.doctor.rules.base import JudgedHost, Results, Variable, for_text
 
 
-@for_text("CW001", "error", "NCCL_NET_PLUGIN")
+@for_text("CW001", "warning", "NCCL_NET_PLUGIN")
 def collnet_without_any_plugin(host: JudgedHost, variable: Variable, plugin: str) -> Results:
     """NCCL_COLLNET_ENABLE=1 is set together with NCCL_NET_PLUGIN=none.
 

@@ -5,10 +5,11 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 
 from nccltool.core.host_lists import fold
-from nccltool.core.text import escaped
+from nccltool.core.text import counted, escaped
 from nccltool.core.unknown import Unknown
 from nccltool.doctor import report
 from nccltool.doctor.rules.base import JudgedHost, Results, Variable, across, by_value, for_text, for_value, rule
+from nccltool.hosts import hip_mask
 from nccltool.hosts.facts import Gpu, known, or_none
 
 _BLACKWELL = 10.0
@@ -20,7 +21,7 @@ def _newest(gpus: Sequence[Gpu]) -> float:
     return max((known(gpu.compute_capability) for gpu in gpus), default=0.0)
 
 
-@for_value("CUD001", "warning", "CUDA_DEVICE_MAX_CONNECTIONS", needs=("nvidia",))
+@for_value("CUD001", "info", "CUDA_DEVICE_MAX_CONNECTIONS", needs=("nvidia",))
 def one_hardware_queue(host: JudgedHost, variable: Variable, queues: str) -> Results:
     """CUDA_DEVICE_MAX_CONNECTIONS is 1 on Blackwell or newer GPUs.
 
@@ -167,14 +168,20 @@ def bad_gpu_list(host: JudgedHost, variable: Variable, text: str) -> Results:
         word, why = wrong
         message = f"{word[:60]!r} {why}: CUDA ignores it and all entries after it"
         remedy = "list indices from 0, or UUIDs from `nvidia-smi -L`, separated by commas"
-        yield report.better_unset(variable, message, remedy, part=word)
+        readable = word.strip().isdecimal() or not word  # CUDA passes over a blank; nothing follows a last comma
+        yield report.better_unset(
+            variable, message, remedy, part=word, severity="warning" if readable and why in _BLANK else None
+        )
+
+
+_BLANK = ("contains a space", "is empty")
 
 
 def _wrong(words: Sequence[str]) -> Iterator[tuple[str, str]]:
     seen: set[str] = set()
     for word in words:
         if word != word.strip() or not word:
-            yield word, "contains a space" if word else "is empty"
+            yield word, _BLANK[0] if word else _BLANK[1]
         elif word in seen:
             yield word, "is listed twice"
         elif not (word.isascii() and word.isdecimal()) and not word.startswith(("GPU-", "MIG-")):
@@ -188,6 +195,27 @@ def _is_gone(host: JudgedHost, word: str) -> bool:
         return int(word[:6]) >= len(host.gpus)
     uuids = [or_none(gpu.uuid) for gpu in host.gpus]
     return word.startswith("GPU-") and None not in uuids and not any(str(one).startswith(word) for one in uuids)
+
+
+@for_text("CUD009", "warning", "ROCR_VISIBLE_DEVICES", covers=())
+def gpu_hidden_by_rocr(host: JudgedHost, _: Variable, __: str) -> Results:
+    """HIP_VISIBLE_DEVICES or CUDA_VISIBLE_DEVICES names a GPU that ROCR_VISIBLE_DEVICES hides.
+
+    Why: ROCm applies ROCR_VISIBLE_DEVICES first and numbers the remaining GPUs from 0. HIP stops at the first
+    number that does not exist: that GPU and all after it are invisible.
+    Example: ROCR_VISIBLE_DEVICES=1 and CUDA_VISIBLE_DEVICES=0,1
+    Instead: set only one of them, such as HIP_VISIBLE_DEVICES=1
+    Source: ROCm documentation, GPU isolation techniques
+    """
+    names = ("ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES")
+    env = {name: value for name in names if (value := host.get(name)) is not None}
+    if hidden := hip_mask.hidden_by_rocr(env):
+        name, word, left = hidden
+        variable = host.variable(name)
+        assert variable is not None
+        message = f"names GPU {word[:20]}, but ROCR_VISIBLE_DEVICES leaves only {counted(left, 'GPU')}"
+        remedy = f"set only one of ROCR_VISIBLE_DEVICES and {name}"
+        yield report.better_unset(variable, message, remedy, part=word)
 
 
 @for_text("CUD008", "error", "NVIDIA_DRIVER_CAPABILITIES", needs=("nvidia",))

@@ -6,9 +6,9 @@ from nccltool.core.text import escaped
 from nccltool.doctor import report
 from nccltool.doctor.rules.base import JudgedHost, Results, for_number, for_text, for_value, rule
 from nccltool.hosts.facts import known, or_none
-from nccltool.hosts.nccl import values
+from nccltool.hosts.nccl import collective_library, values
 from nccltool.hosts.nccl.settings import Variable
-from nccltool.hosts.nccl.values import LEVELS, SUBSYSTEMS
+from nccltool.hosts.nccl.values import LEVELS, LEVELS_OF_RCCL, SUBSYSTEMS
 
 _OWN_FILES = "/tmp/nccl.%h.%p.log"  # noqa: S108 - it is a value, not a file of ours
 _STREAMS = ("/dev/stdout", "/dev/stderr", "/dev/null", "/dev/tty")
@@ -21,7 +21,7 @@ def _level(host: JudgedHost) -> str | None:
     return word if word in LEVELS else None
 
 
-@for_text("DBG001", "warning", "NCCL_DEBUG")
+@for_text("DBG001", "info", "NCCL_DEBUG")
 def trace_left_on(_: JudgedHost, variable: Variable, level: str) -> Results:
     """NCCL_DEBUG is TRACE.
 
@@ -51,17 +51,20 @@ def info_on_many_ranks(host: JudgedHost, variable: Variable, level: str) -> Resu
         yield report.about(variable, message, part="", fix=report.export("NCCL_DEBUG_FILE", _OWN_FILES))
 
 
-@for_text("DBG003", "error", "NCCL_DEBUG")
-def unknown_log_level(_: JudgedHost, variable: Variable, level: str) -> Results:
+@for_text("DBG003", "warning", "NCCL_DEBUG", needs=collective_library.PARTS)
+def unknown_log_level(host: JudgedHost, variable: Variable, level: str) -> Results:
     """NCCL_DEBUG is not a log level that NCCL knows.
 
-    Why: NCCL then logs nothing at all, without a warning.
+    Why: NCCL then logs nothing at all, without a warning. RCCL knows NONE and ERROR as well.
     Example: NCCL_DEBUG=DEBUG
     Instead: NCCL_DEBUG=INFO
-    Source: NCCL src/debug.cc
+    Source: NCCL src/debug.cc; RCCL documentation, environment variables, NCCL_DEBUG
     """
+    if level.upper() in LEVELS_OF_RCCL and host.library == "RCCL":
+        return
     if level.upper() not in LEVELS:
-        meant = "WARN" if level.upper() in ("ERROR", "WARNING", "0") else "INFO"
+        word = level.strip(" \t\r\"'").upper().partition(" ")[0]  # what follows is a comment
+        meant = word if word in LEVELS else "WARN" if word in ("ERROR", "WARNING", "0") else "INFO"
         message = "NCCL does not know this level and logs nothing at all"
         yield report.better_set(variable, meant, message, evidence=(f"known: {', '.join(LEVELS)}",))
 
@@ -80,7 +83,7 @@ def no_log_level(host: JudgedHost) -> Results:
         yield report.variable("NCCL_DEBUG", message, fix=report.export("NCCL_DEBUG", "WARN"))
 
 
-@for_text("DBG005", "error", "NCCL_DEBUG_FILE", needs=("files",))
+@for_text("DBG005", "warning", "NCCL_DEBUG_FILE", needs=("files",))
 def shared_log_file(host: JudgedHost, variable: Variable, path: str) -> Results:
     """All processes write to one log file.
 
@@ -104,7 +107,7 @@ def shared_log_file(host: JudgedHost, variable: Variable, path: str) -> Results:
         yield report.better_set(variable, better, message, f"export NCCL_DEBUG_FILE={escaped(better[:200])}")
 
 
-@for_text("DBG006", "error", "NCCL_DEBUG_FILE", needs=("files",))
+@for_text("DBG006", "warning", "NCCL_DEBUG_FILE", needs=("files",))
 def log_folder_not_writable(host: JudgedHost, variable: Variable, path: str) -> Results:
     """The directory of NCCL_DEBUG_FILE does not exist or is not writable.
 
@@ -121,7 +124,7 @@ def log_folder_not_writable(host: JudgedHost, variable: Variable, path: str) -> 
         yield report.about(variable, message, f"run on every node: mkdir -p {shown}", part=folder)
 
 
-@for_text("DBG007", "warning", "NCCL_DEBUG_FILE")
+@for_text("DBG007", "info", "NCCL_DEBUG_FILE")
 def log_file_without_level(host: JudgedHost, variable: Variable, _: str) -> Results:
     """NCCL_DEBUG_FILE is set, but logging is off.
 
@@ -135,7 +138,7 @@ def log_file_without_level(host: JudgedHost, variable: Variable, _: str) -> Resu
         yield report.about(variable, message, part="", fix=report.export("NCCL_DEBUG", "WARN"))
 
 
-@for_text("DBG008", "warning", "NCCL_DEBUG_SUBSYS")
+@for_text("DBG008", "info", "NCCL_DEBUG_SUBSYS")
 def subsystems_without_info(host: JudgedHost, variable: Variable, _: str) -> Results:
     """NCCL_DEBUG_SUBSYS is set, but the level is not INFO or TRACE.
 
@@ -152,7 +155,7 @@ def subsystems_without_info(host: JudgedHost, variable: Variable, _: str) -> Res
         yield report.about(variable, message, remedy, part="", evidence=lines, fix=fix)
 
 
-@for_text("DBG009", "error", "NCCL_DEBUG_SUBSYS")
+@for_text("DBG009", "info", "NCCL_DEBUG_SUBSYS")
 def unknown_subsystem(host: JudgedHost, variable: Variable, text: str) -> Results:
     """NCCL_DEBUG_SUBSYS contains a name that is not a subsystem.
 
@@ -171,7 +174,12 @@ def unknown_subsystem(host: JudgedHost, variable: Variable, text: str) -> Result
         remedy = "correct the name"
         lines = (f"known: {', '.join(SUBSYSTEMS)}",)
         yield report.about(
-            variable, message, remedy, part=wrong[0], evidence=lines, severity="error" if whole else "warning"
+            variable,
+            message,
+            remedy,
+            part=wrong[0],
+            evidence=lines,
+            severity="warning" if version and whole else None,
         )
 
 
@@ -179,7 +187,7 @@ def _subsystems(text: str) -> list[str]:
     return [word.strip() for word in values.split(text.removeprefix("^"))]
 
 
-@for_text("DBG010", "warning", "NCCL_DEBUG_SUBSYS")
+@for_text("DBG010", "info", "NCCL_DEBUG_SUBSYS")
 def log_of_each_operation(host: JudgedHost, variable: Variable, text: str) -> Results:
     """The log contains lines for every single operation.
 

@@ -1,5 +1,6 @@
 """Google Cloud: A3 Mega (TCPXO), A3 Ultra and A4 (gIB)."""
 
+from nccltool.core.findings import Severity
 from nccltool.doctor import report
 from nccltool.doctor.rules.base import JudgedHost, Results, Variable, escaped, for_value, known, rule
 
@@ -26,7 +27,7 @@ _PROFILE = {
 """A3 Mega: GoogleCloudPlatform/container-engine-accelerators, gpudirect-tcpxo/README.md, June 2026."""
 
 
-@rule("GCP001", "error", needs=("cloud", "network", "files"))
+@rule("GCP001", "warning", needs=("cloud", "network", "files"))
 def fastrak_without_interfaces(host: JudgedHost) -> Results:
     """An A3 Mega VM has the TCPXO plugin, but no setting names the interfaces it uses.
 
@@ -44,10 +45,12 @@ def fastrak_without_interfaces(host: JudgedHost) -> Results:
     if there:
         message = f"the TCPXO plugin is installed, but needs {' and '.join(missing)}"
         lines = (f"{there[0]}; {len(nics)} Google interfaces",)
-        yield report.variable(missing[0], message, "source ${NCCL_LIB_DIR}/nccl-env-profile.sh", evidence=lines)
+        severity: Severity | None = None if any(host.settings.beginning("NCCL_")) else "info"  # of a shell, no job
+        remedy = "source ${NCCL_LIB_DIR}/nccl-env-profile.sh"
+        yield report.variable(missing[0], message, remedy, evidence=lines, severity=severity)
 
 
-@for_value("GCP002", "warning", *_PROFILE)
+@for_value("GCP002", "info", *_PROFILE)
 def other_than_the_profile(host: JudgedHost, variable: Variable, value: str) -> Results:
     """The TCPXO plugin is in use, and a variable differs from Google's profile.
 
@@ -61,7 +64,8 @@ def other_than_the_profile(host: JudgedHost, variable: Variable, value: str) -> 
     if in_use and value not in published:
         message = f"Google's profile sets {variable.name}={published[0]}"
         remedy = "source ${NCCL_LIB_DIR}/nccl-env-profile.sh after all other settings"
-        yield report.better_unset(variable, message, remedy)
+        enforced: Severity | None = "warning" if variable.name == "NCCL_NVLSTREE_MAX_CHUNKSIZE" else None
+        yield report.better_unset(variable, message, remedy, severity=enforced)
 
 
 @rule("GCP003", "warning", needs=("files",))

@@ -201,7 +201,7 @@ def two_launchers(host: JudgedHost, variable: Variable, _: str) -> Results:
         yield report.about(variable, message, "let either the scheduler or torchrun set the ranks, not both")
 
 
-@for_text("LCH007", "warning", "OMP_NUM_THREADS", needs=("limits", "cpu"))
+@for_text("LCH007", "info", "OMP_NUM_THREADS", needs=("limits", "cpu"))
 def too_many_threads(host: JudgedHost, variable: Variable, _: str) -> Results:
     """OMP_NUM_THREADS times the ranks per node exceeds the number of CPUs.
 

@@ -37,9 +37,8 @@ def few_open_files(host: JudgedHost) -> Results:
         message = f"a process may open {hard} files; allow at least {needed}"
         remedy = "echo '* - nofile 131072' > /etc/security/limits.d/nofile.conf; docker --ulimit nofile=131072"
         lines = (f"soft {or_none(host.facts.limits.nofile_soft)}, hard {hard}",)
-        yield report.host(
-            "nofile", message, remedy, evidence=lines, severity="error" if hard < _FEW_FILES else None
-        )
+        severity: Severity | None = "error" if hard < _FEW_FILES else None
+        yield report.host("nofile", message, remedy, evidence=lines, severity=severity)
 
 
 @rule("LIM011", "warning", covers=(), needs=("limits",))
@@ -217,7 +216,7 @@ def no_unified_memory(host: JudgedHost) -> Results:
         )
 
 
-@rule("LIM009", "error", needs=("nvidia", "pci", "root", "container"))
+@rule("LIM009", "warning", needs=("nvidia", "pci", "root", "container"))
 def hidden_sys(host: JudgedHost) -> Results:
     """/sys does not show the PCI devices of the GPUs.
 

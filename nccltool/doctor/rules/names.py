@@ -4,20 +4,32 @@ import re
 from collections.abc import Iterator
 
 from nccltool.doctor import report
-from nccltool.doctor.rules.base import JudgedHost, Results, escaped, known, rule
+from nccltool.doctor.rules.base import OLDEST, JudgedHost, Results, escaped, known, rule
 from nccltool.hosts.facts import or_none
-from nccltool.hosts.nccl import variables
+from nccltool.hosts.nccl import spelling, variables
 from nccltool.hosts.nccl.settings import Variable
+from nccltool.hosts.nccl.spelling import Guess
 
 _PREFIX = re.compile(r"(NCCL|TORCH_NCCL|TORCH_FR|OFI_NCCL|GLOO|RCCL)_\S+")
+"""Of names that are all known."""
+_SURE = 1.5
+"""Slips up to which a misspelling is a warning."""
 
 
-def _unlisted(host: JudgedHost) -> Iterator[Variable]:
-    """The variables that look like ones of NCCL, torch or a plugin, and that nothing known reads."""
+def _unlisted(host: JudgedHost) -> Iterator[tuple[Variable, tuple[Guess, ...]]]:
+    """The variables that nothing known reads, with what was probably meant; others' own names are left out."""
     for variable in host.settings.all():
-        unknown = variable.name not in variables.every() and not _other_prefix(variable.name)
-        if unknown and _PREFIX.fullmatch(variable.name):
-            yield variable
+        name = variable.name
+        if spelling.is_known(name) or _other_prefix(name) or name.upper() in variables.every():
+            continue
+        guesses = spelling.meant(name)
+        if guesses or _PREFIX.fullmatch(name):
+            yield variable, guesses
+
+
+def _is_of_torch(variable: Variable) -> bool:
+    """torch reads all names that begin so itself, in code that no plugin extends."""
+    return variable.name.startswith(("TORCH_NCCL_", "TORCH_FR_"))
 
 
 def _other_prefix(name: str) -> str | None:
@@ -38,29 +50,35 @@ def _renamed(variable: Variable, name: str, why: str = "") -> report.RuleFinding
 
 @rule("SYN001", "warning")
 def unknown_variable(host: JudgedHost) -> Results:
-    """A variable looks as if it belongs to NCCL, torch, Gloo, or a plugin, but none of them reads it.
+    """A variable looks as if it belongs to NCCL, torch, or a library beside them, but none of them reads it.
 
-    Why: NCCL looks up exact names and never reports an unknown one: a misspelled variable has no effect. A name
-    unlike any known variable may belong to an unknown plugin, so the finding is only a hint.
+    Why: Libraries look up exact names and never report an unknown one: a misspelled variable has no effect. A name
+    unlike any known variable may belong to an unknown plugin, so the finding is only a hint; so it is where the
+    right name is set too.
     Example: NCCL_SOCKET_IFNMAE=eth0
     Instead: NCCL_SOCKET_IFNAME=eth0
-    Source: NCCL src/misc/param.cc; https://github.com/NVIDIA/nccl/issues/516
+    Source: NCCL src/misc/param.cc; https://github.com/NVIDIA/nccl/issues/516; the catalog of variables
     """
     version = or_none(host.nccl)
     newer = version is not None and version > variables.NEWEST
-    for variable in _unlisted(host):
-        near = next(iter(variables.nearest(variable.name)), "")
-        meant = f"; did you mean {near}?" if near else ""
+    evidence = (f"the catalog ends with NCCL {variables.NEWEST}; this is {version}",) if newer else ()
+    for variable, guesses in _unlisted(host):
+        names = " or ".join(guess.name for guess in guesses)
+        opposite = any(guess.is_opposite for guess in guesses)
+        # where it is set too, this is probably a name that the script chose
+        is_set = any(host.get(guess.name) is not None for guess in guesses)
+        sure = bool(guesses) and guesses[0].cost <= _SURE and not newer and not is_set
+        meant = f"; did you mean {names}{', which does the opposite' if opposite else ''}?" if guesses else ""
         yield report.about(
             variable,
             f"no known library reads {escaped(variable.name[:80])}{meant}",
-            f"rename it to {near} or unset it"
-            if near
+            f"rename it to {names} or unset it"
+            if names
             else "unset it or pass --ignore SYN001 if a plugin reads it",
             part="",
-            evidence=(f"the catalog ends with NCCL {variables.NEWEST}; this is {version}",) if newer else (),
-            severity="warning" if near and not newer else "info",
-            fix=_moved(variable, near) if near else (),
+            evidence=evidence,
+            severity="warning" if sure or _is_of_torch(variable) else "info",
+            fix=_moved(variable, names) if len(guesses) == 1 and sure and not opposite else (),
         )
 
 
@@ -79,7 +97,7 @@ def invented_variable(host: JudgedHost) -> Results:
             yield report.better_unset(variable, f"no NCCL release reads {variable.name}", use, part="")
 
 
-@rule("SYN003", "warning")
+@rule("SYN003", "warning", library="NCCL")
 def removed_variable(host: JudgedHost) -> Results:
     """This NCCL version no longer reads the variable.
 
@@ -90,12 +108,16 @@ def removed_variable(host: JudgedHost) -> Results:
     """
     for variable, entry in host.listed():
         removed = entry.removed_version if entry.status == "removed" and entry.component == "nccl" else None
-        if removed is not None and known(host.nccl) >= removed:
-            message = f"NCCL {host.nccl} does not read {variable.name}: removed in {removed}"
+        if removed is None:
+            continue
+        # no release of today reads it: which one it is does not matter
+        version = f"NCCL since {removed}" if removed <= OLDEST else f"NCCL {known(host.nccl)}"
+        if removed <= OLDEST or known(host.nccl) >= removed:
+            message = f"{version} does not read {variable.name}: removed in {removed}"
             yield report.better_unset(variable, message, f"use {entry.instead}" if entry.instead else "", part="")
 
 
-@rule("SYN004", "info")
+@rule("SYN004", "info", library="NCCL")
 def variable_too_new(host: JudgedHost) -> Results:
     """This NCCL version does not read the variable yet.
 
@@ -125,7 +147,7 @@ def old_torch_name(host: JudgedHost) -> Results:
             yield _renamed(variable, entry.instead, f"{variable.name} is the old name of {entry.instead}")
 
 
-@rule("SYN006", "error")
+@rule("SYN006", "warning")
 def two_torch_names(host: JudgedHost) -> Results:
     """A torch variable is set under its old and its new name, with different values.
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 
+from nccltool.core.findings import Severity
 from nccltool.core.text import escaped
 from nccltool.core.unknown import Unknown
 from nccltool.core.versions import Version
@@ -50,7 +51,7 @@ def nvls_forced(host: JudgedHost, variable: Variable, enabled: int) -> Results:
         yield report.better_unset(variable, "these GPUs have no NVLink SHARP", evidence=evidence)
 
 
-@for_number("NV002", "warning", "NCCL_NVLS_ENABLE", needs=("nvidia", "cloud"))
+@for_number("NV002", "info", "NCCL_NVLS_ENABLE", needs=("nvidia", "cloud"))
 def nvls_disabled(host: JudgedHost, variable: Variable, enabled: int) -> Results:
     """NCCL_NVLS_ENABLE is 0 on GPUs with NVLink SHARP.
 
@@ -64,10 +65,9 @@ def nvls_disabled(host: JudgedHost, variable: Variable, enabled: int) -> Results
         return
     capability = _capability(host.gpus)
     if capability >= _NVLS_SINCE and sum(map(_on_switch, host.gpus)) >= _NVLS_LEAST_GPUS:
-        profile = host.facts.cloud.provider == "gcp" and host.get("NCCL_PROTO") == "Simple"
         message = "all-reduce within the node does not use NVLink SHARP"
         lines = (f"{len(host.gpus)} GPUs on NVSwitch, compute capability {capability}",)
-        yield report.better_unset(variable, message, evidence=lines, severity="info" if profile else None)
+        yield report.better_unset(variable, message, evidence=lines)
 
 
 @rule("NV003", "warning", needs=("nvidia", "process"))
@@ -105,7 +105,9 @@ def nvls_on_shared_gpus(host: JudgedHost, variable: Variable, enabled: int) -> R
     shared = host.integer("NCCL_MULTI_RANK_GPU_ENABLE") and (version is None or version >= Version(2, 30))
     if enabled == 1 and shared:
         message = "ranks that share a GPU cannot create a communicator while NVLS is forced on"
-        yield report.better_unset(variable, message, evidence=("NCCL_MULTI_RANK_GPU_ENABLE is on",))
+        lines = ("NCCL_MULTI_RANK_GPU_ENABLE is on",)
+        severity: Severity | None = None if version else "warning"
+        yield report.better_unset(variable, message, evidence=lines, severity=severity)
 
 
 @for_value("NV005", "error", "NCCL_ALGO", needs=("nvidia",))
@@ -126,10 +128,11 @@ def nvls_demanded_and_impossible(host: JudgedHost, variable: Variable, text: str
         why = f"compute capability {_capability(host.gpus)}; NVLS needs 9.0"
     if why:
         message = f"no algorithm is left for {only}: NVLS is unavailable"
-        yield report.better_unset(variable, message, evidence=(why,))
+        severity = host.if_nccl_is("error", values.FUNCTION_LISTS, other="warning")
+        yield report.better_unset(variable, message, evidence=(why,), severity=severity)
 
 
-@for_number("NV006", "warning", "NCCL_NVLSTREE_MAX_CHUNKSIZE", needs=("cloud", "nvidia"))
+@for_number("NV006", "info", "NCCL_NVLSTREE_MAX_CHUNKSIZE", needs=("cloud", "nvidia"))
 def tree_chunk_above_chunk(host: JudgedHost, variable: Variable, tree: int) -> Results:
     """NCCL_NVLSTREE_MAX_CHUNKSIZE is larger than NCCL_NVLS_CHUNKSIZE.
 
@@ -182,7 +185,9 @@ def no_imex_channel(host: JudgedHost) -> Results:
         message = "no IMEX channel is readable and writable: other nodes are unreachable over NVLink"
         remedy = "docker run -e NVIDIA_IMEX_CHANNELS=0; on the host: sudo nvidia-modprobe -s -i 0:1"
         lines = ("NCCL_MNNVL_ENABLE is 1" if wanted == 1 else "the GPU model belongs to an NVLink rack",)
-        yield report.device("/dev/nvidia-caps-imex-channels", message, remedy, evidence=lines)
+        severity: Severity | None = None if wanted == 1 else "warning"  # not demanded, NCCL goes on without it
+        device = "/dev/nvidia-caps-imex-channels"
+        yield report.device(device, message, remedy, evidence=lines, severity=severity)
 
 
 @for_number("NV008", "error", "NCCL_CUMEM_ENABLE")
@@ -247,7 +252,7 @@ def own_clique(host: JudgedHost, variable: Variable, _: str) -> Results:
         yield report.better_unset(variable, "this overrides which GPUs share NVLink")
 
 
-@for_text("NV012", "error", "NCCL_TOPO_FILE", needs=("files", "nvidia"))
+@for_text("NV012", "warning", "NCCL_TOPO_FILE", needs=("files", "nvidia"))
 def topology_of_the_rack(host: JudgedHost, variable: Variable, _: str) -> Results:
     """NCCL_TOPO_FILE lists more GPUs than the node has, on a system where NVLink spans nodes.
 
@@ -302,7 +307,8 @@ def _daemons(host: JudgedHost, gpus: Sequence[Gpu]) -> Results:
 def _without(host: JudgedHost, daemon: str, unit: str) -> Results:
     if daemon not in known(host.facts.services.running):
         message = f"{daemon} is not running, and the NVLink fabric needs it"
-        yield report.host(daemon, message, f"systemctl start {unit}", evidence=("no process with this name",))
+        lines = ("no process with this name",)  # it may run outside of this container
+        yield report.host(daemon, message, f"systemctl start {unit}", evidence=lines, severity="warning")
 
 
 @for_number("NV014", "warning", "NCCL_COLLNET_ENABLE", needs=("plugins",))

@@ -10,7 +10,7 @@ _PROFILE = {"NCCL_IB_TC": 41, "NCCL_IB_TIMEOUT": 22}
 _GID_INDEX = 3
 
 
-@rule("OCI001", "warning", needs=("cloud", "rdma", "nvidia"))
+@rule("OCI001", "info", needs=("cloud", "rdma", "nvidia"))
 def oci_profile_incomplete(host: JudgedHost) -> Results:
     """An Oracle Cloud GPU host lacks settings that its cluster network needs.
 
@@ -38,6 +38,5 @@ def oci_profile_incomplete(host: JudgedHost) -> Results:
             f"{len(missing)} settings of Oracle's profile are missing",
             f"export {' '.join(missing)}",
             evidence=tuple(map(escaped, missing)),
-            severity=None if any(host.settings.beginning("NCCL_")) else "info",
             fix=report.export("NCCL_IB_TC", "41") if "NCCL_IB_TC=41" in missing else (),
         )

@@ -8,7 +8,17 @@ from nccltool.core.text import escaped
 from nccltool.core.unknown import Unknown
 from nccltool.core.versions import Version
 from nccltool.doctor import report
-from nccltool.doctor.rules.base import JudgedHost, Results, across, by_value, for_number, for_text, for_value, rule
+from nccltool.doctor.rules.base import (
+    RACK,
+    JudgedHost,
+    Results,
+    across,
+    by_value,
+    for_number,
+    for_text,
+    for_value,
+    rule,
+)
 from nccltool.hosts.facts import Gpu, known, or_none
 from nccltool.hosts.nccl import values
 from nccltool.hosts.nccl.settings import Variable
@@ -39,7 +49,7 @@ def p2p_disabled(host: JudgedHost, variable: Variable, disabled: int) -> Results
         nvlink = any(map(_has_nvlink, or_none(host.facts.nvidia.gpus) or ()))
         message = "GPUs do not use NVLink" if nvlink else "GPUs in a node do not access each other directly"
         remedy = "unset NCCL_P2P_DISABLE; check what the driver allows: nvidia-smi topo -p2p p"
-        yield report.better_unset(variable, message, remedy, severity="error" if nvlink else "warning")
+        yield report.better_unset(variable, message, remedy, severity="error" if nvlink else None)
 
 
 @for_text("P2P002", "warning", "NCCL_P2P_DISABLE", "NCCL_SHM_DISABLE")
@@ -71,7 +81,7 @@ def overruled_level(host: JudgedHost, variable: Variable, _: str) -> Results:
         yield report.better_unset(variable, message, "unset NCCL_P2P_DISABLE or NCCL_P2P_LEVEL", part="")
 
 
-@for_text("P2P004", "error", "NCCL_P2P_LEVEL")
+@for_text("P2P004", "warning", "NCCL_P2P_LEVEL")
 def unknown_level(_: JudgedHost, variable: Variable, level: str) -> Results:
     """NCCL_P2P_LEVEL is not a level that NCCL knows.
 
@@ -87,7 +97,7 @@ def unknown_level(_: JudgedHost, variable: Variable, level: str) -> Results:
         yield report.about(variable, message, evidence=(f"known: {', '.join(values.PATHS)}",), fix=fix)
 
 
-@for_text("P2P005", "warning", "NCCL_P2P_LEVEL", needs=("kernel", "nvidia", "pci"))
+@for_text("P2P005", "info", "NCCL_P2P_LEVEL", needs=("kernel", "nvidia", "pci"))
 def level_forced_up(host: JudgedHost, variable: Variable, text: str) -> Results:
     """NCCL_P2P_LEVEL allows direct access between GPUs behind different PCIe root ports.
 
@@ -106,12 +116,10 @@ def level_forced_up(host: JudgedHost, variable: Variable, text: str) -> Results:
         message = f"GPUs behind {len(roots)} root ports access each other through the CPU"
         remedy = "unset NCCL_P2P_LEVEL and measure with p2pBandwidthLatencyTest"
         lines = ("all have NVLink, which takes precedence",) if every else ()
-        yield report.better_unset(
-            variable, message, remedy, evidence=lines, severity="info" if every else "warning"
-        )
+        yield report.better_unset(variable, message, remedy, evidence=lines)
 
 
-@for_text("P2P006", "warning", "NCCL_P2P_LEVEL", needs=("nvidia",))
+@for_text("P2P006", "info", "NCCL_P2P_LEVEL", needs=("nvidia",))
 def level_forced_down(host: JudgedHost, variable: Variable, text: str) -> Results:
     """NCCL_P2P_LEVEL is stricter than NCCL's default.
 
@@ -132,11 +140,11 @@ def level_forced_down(host: JudgedHost, variable: Variable, text: str) -> Result
         variable,
         message,
         evidence=(f"{linked} of {len(host.gpus)} GPUs have NVLink",),
-        severity="info" if level != "LOC" and linked == len(host.gpus) else "warning",
+        severity="warning" if level == "LOC" else None,
     )
 
 
-@for_value("P2P013", "warning", "NCCL_HOSTID")
+@for_value("P2P013", "info", "NCCL_HOSTID")
 def own_host_id(_: JudgedHost, variable: Variable, __: str) -> Results:
     """NCCL_HOSTID is set.
 
@@ -208,12 +216,12 @@ def _serials(host: JudgedHost) -> Iterator[tuple[str, str]]:
             yield f"adapter {device.pci}", device.node_guid
 
 
-@for_number("P2P015", "warning", "NCCL_IGNORE_DISABLED_P2P")
+@for_number("P2P015", "info", "NCCL_IGNORE_DISABLED_P2P")
 def hidden_p2p_fault(_: JudgedHost, variable: Variable, ignored: int) -> Results:
     """NCCL_IGNORE_DISABLED_P2P hides the fact that GPUs connected by NVLink cannot access each other.
 
     Why: The cause is a hardware or fabric manager fault. With the variable set, the job runs at a fraction of the
-    speed.
+    speed. Recipes of AWS set it in advance, so it is no sign of a fault.
     Example: NCCL_IGNORE_DISABLED_P2P=1
     Instead: unset NCCL_IGNORE_DISABLED_P2P and check the node with dcgmi diag
     Source: NCCL src/graph/paths.cc (ncclTopoCheckP2p)
@@ -223,7 +231,7 @@ def hidden_p2p_fault(_: JudgedHost, variable: Variable, ignored: int) -> Results
         yield report.better_unset(variable, "NCCL does not report NVLink faults", remedy)
 
 
-@rule("P2P021", "warning")
+@rule("P2P021", "info")
 def pxn_disabled(host: JudgedHost) -> Results:
     """PXN is off: a GPU cannot send through another GPU's adapter.
 
@@ -266,7 +274,7 @@ def legacy_registration(_: JudgedHost, variable: Variable, enabled: int) -> Resu
         yield report.better_unset(variable, "registering buffers synchronizes implicitly and may hang")
 
 
-@for_number("P2P029", "warning", "NCCL_CUMEM_ENABLE", needs=("cloud",))
+@for_number("P2P029", "info", "NCCL_CUMEM_ENABLE", needs=("cloud", "nvidia"), library="NCCL")
 def cumem_disabled(host: JudgedHost, variable: Variable, enabled: int) -> Results:
     """NCCL_CUMEM_ENABLE=0 disables the cuMem allocator.
 
@@ -280,4 +288,6 @@ def cumem_disabled(host: JudgedHost, variable: Variable, enabled: int) -> Result
     new = version is None or version >= Version(2, 19)
     if not enabled and new and host.facts.cloud.provider != "oci":
         message = "no multi-node NVLink, symmetric memory, or NVLS registered buffers"
-        yield report.better_unset(variable, message)
+        gpus = or_none(host.facts.nvidia.gpus) or ()
+        rack = any(RACK.search(or_none(gpu.name) or "") for gpu in gpus)
+        yield report.better_unset(variable, message, severity="warning" if rack else None)

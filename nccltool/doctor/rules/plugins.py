@@ -35,7 +35,7 @@ def _named(text: str) -> list[str]:
     return [word for word in values.split(text) if word.lower() not in ("none", "static_plugin")]
 
 
-@for_text("PLG001", "error", "NCCL_NET_PLUGIN", needs=("plugins",))
+@for_text("PLG001", "warning", "NCCL_NET_PLUGIN", needs=("plugins",))
 def net_plugin_missing(host: JudgedHost, variable: Variable, text: str) -> Results:
     """NCCL_NET_PLUGIN names a plugin that the loader does not find.
 
@@ -131,7 +131,7 @@ def tuner_or_profiler_missing(host: JudgedHost, variable: Variable, text: str) -
             yield report.better_unset(variable, message, remedy, part=word)
 
 
-@rule("PLG006", "warning", needs=("versions",))
+@rule("PLG006", "info", needs=("versions",))
 def several_nccl_libraries(host: JudgedHost) -> Results:
     """The loader can find more than one version of libnccl.
 

@@ -3,6 +3,7 @@
 # ruff: noqa: S108 - nothing is written to /dev/shm
 from collections.abc import Generator, Iterator, Mapping, Sequence
 
+from nccltool.core.findings import Severity
 from nccltool.core.host_lists import fold
 from nccltool.core.text import counted, escaped
 from nccltool.core.units import format_bytes
@@ -36,7 +37,7 @@ def shared_memory_disabled(_: JudgedHost, variable: Variable, disabled: int) -> 
         yield report.better_unset(variable, message, remedy)
 
 
-@for_number("SHM002", "error", "NCCL_SHM_DISABLE", covers=("P2P-008",))
+@for_number("SHM002", "warning", "NCCL_SHM_DISABLE", covers=("P2P-008",), needs=("nvidia",))
 def no_way_inside_the_node(host: JudgedHost, shm: Variable, disabled: int) -> Results:
     """NCCL_P2P_DISABLE and NCCL_SHM_DISABLE are both 1.
 
@@ -51,7 +52,11 @@ def no_way_inside_the_node(host: JudgedHost, shm: Variable, disabled: int) -> Re
         message = "GPUs in one node can reach each other only over the network"
         remedy = "unset NCCL_P2P_DISABLE NCCL_SHM_DISABLE"
         lines = (f"{escaped(p2p.origin)}: {p2p.name}={escaped(p2p.value[:40])}",)
-        yield report.about(shm, message, remedy, part="", evidence=lines, fix=report.unset(p2p, shm))
+        gpus = or_none(host.facts.nvidia.gpus) or ()
+        nvlink = any(link.active is True for gpu in gpus for link in or_none(gpu.nvlinks) or ())
+        severity: Severity | None = "error" if nvlink else None
+        fix = report.unset(p2p, shm)
+        yield report.about(shm, message, remedy, part="", evidence=lines, fix=fix, severity=severity)
 
 
 @rule("SHM003", "warning", covers=("P2P-009",), needs=("shm",))
@@ -75,7 +80,8 @@ def small_shared_memory(host: JudgedHost) -> Results:
         message = f"/dev/shm has {format_bytes(least)}; {counted(ranks, 'rank')} may need {format_bytes(needed)}"
         remedy = "docker run --shm-size=1g or --ipc=host; on the host: mount -o remount,size=8g /dev/shm"
         lines = (f"size {format_bytes(size)}, free {'unknown' if free is None else format_bytes(free)}",)
-        yield report.file(_FOLDER, message, remedy, evidence=lines, severity="error" if least < _BASE else None)
+        severity: Severity | None = "error" if least < _BASE and ranks > 1 else None
+        yield report.file(_FOLDER, message, remedy, evidence=lines, severity=severity)
     elif least < _PLENTY:
         known(host.local_ranks)
 

@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
+from nccltool.core.findings import Severity
 from nccltool.doctor import report
 from nccltool.doctor.rules.base import JudgedHost, Results, escaped, for_text, rule
 from nccltool.hosts.nccl import values
@@ -16,6 +17,8 @@ _OURS = (
     "CUDA_VISIBLE_DEVICES",
 )
 _NAME_LISTS = ("NCCL_SOCKET_IFNAME", "NCCL_IB_HCA", "NCCL_OOB_NET_IFNAME", "GLOO_SOCKET_IFNAME")
+_FATAL_WORDS = (*_NAME_LISTS, "NCCL_NET", "NCCL_ALGO", "NCCL_PROTO")
+"""A word that matches nothing here ends the job, or its RDMA."""
 _UNITS = {"k": 2**10, "m": 2**20, "g": 2**30}
 
 
@@ -31,7 +34,7 @@ def _numbers(host: JudgedHost) -> Iterator[tuple[Variable, KnownVariable, values
             yield variable, entry, number
 
 
-@rule("SYN009", "error")
+@rule("SYN009", "warning")
 def quoted_value(host: JudgedHost) -> Results:
     """The value includes quotes.
 
@@ -46,13 +49,15 @@ def quoted_value(host: JudgedHost) -> Results:
         if _is_quoted(variable.value):
             plain = variable.value.strip("".join(_QUOTES))
             message = f"{variable.name} has quotes in its value"
-            yield report.better_set(variable, plain, message, "remove the quotes where the variable is set")
+            remedy = "remove the quotes where the variable is set"
+            severity: Severity | None = "error" if variable.name in _FATAL_WORDS else None
+            yield report.better_set(variable, plain, message, remedy, severity=severity)
 
 
 _ODD = re.compile("[\t\r\n\v\f\u00a0\u2010-\u2015\u2018-\u201f\u2212\ufeff]")
 
 
-@rule("SYN010", "error")
+@rule("SYN010", "warning")
 def blank_in_value(host: JudgedHost) -> Results:
     """A value begins or ends with a space or contains a tab, a carriage return, or a typographic dash or quote.
 
@@ -71,12 +76,18 @@ def blank_in_value(host: JudgedHost) -> Results:
         if odd or value != value.strip() or (words and re.search(r"\s", value)):
             yield report.better_set(
                 variable,
-                re.sub(r"\s+", "", value) if words else value.strip(),
+                re.sub(r"\s+", "", re.sub(r"\s#.*", "", value)) if words else value.strip(),
                 f"{name} has {_called(odd[0]) if odd else 'a space'} in its value",
                 "remove it; in files, `cat -A` shows such characters and dos2unix removes \\r",
                 part=odd[0] if odd else "",
                 evidence=(f"as programs see it: {value[:120]!a}",),
+                severity="error" if words and _loses_names(name, value) else None,
             )
+
+
+def _loses_names(name: str, value: str) -> bool:
+    """Whether what is read is unusable: of a list of interfaces, NCCL finds the first name unless it is odd."""
+    return name not in _NAME_LISTS[::2] or value != value.lstrip("^= ") or "," not in value
 
 
 def _called(letter: str) -> str:
@@ -89,7 +100,7 @@ _MEANT = {
 }
 
 
-@rule("SYN011", "error")
+@rule("SYN011", "warning")
 def word_for_number(host: JudgedHost) -> Results:
     """NCCL expects a number, but the value is a word.
 
@@ -123,12 +134,15 @@ def number_with_unit(host: JudgedHost) -> Results:
     for variable, _, number in _numbers(host):
         if not number.digits or not number.rest.strip() or (number.octal and number.rest[:1] in "89"):
             continue
-        unit = re.fullmatch(r"([kmg])(i?b)?", number.rest.strip().lower())
+        unit = re.fullmatch(r"([kmg])(i?b)?", number.rest.partition("#")[0].strip().lower())
         meant = number.value * _UNITS[unit[1]] if unit and number.value is not None else None
         message = f"NCCL reads {variable.name} as {number.value} and drops {number.rest[:20]!r}"
-        fix = report.export(variable.name, str(meant)) if meant else ()
+        is_comment = number.rest.lstrip().startswith("#")
+        better = meant or (number.value if is_comment else None)
+        fix = report.export(variable.name, str(better)) if better else ()
         remedy = "" if fix else "set a plain number in the unit that the NCCL user guide names"
-        yield report.about(variable, message, remedy, part=number.rest, fix=fix)
+        severity: Severity | None = None if meant else "info" if is_comment else "warning"
+        yield report.about(variable, message, remedy, part=number.rest, fix=fix, severity=severity)
 
 
 @rule("SYN013", "warning")
@@ -141,10 +155,15 @@ def octal_number(host: JudgedHost) -> Results:
     Source: NCCL src/misc/param.cc (strtoll with base 0)
     """
     for variable, _, number in _numbers(host):
-        if number.octal:
+        if number.octal and number.value != _decimal(variable.value):
             plain = variable.value.strip().lstrip("0") or "0"
             message = f"NCCL reads {variable.name} as {number.value}: a number that begins with 0 is octal"
             yield report.better_set(variable, plain, message, f"export {variable.name}={escaped(plain[:40])}")
+
+
+def _decimal(text: str) -> int | None:
+    digits = re.match(r"\s*([+-]?\d{1,30})", text, re.ASCII)
+    return int(digits[1]) if digits else None
 
 
 _OWN_RULE = re.compile(
@@ -183,7 +202,7 @@ def number_out_of_range(host: JudgedHost) -> Results:
             yield report.better_unset(variable, message, remedy, evidence=(f"range {least} to {most}",))
 
 
-@rule("SYN015", "warning")
+@rule("SYN015", "info")
 def odd_switch(host: JudgedHost) -> Results:
     """A switch has a value other than 0 or 1.
 
@@ -266,7 +285,8 @@ def wildcard_in_names(_: JudgedHost, variable: Variable, text: str) -> Results:
         message = f"{variable.name} does not support wildcards: {odd[0]} is read as part of a name"
         remedy = "list name prefixes, separated by commas"
         fix = report.export(variable.name, plain) if simple else ()
-        yield report.about(variable, message, remedy, part=odd[0], fix=fix)
+        severity: Severity | None = "warning" if text.startswith("^") else None  # one name too few is excluded
+        yield report.about(variable, message, remedy, part=odd[0], fix=fix, severity=severity)
 
 
 @for_text("SYN020", "warning", *_NAME_LISTS[:2], "GLOO_SOCKET_IFNAME", "CUDA_VISIBLE_DEVICES")

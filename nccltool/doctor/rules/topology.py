@@ -3,6 +3,8 @@
 import re
 from collections.abc import Iterator
 
+from nccltool.core.findings import Severity
+from nccltool.core.text import counted
 from nccltool.doctor import report
 from nccltool.doctor.rules.base import JudgedHost, Results, Variable, escaped, for_text, known, rule
 from nccltool.hosts.facts import or_none
@@ -10,12 +12,17 @@ from nccltool.hosts.facts.devices import DISPLAY, NETWORK
 
 _DEFAULT_FILE = "/var/run/nvidia-topologyd/virtualTopology.xml"
 
+_DEV = re.compile(r"<gpu\b[^<>]{0,200}\bdev=[\"'](\d{1,4})[\"']")
+_OF_AZURE = {"/opt/microsoft/ncv4/graph.xml": 4}
+"""GPUs of a file that could not be read: Azure/azhpc-images 8e9d055f (2026-07-29)."""
+_SERIES = re.compile(r"\b(n[cd]v\d)\b")
+"""Of Azure's VMs, in /opt/microsoft/ndv4/topo.xml and ndv4-topo.xml."""
 _PCI = re.compile(r"<pci\b[^<>]{0,2000}>")
 _BUSID = re.compile(r"\bbusid=[\"']([0-9A-Fa-f:.]{1,20})[\"']")
 _CLASS = re.compile(r"\bclass=[\"']0x0?(\d)\w*[\"']")
 
 
-@for_text("TOP001", "error", "NCCL_TOPO_FILE", covers=("P2P-016",), needs=("files",))
+@for_text("TOP001", "warning", "NCCL_TOPO_FILE", covers=("P2P-016",), needs=("files",))
 def missing_topology_file(host: JudgedHost, variable: Variable, path: str) -> Results:
     """NCCL_TOPO_FILE names a file that does not exist or cannot be read.
 
@@ -32,7 +39,7 @@ def missing_topology_file(host: JudgedHost, variable: Variable, path: str) -> Re
         )
 
 
-@for_text("TOP002", "error", "NCCL_TOPO_FILE", covers=("P2P-017",), needs=("files", "pci"))
+@for_text("TOP002", "warning", "NCCL_TOPO_FILE", covers=("P2P-017",), needs=("files", "pci"))
 def foreign_topology_file(host: JudgedHost, variable: Variable, _: str) -> Results:
     """NCCL_TOPO_FILE lists GPUs or adapters at PCI addresses that this host does not have.
 
@@ -51,7 +58,8 @@ def foreign_topology_file(host: JudgedHost, variable: Variable, _: str) -> Resul
         message = f"{len(missing)} of {len(named)} GPUs and adapters in the topology file are not in this host"
         remedy = "use the file for this instance type or unset NCCL_TOPO_FILE"
         lines = (f"missing from /sys/bus/pci/devices: {', '.join(missing[:4])}",)
-        yield report.better_unset(variable, message, remedy, evidence=lines)
+        severity: Severity | None = "error" if len(missing) == len(named) else None
+        yield report.better_unset(variable, message, remedy, evidence=lines, severity=severity)
 
 
 def _addresses(text: str) -> Iterator[str]:
@@ -89,7 +97,7 @@ def flat_virtual_machine(host: JudgedHost) -> Results:
         yield report.variable("NCCL_TOPO_FILE", message, remedy, evidence=lines)
 
 
-@for_text("TOP004", "warning", "NCCL_GRAPH_FILE", covers=("P2P-019",), needs=("cloud",))
+@for_text("TOP004", "info", "NCCL_GRAPH_FILE", covers=("P2P-019",), needs=("cloud",))
 def graph_file(host: JudgedHost, variable: Variable, path: str) -> Results:
     """NCCL_GRAPH_FILE is set.
 
@@ -102,7 +110,7 @@ def graph_file(host: JudgedHost, variable: Variable, path: str) -> Results:
     of_image = host.facts.cloud.provider == "azure" and path.startswith("/opt/microsoft/")
     message = "a file fixes the channels and fits only one set of GPUs"
     remedy = "unset NCCL_GRAPH_FILE" + (" for jobs on some of the GPUs" if of_image else "")
-    yield report.better_unset(variable, message, remedy, severity="info" if of_image else None)
+    yield report.better_unset(variable, message, remedy)
 
 
 @for_text("TOP005", "info", "NCCL_TOPO_DUMP_FILE", "NCCL_GRAPH_DUMP_FILE", covers=("P2P-020",))
@@ -116,3 +124,40 @@ def topology_dumped(_: JudgedHost, variable: Variable, __: str) -> Results:
     """
     remedy = f"unset {variable.name} once the file exists"
     yield report.better_unset(variable, "each new communicator writes this file again", remedy)
+
+
+@for_text("TOP006", "error", "NCCL_GRAPH_FILE", covers=(), needs=("files",))
+def graph_of_more_gpus(host: JudgedHost, variable: Variable, path: str) -> Results:
+    """NCCL_GRAPH_FILE has more GPUs than this host has ranks or may have.
+
+    Why: NCCL looks up every GPU of the file and fails when one has no rank. Azure's image for NC A100 v4 sets a
+    file of four GPUs on VMs with one or two as well. Without the number of ranks, this is a warning.
+    Example: NCCL_GRAPH_FILE=/opt/microsoft/ncv4/graph.xml with two ranks
+    Instead: unset NCCL_GRAPH_FILE
+    Source: NCCL src/graph/search.cc (ncclTopoGetChannelFromXml); Azure/azhpc-images topology/ncv4-graph.xml
+    """
+    file = host.facts.file("NCCL_GRAPH_FILE")
+    text = or_none(file.text) if file else None
+    gpus = len(set(_DEV.findall(text))) if text else _OF_AZURE.get(path, 0)
+    ranks = or_none(host.local_ranks)
+    if ranks is None and gpus > 1:
+        message = f"the file has {gpus} GPUs: NCCL fails on a host with fewer ranks"
+        yield report.better_unset(variable, message, severity="warning")
+    elif ranks is not None and ranks < gpus:
+        message = f"the file has {gpus} GPUs, but this host has {counted(ranks, 'rank')}: NCCL fails"
+        yield report.better_unset(variable, message)
+
+
+@for_text("TOP007", "warning", "NCCL_GRAPH_FILE", covers=())
+def files_of_two_machines(host: JudgedHost, variable: Variable, path: str) -> Results:
+    """NCCL_TOPO_FILE and NCCL_GRAPH_FILE are of two different series of Azure VMs.
+
+    Why: One of the two files describes another machine: NCCL misplaces devices or does not find them.
+    Example: /opt/microsoft/ndv4/topo.xml with /opt/microsoft/ncv4/graph.xml
+    Instead: use the files for this VM, or unset both
+    Source: Azure/azhpc-images topology
+    """
+    graph, topology = _SERIES.search(path), _SERIES.search(host.get("NCCL_TOPO_FILE") or "")
+    if graph and topology and graph[1] != topology[1]:
+        message = f"the graph is of {graph[1]}, the topology of {topology[1]}"
+        yield report.better_unset(variable, message, "unset NCCL_GRAPH_FILE or use the file for this VM")

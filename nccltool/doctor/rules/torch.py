@@ -1,5 +1,6 @@
 """torch variables: blocking waits, the watchdog, the flight recorder, and costly diagnostics."""
 
+from nccltool.core.findings import Severity
 from nccltool.core.text import escaped
 from nccltool.core.unknown import Unknown
 from nccltool.core.versions import Version
@@ -37,7 +38,7 @@ def blocking_wait(host: JudgedHost) -> Results:
 _HANDLING = ("TORCH_NCCL_ASYNC_ERROR_HANDLING", "NCCL_ASYNC_ERROR_HANDLING")
 
 
-@rule("TRC002", "error")
+@rule("TRC002", "warning")
 def no_error_handling(host: JudgedHost) -> Results:
     """TORCH_NCCL_ASYNC_ERROR_HANDLING=0 disables error handling.
 
@@ -66,7 +67,7 @@ def abort_without_end(host: JudgedHost) -> Results:
         yield report.better_unset(variable, "communicators are aborted, but the process keeps running", remedy)
 
 
-@for_text("TRC004", "warning", "TORCH_NCCL_ENABLE_MONITORING")
+@for_text("TRC004", "info", "TORCH_NCCL_ENABLE_MONITORING")
 def no_monitor(_: JudgedHost, variable: Variable, text: str) -> Results:
     """TORCH_NCCL_ENABLE_MONITORING is off.
 
@@ -102,9 +103,8 @@ def empty_recorder(host: JudgedHost) -> Results:
     Source: pytorch documentation, torch_nccl_environment_variables
     """
     variable = _set(host, "TORCH_FR_BUFFER_SIZE", "TORCH_NCCL_TRACE_BUFFER_SIZE")
-    dump = _set(host, "TORCH_FR_DUMP_ON_TIMEOUT", "TORCH_NCCL_DUMP_ON_TIMEOUT")
-    wanted = dump is None or values.torch_bool(dump.value) is not False
-    if variable and variable.value and values.atoi(variable.value) <= 0 and wanted:
+    dump = _on(host, "TORCH_FR_DUMP_ON_TIMEOUT", "TORCH_NCCL_DUMP_ON_TIMEOUT")
+    if variable and variable.value and values.atoi(variable.value) <= 0 and dump:
         yield report.better_set(variable, "2000", "the flight recorder records nothing to dump")
 
 
@@ -132,6 +132,7 @@ def dump_folder_unusable(host: JudgedHost) -> Results:
             "the directory is on a shared file system" if writable else "the directory is not writable",
             "use a directory on a local disk",
             evidence=(f"file system: {file.fstype}",) if writable else (),
+            severity="info" if writable else None,
         )
 
 
@@ -141,7 +142,10 @@ _COSTLY = (
 )
 
 
-@rule("TRC008", "warning")
+_COSTLIEST = ("TORCH_DISTRIBUTED_DEBUG", "TORCH_NCCL_NAN_CHECK")
+
+
+@rule("TRC008", "info")
 def diagnostics_left_on(host: JudgedHost) -> Results:
     """torch diagnostics that slow down every step are enabled.
 
@@ -154,7 +158,8 @@ def diagnostics_left_on(host: JudgedHost) -> Results:
     found = [detail] if detail and detail.value.upper() == "DETAIL" else []
     found += [variable for name in _COSTLY if (variable := _on(host, name))]
     for variable in found:
-        yield report.better_unset(variable, f"{variable.name} slows every step", part="")
+        severity: Severity | None = "warning" if variable.name in _COSTLIEST else None
+        yield report.better_unset(variable, f"{variable.name} slows every step", part="", severity=severity)
 
 
 @rule("TRC009", "warning")

@@ -7,6 +7,8 @@ from nccltool.core.findings import Finding, check_status
 from nccltool.core.text import named
 from nccltool.doctor.diagnosis import Diagnosis, RuleOutcome, RulePage
 
+_SKIPPED = ("unknown", "skip")
+
 
 def render(diagnosis: Diagnosis) -> str:
     """One suite, with a newline at its end. An error is a failure, what could not be judged is skipped."""
@@ -21,7 +23,7 @@ def render(diagnosis: Diagnosis) -> str:
         "name": "doctor",
         "hostname": named(diagnosis.info.hosts, 8),
         **junit.counts(kinds),
-        "skipped": str(sum(outcome.status == "unknown" for outcome in outcomes)),
+        "skipped": str(sum(outcome.status in _SKIPPED for outcome in outcomes)),
         "timestamp": diagnosis.info.started,
     }
     return junit.document({"name": "nccltool doctor"} | junit.counts(kinds), junit.suite(attributes, cases))
@@ -41,7 +43,7 @@ def _case(outcome: RuleOutcome, rule: RulePage | None, found: list[Finding]) -> 
 
 
 def _inside(outcome: RuleOutcome, found: list[Finding]) -> Iterator[str]:
-    if outcome.status == "unknown":
+    if outcome.status in _SKIPPED:
         yield junit.element("skipped", {"message": outcome.reason})
     errors = [finding for finding in found if finding.severity == "error"]
     if errors:

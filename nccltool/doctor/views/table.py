@@ -9,6 +9,7 @@ from nccltool.core.look import PLAIN, Look
 from nccltool.core.notices import of_finding, shown, verdict_line
 from nccltool.core.text import counted, escaped, shortened
 from nccltool.doctor.diagnosis import Diagnosis
+from nccltool.doctor.judge import NO_HOST
 
 _MOST_REASONS = 8
 _MOST_ON_A_SCREEN = 2
@@ -32,13 +33,14 @@ def render(diagnosis: Diagnosis, look: Look = PLAIN, with_settings: bool = False
 
 
 def _verdict(diagnosis: Diagnosis) -> str:
-    hosts = briefly(diagnosis.info.hosts)
+    hosts = diagnosis.source or briefly(diagnosis.info.hosts)
     counts = Counter(finding.severity for finding in diagnosis.findings)
     found = ", ".join(counted(counts[severity], title) for severity, title in _TITLES.items() if counts[severity])
     status = Counter(outcome.status for outcome in diagnosis.outcomes)
     if not status["pass"] and not found:
         return f"doctor on {hosts}: no rule could be checked"
-    passed = f"{status['pass']} of {len(diagnosis.outcomes)} rules passed"
+    hostless = sum(outcome.reason == NO_HOST for outcome in diagnosis.outcomes)
+    passed = f"{status['pass']} of {len(diagnosis.outcomes) - hostless} rules passed"
     return f"doctor on {hosts}: {found or 'nothing found'}; {passed}"
 
 
@@ -50,6 +52,7 @@ def _circumstances(diagnosis: Diagnosis, look: Look) -> Iterator[str]:
     nccl = f"NCCL {diagnosis.nccl}" if diagnosis.nccl else "NCCL version unknown (assuming the newest known)"
     torch = f"torch {diagnosis.info.torch}" if diagnosis.info.torch else "no torch"
     tool = f"nccltool {diagnosis.info.nccltool}, " if look.verbose else ""
+    torch = "no host" if diagnosis.source else torch
     text = f"{tool}{nccl}; {torch}; NCCL variables: {given or 'none set'}"
     yield from (look.painted(line, "dim") for line in look.wrapped(escaped(text), "  "))
 
@@ -62,6 +65,9 @@ def _settings(diagnosis: Diagnosis) -> Iterator[str]:
 
 def _skipped(diagnosis: Diagnosis, look: Look) -> Iterator[str]:
     """The rules that had not what they need, by what that is; on a screen only how many they are."""
+    hostless = sum(outcome.reason == NO_HOST for outcome in diagnosis.outcomes)
+    if hostless:
+        yield f"{counted(hostless, 'rule')} skipped: {NO_HOST}"
     codes = defaultdict[str, list[str]](list)
     for outcome in diagnosis.outcomes:
         if outcome.status == "unknown":

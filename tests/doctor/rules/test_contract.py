@@ -76,7 +76,7 @@ class _Poison:
 def test_a_rule_reads_only_what_it_needs(cases: tuple[Case, ...]) -> None:
     for case in cases:
         rule = RULES[case.code]
-        hidden: dict[str, Any] = {part: _Poison() for part in PARTS - {*rule.needs, "host"}}
+        hidden: dict[str, Any] = {part: _Poison() for part in PARTS - {*rule.parts, "host"}}
         poisoned = [_with_facts(host, msgspec.structs.replace(host.facts, **hidden)) for host in case.hosts]
         judge.judge(poisoned, [rule])
 

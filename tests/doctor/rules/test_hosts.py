@@ -36,15 +36,9 @@ def severe(host: JudgedHost) -> list[str]:
     return [f"{one.code} {one.message} {one.evidence}" for one in findings if one.severity != "info"]
 
 
-_STORAGE = ["IB010", "IB011"]
-"""Ports for storage are beside those for training, and nothing says which NCCL should take."""
-WARNED = {"dgx": _STORAGE, "dgx-ib-storage": _STORAGE[1:], "two-of-eight": _STORAGE}
-
-
 @pytest.mark.parametrize("kind", sorted(KINDS.keys() - {"container"}))
 def test_a_healthy_host_is_healthy(kind: str) -> None:
-    found = severe(looked(kind, KINDS[kind].env))
-    assert [one.partition(" ")[0] for one in found] == WARNED.get(kind, []), found
+    assert severe(looked(kind, KINDS[kind].env)) == []
 
 
 @pytest.mark.parametrize("kind", PROFILES)

@@ -18,7 +18,7 @@ _NEVER = ("LOC", "NVL", "NVB", "C2C")
 """Nearer than any NIC can be: PIX is the nearest."""
 
 
-@for_text("GDR001", "error", _LEVEL)
+@for_text("GDR001", "warning", _LEVEL)
 def unknown_distance(_: JudgedHost, variable: Variable, text: str) -> Results:
     """NCCL_NET_GDR_LEVEL is not a distance that NCCL knows.
 
@@ -34,7 +34,7 @@ def unknown_distance(_: JudgedHost, variable: Variable, text: str) -> Results:
         yield report.about(variable, "NCCL does not know this distance and ignores it", remedy, fix=fix)
 
 
-@for_text("GDR002", "warning", _LEVEL)
+@for_text("GDR002", "info", _LEVEL)
 def distance_as_number(_: JudgedHost, variable: Variable, text: str) -> Results:
     """NCCL_NET_GDR_LEVEL is a number.
 
@@ -51,16 +51,23 @@ def distance_as_number(_: JudgedHost, variable: Variable, text: str) -> Results:
 
 @for_text("GDR003", "warning", _LEVEL, needs=("pci", "nvidia", "rdma"))
 def direct_rdma_off(host: JudgedHost, variable: Variable, text: str) -> Results:
-    """NCCL_NET_GDR_LEVEL disables GPU Direct RDMA on a host where a NIC is close to a GPU.
+    """NCCL_NET_GDR_LEVEL disables GPU Direct RDMA on a host where a NIC is close to a GPU, or may be.
 
-    Why: Data goes through host memory, which costs a third to half of the bandwidth on HGX machines.
+    Why: Data goes through host memory, which costs a third to half of the bandwidth on HGX machines. It does not
+    matter in a job of one node.
     Example: NCCL_NET_GDR_LEVEL=LOC
     Instead: unset NCCL_NET_GDR_LEVEL
     Source: NCCL user guide, NCCL_NET_GDR_LEVEL
     """
     if values.path_level(text) not in _NEVER:
         return
-    near = next((pair for pair in _gpus_and_nics(host, _places(host)) if _shared(*pair)), None)
+    try:
+        near = next((pair for pair in _gpus_and_nics(host, _places(host)) if _shared(*pair)), None)
+    except NotKnown:
+        if not host.several_nodes:
+            return
+        yield report.better_unset(variable, "GPU Direct RDMA is off: NCCL copies all data through host memory")
+        return
     if near:
         message = "GPU Direct RDMA is off, although a NIC and a GPU are behind the same switch"
         yield report.better_unset(variable, message, evidence=(f"GPU {near[0].address}, NIC {near[1].address}",))
@@ -84,7 +91,7 @@ def _shared(one: PciDevice, other: PciDevice) -> int:
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], side_by_side))
 
 
-@for_text("GDR004", "warning", _LEVEL, needs=("kernel",))
+@for_text("GDR004", "info", _LEVEL, needs=("kernel",))
 def direct_rdma_across_sockets(host: JudgedHost, variable: Variable, text: str) -> Results:
     """NCCL_NET_GDR_LEVEL allows GPU Direct RDMA through the CPUs of an x86 host.
 
@@ -153,11 +160,10 @@ def _acs(host: JudgedHost) -> Results:
     words = {name: bridges[name] for name in _between(host, places) if name in bridges}
     on = {name: word for name, word in words.items() if isinstance(word, int)}
     if on:
-        redirects = any(word & _REDIRECTS for word in on.values())
         message = f"ACS is on for {counted(len(on), 'switch port')} between GPUs and NICs"
         remedy = f"setpci -s {escaped(min(on))} ECAP_ACS+0x6.w=0000 for each port, after each boot"
         lines = tuple(f"{escaped(name)}: ACS control {word:#06x}" for name, word in sorted(on.items())[:8])
-        yield report.device(min(on), message, remedy, evidence=lines, severity="error" if redirects else None)
+        yield report.device(min(on), message, remedy, evidence=lines)
     else:
         yield from [word for word in words.values() if isinstance(word, Unknown)][:1]
 
@@ -194,7 +200,7 @@ def _iommu(host: JudgedHost) -> Results:
         message = "the IOMMU translates traffic between GPUs and NICs"
         remedy = "add iommu=pt to the kernel command line or disable VT-d in the BIOS"
         lines = _shown(or_none(types), or_none(line))
-        yield report.host(host.name, message, remedy, evidence=lines, severity="error" if _in_use(host) else None)
+        yield report.host(host.name, message, remedy, evidence=lines)
 
 
 def _shown(types: Sequence[str] | None, line: str | None) -> tuple[str, ...]:

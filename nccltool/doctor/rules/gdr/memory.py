@@ -1,6 +1,7 @@
 """How a NIC reaches the memory of a GPU: peer memory, DMA-BUF, GDRCopy, flushes."""
 
 from nccltool.core import versions
+from nccltool.core.findings import Severity
 from nccltool.core.versions import Version
 from nccltool.doctor import report
 from nccltool.doctor.rules.base import JudgedHost, Results, Unknown, Variable, escaped, for_number, for_value, rule
@@ -46,7 +47,7 @@ def _is(text: Text, least: Version) -> Flag:
     return Unknown(f"{text[:40]!r} is not a version") if version is None else version >= least
 
 
-@rule("GDR005", "error", needs=("rdma", "nvidia", "kernel"))
+@rule("GDR005", "warning", needs=("rdma", "nvidia", "kernel"))
 def no_direct_rdma(host: JudgedHost) -> Results:
     """No peer-memory module is loaded, and dma-buf is unavailable.
 
@@ -65,13 +66,13 @@ def no_direct_rdma(host: JudgedHost) -> Results:
         message = "no GPU Direct RDMA: NCCL copies data through host memory"
         remedy = "modprobe nvidia_peermem; echo nvidia_peermem > /etc/modules-load.d/nvidia_peermem.conf"
         lines = ("nvidia_peermem is not loaded", f"dma-buf needs {', '.join(missing)}")
-        severity = host.if_several_nodes(unknown="error")
+        severity = host.if_several_nodes()
         yield report.host(host.name, message, remedy, evidence=lines, severity=severity)
     else:
         yield from unknown
 
 
-@for_number("GDR006", "error", "NCCL_DMABUF_ENABLE", needs=("rdma", "nvidia", "kernel"))
+@for_number("GDR006", "warning", "NCCL_DMABUF_ENABLE", needs=("rdma", "nvidia", "kernel"))
 def both_ways_closed(host: JudgedHost, variable: Variable, enabled: int) -> Results:
     """NCCL_DMABUF_ENABLE is 0, and no peer-memory module is loaded.
 
@@ -82,7 +83,8 @@ def both_ways_closed(host: JudgedHost, variable: Variable, enabled: int) -> Resu
     """
     if not enabled and _with_rdma(host) and not _peermem(host):
         message = "dma-buf is disabled and nvidia_peermem is not loaded: no GPU Direct RDMA"
-        yield report.better_unset(variable, message, "unset NCCL_DMABUF_ENABLE, or: modprobe nvidia_peermem")
+        remedy = "unset NCCL_DMABUF_ENABLE, or: modprobe nvidia_peermem"
+        yield report.better_unset(variable, message, remedy, severity=host.if_several_nodes())
 
 
 @for_number("GDR007", "warning", "NCCL_GDRCOPY_ENABLE", needs=("rdma", "container"))
@@ -110,7 +112,14 @@ def gdrcopy_missing(host: JudgedHost, variable: Variable, enabled: int) -> Resul
         yield report.better_unset(variable, message, remedy, part="", evidence=lines)
 
 
-@for_value("GDR008", "error", "NCCL_GDR_FLUSH_DISABLE", "OFI_NCCL_GDR_FLUSH_DISABLE", needs=("nvidia", "kernel"))
+@for_value(
+    "GDR008",
+    "warning",
+    "NCCL_GDR_FLUSH_DISABLE",
+    "OFI_NCCL_GDR_FLUSH_DISABLE",
+    needs=("nvidia", "kernel"),
+    library="NCCL",
+)
 def flush_disabled(host: JudgedHost, variable: Variable, text: str) -> Results:
     """The flush after a GPU Direct RDMA receive is disabled.
 
@@ -123,7 +132,8 @@ def flush_disabled(host: JudgedHost, variable: Variable, text: str) -> Results:
     if host.integer(variable.name) or values.strict_bool(text):
         needless = _needs_no_flush(host)
         message = "no effect on these GPUs" if needless else "the GPU may read stale data after a receive"
-        yield report.better_unset(variable, message, severity="info" if needless else None)
+        severity: Severity | None = "info" if needless else "error" if or_none(host.facts.nvidia.gpus) else None
+        yield report.better_unset(variable, message, severity=severity)
 
 
 def _needs_no_flush(host: JudgedHost) -> bool:
@@ -135,7 +145,7 @@ def _needs_no_flush(host: JudgedHost) -> bool:
 
 @for_number("GDR009", "warning", "NCCL_NET_GDR_READ", needs=("nvidia",))
 def direct_read_off(host: JudgedHost, variable: Variable, enabled: int) -> Results:
-    """NCCL_NET_GDR_READ is 0 on GPUs that send with GPU Direct RDMA by default.
+    """NCCL_NET_GDR_READ is 0 on GPUs that send with GPU Direct RDMA by default, or may do so.
 
     Why: NCCL first copies outgoing data to host memory. Direct sending is the default on Ampere and newer GPUs
     and on GPUs with NVLink.
@@ -144,6 +154,10 @@ def direct_read_off(host: JudgedHost, variable: Variable, enabled: int) -> Resul
     Source: NCCL user guide, NCCL_NET_GDR_READ; src/graph/paths.cc (ncclTopoCheckGdr)
     """
     if enabled:
+        return
+    if isinstance(host.facts.nvidia.gpus, Unknown) and host.several_nodes:
+        message = "NCCL first copies outgoing data to host memory, unless the GPUs are older than Ampere"
+        yield report.better_unset(variable, message)
         return
     if any((or_none(gpu.compute_capability) or 0) >= 8 or or_none(gpu.nvlinks) for gpu in host.gpus):
         yield report.better_unset(variable, "NCCL first copies outgoing data to host memory")

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
+from nccltool.core.findings import Severity
 from nccltool.core.text import escaped
 from nccltool.core.unknown import Unknown
 from nccltool.doctor import report
@@ -115,7 +116,7 @@ def no_such_adapter(host: JudgedHost, variable: Variable, wanted: NameList) -> R
         message = "no RDMA device of this host matches: NCCL falls back to TCP"
         remedy = "use names that `rdma link` shows or unset NCCL_IB_HCA"
         lines = (f"here: {listed(devices)}" if devices else "this host has no RDMA device",)
-        yield report.better_unset(variable, message, remedy, evidence=lines)
+        yield report.better_unset(variable, message, remedy, evidence=lines, severity=None if devices else "info")
 
 
 def _devices(host: JudgedHost) -> tuple[str, ...]:
@@ -145,7 +146,6 @@ def ambiguous_adapter_prefix(host: JudgedHost, variable: Variable, wanted: NameL
                 f"{escaped(word)} also matches {listed(extra)}",
                 "begin the list with = to require exact names",
                 part=word,
-                severity="error" if _are_unlike(host, word, extra) else None,
                 fix=report.export(HCA, value) if entries <= set(devices) else (),
             )
 
@@ -160,7 +160,7 @@ def _are_unlike(host: JudgedHost, name: str, extra: Sequence[str]) -> bool:
     return len(kinds) > 1
 
 
-@for_names("IB005", "error", HCA, needs=("rdma",))
+@for_names("IB005", "warning", HCA, needs=("rdma",))
 def no_such_port(host: JudgedHost, variable: Variable, wanted: NameList) -> Results:
     """NCCL_IB_HCA names a port that the device does not have or that is not a number.
 
@@ -176,14 +176,15 @@ def no_such_port(host: JudgedHost, variable: Variable, wanted: NameList) -> Resu
             message = f"{escaped(entry.name)} has no port {entry.port}"
             remedy = f"use {escaped(fitting[0].name)} or the name without a port"
             lines = (f"here: {port_names(fitting)}",)
-            yield report.about(variable, message, remedy, part=f"{entry.name}:", evidence=lines)
+            severity: Severity | None = None if host.ports else "error"
+            yield report.about(variable, message, remedy, part=f"{entry.name}:", evidence=lines, severity=severity)
 
 
 def _fits(wanted: NameList, entry: str, name: str) -> bool:
     return name == entry if wanted.exact else name.startswith(entry)
 
 
-@for_names("IB008", "error", HCA)
+@for_names("IB008", "warning", HCA)
 def broken_adapter_list(_: JudgedHost, variable: Variable, wanted: NameList) -> Results:
     """NCCL_IB_HCA has ^ or = in the wrong place or names no device.
 
@@ -196,13 +197,15 @@ def broken_adapter_list(_: JudgedHost, variable: Variable, wanted: NameList) -> 
     for word in (entry.name for entry in wanted.entries if entry.name.startswith(("^", "="))):
         message = f"{word[0]} is not at the beginning of the list: it becomes part of a name"
         remedy = "write the operators once, at the beginning: ^=a,b or =a,b"
-        yield report.about(variable, message, remedy, part=word)
+        # a name that no device has: alone, it leaves none
+        severity: Severity | None = "error" if not wanted.exclude and len(wanted.entries) == 1 else None
+        yield report.about(variable, message, remedy, part=word, severity=severity)
     if not wanted.entries and wanted.exclude:
         message = "the list names no device, so it excludes every device"
-        yield report.better_unset(variable, message, "add device names or unset NCCL_IB_HCA")
+        yield report.better_unset(variable, message, "add device names or unset NCCL_IB_HCA", severity="error")
 
 
-@for_names("IB009", "error", HCA, needs=("rdma", "network"))
+@for_names("IB009", "warning", HCA, needs=("rdma", "network"))
 def interface_instead_of_adapter(host: JudgedHost, variable: Variable, wanted: NameList) -> Results:
     """NCCL_IB_HCA contains the name of a network interface.
 
@@ -219,7 +222,8 @@ def interface_instead_of_adapter(host: JudgedHost, variable: Variable, wanted: N
             own = [device.name for device in devices if entry.name in (or_none(device.netdevs) or ())]
             message = f"{escaped(entry.name)} is a network interface, not an RDMA device"
             remedy = f"use {listed(own)}" if own else "use the RDMA device that `rdma link` shows for it"
-            yield report.about(variable, message, remedy, part=entry.name)
+            severity: Severity | None = None if host.ports else "error"
+            yield report.about(variable, message, remedy, part=entry.name, severity=severity)
 
 
 @rule("IB010", "warning", needs=("rdma",))
@@ -237,7 +241,8 @@ def mixed_link_layers(host: JudgedHost) -> Results:
     if roce and infiniband:
         message = f"NCCL would use InfiniBand ports ({len(infiniband)}) and RoCE ports ({len(roce)}) together"
         remedy = f"use only one kind: export NCCL_IB_HCA=={_chosen(infiniband)}"
-        yield about_ports(host, (*infiniband[:4], *roce[:4]), message, remedy)
+        severity: Severity | None = None if host.variable(HCA) else "info"  # NCCL's own choice mostly is right
+        yield about_ports(host, (*infiniband[:4], *roce[:4]), message, remedy, severity)
 
 
 def _chosen(ports: Iterable[Port]) -> str:
@@ -259,7 +264,8 @@ def slow_adapter_included(host: JudgedHost) -> Results:
     if slow:
         message = f"{port_names(slow)}: at most half as fast as the fastest port"
         remedy = f"exclude it: export NCCL_IB_HCA=^={_chosen(slow)}"
-        yield about_ports(host, (*slow[:4], *[port for port in rates if port not in slow][:4]), message, remedy)
+        shown = (*slow[:4], *[port for port in rates if port not in slow][:4])
+        yield about_ports(host, shown, message, remedy, None if host.variable(HCA) else "info")
 
 
 @rule("IB012", "warning", needs=("rdma",))

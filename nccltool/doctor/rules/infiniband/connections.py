@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 
+from nccltool.core.findings import Severity
 from nccltool.core.text import escaped
 from nccltool.core.units import format_seconds
 from nccltool.core.unknown import Unknown
@@ -19,6 +20,11 @@ _MOST_QPS, _MOST_MERGED = 128, 4
 """NCCL_IB_MAX_QPS of src/transport/net_ib/common.h, NCCL_NET_MAX_DEVS_PER_NIC."""
 _OCI_TC = 41
 """DSCP 10 and an ECN bit, by design: oci-hpc."""
+_FEWEST_RETRIES_SEEN = 5
+"""What three bits hold of NCCL_IB_RETRY_CNT=13. 14 is published: NVIDIA/NeMo-Framework-Launcher
+csp_tools/oci/nccl.sh, 26e42fa9 (2025-04-18)."""
+_LOWEST_DEFAULT = 14
+"""NCCL_IB_TIMEOUT of NCCL before 2.14, in hosts/nccl/ib_retries.py: no release waits for less."""
 
 
 @rule("IB039", "info", needs=("rdma", "plugins"))
@@ -74,7 +80,7 @@ def _merged(host: JudgedHost) -> int | Unknown:
     return min(max(cards.values(), default=0), _MOST_MERGED)
 
 
-@for_number("IB037", "warning", _QPS)
+@for_number("IB037", "info", _QPS)
 def many_queue_pairs(_: JudgedHost, variable: Variable, count: int) -> Results:
     """NCCL_IB_QPS_PER_CONNECTION is above 16.
 
@@ -148,7 +154,7 @@ def _keys(keys: tuple[int, ...]) -> str:
     return ", ".join(f"{index}: {key:#06x}" for index, key in enumerate(keys) if key) or "no key"
 
 
-@for_number("IB031", "error", "NCCL_IB_TIMEOUT")
+@for_number("IB031", "warning", "NCCL_IB_TIMEOUT")
 def endless_ack_timeout(_: JudgedHost, variable: Variable, timeout: int) -> Results:
     """NCCL_IB_TIMEOUT is below 1 or above 31.
 
@@ -164,17 +170,18 @@ def endless_ack_timeout(_: JudgedHost, variable: Variable, timeout: int) -> Resu
 
 @for_number("IB032", "warning", "NCCL_IB_TIMEOUT")
 def short_ack_timeout(host: JudgedHost, variable: Variable, timeout: int) -> Results:
-    """NCCL_IB_TIMEOUT is below 18 in a job of more than 8 nodes.
+    """NCCL_IB_TIMEOUT is below 14, or below 18 in a job of more than 8 nodes.
 
     Why: Brief congestion then causes an error with status 12. A value of 17 means 0.5 s; the default, 20, means
-    4.3 s.
-    Example: NCCL_IB_TIMEOUT=14
+    4.3 s. No release has had a default below 14 (67 ms).
+    Example: NCCL_IB_TIMEOUT=10
     Instead: unset NCCL_IB_TIMEOUT or set it to 22 in large fabrics
     Source: NCCL user guide, NCCL_IB_TIMEOUT
     """
-    if 0 < timeout < 18 and known(host.nodes) > 8:
+    tiny = 0 < timeout < _LOWEST_DEFAULT and host.nodes != 1
+    if tiny or (0 < timeout < 18 and known(host.nodes) > 8):
         wait = format_seconds(ib_retries.TICK_S * 2**timeout)
-        message = f"the adapter waits {wait} for an acknowledgment; {host.nodes} nodes"
+        message = f"the adapter waits only {wait} for an acknowledgment: brief congestion ends the job"
         yield report.better_unset(variable, message, "unset NCCL_IB_TIMEOUT or export NCCL_IB_TIMEOUT=22")
 
 
@@ -201,20 +208,27 @@ def timeout_beyond_torch(host: JudgedHost) -> Results:
     if seconds > limit:
         message = f"the adapter retries for {format_seconds(seconds)}, but torch waits only {limit} s by default"
         remedy = "set NCCL_IB_TIMEOUT to 22 or 23 or give init_process_group a longer timeout"
-        yield report.about(given[0], message, remedy)
+        # of a job without torch, this says little: other programs wait for ever
+        severity: Severity | None = "info" if isinstance(host.torch, Unknown) else None
+        yield report.about(given[0], message, remedy, severity=severity)
 
 
-@for_number("IB034", "error", "NCCL_IB_RETRY_CNT")
+@for_number("IB034", "warning", "NCCL_IB_RETRY_CNT")
 def retries_out_of_range(_: JudgedHost, variable: Variable, count: int) -> Results:
     """NCCL_IB_RETRY_CNT is outside the range 0 to 7.
 
-    Why: The field has three bits. The effect of a larger number depends on the adapter.
+    Why: The field has three bits, so of 10 an adapter may keep 2. The effect depends on the adapter: NVIDIA's
+    launcher for Oracle sets 14, so the finding is only a hint if three bits hold at least 5.
     Example: NCCL_IB_RETRY_CNT=10
     Instead: NCCL_IB_RETRY_CNT=7
     Source: NCCL user guide, NCCL_IB_RETRY_CNT
     """
     if not 0 <= count <= ib_retries.RETRIES:
-        yield report.better_unset(variable, "a retry count must be 0 to 7", "unset NCCL_IB_RETRY_CNT (default: 7)")
+        kept = count % (ib_retries.RETRIES + 1)
+        hint = 0 < count <= 2 * ib_retries.RETRIES + 1 and kept >= _FEWEST_RETRIES_SEEN
+        message = f"a retry count must be 0 to 7; an adapter that reads three bits retries {kept} times"
+        remedy = "unset NCCL_IB_RETRY_CNT (default: 7)"
+        yield report.better_unset(variable, message, remedy, severity="info" if hint else "warning")
 
 
 @for_number("IB035", "warning", "NCCL_IB_RETRY_CNT")

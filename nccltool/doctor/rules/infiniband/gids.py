@@ -31,10 +31,11 @@ def empty_gid(host: JudgedHost, variable: Variable, index: int) -> Results:
     Source: NCCL user guide, troubleshooting, networking; https://github.com/NVIDIA/nccl/issues/426
     """
     empty = [port for port in roce_ports(host) if _gid_at(port, index) is None] if index >= 0 else []
-    yield from _wrong(variable, index, empty, f"the GID table is empty at index {index}")
+    severity = host.if_several_nodes()
+    yield from _wrong(variable, index, empty, f"the GID table is empty at index {index}", severity)
 
 
-@for_number("IB017", "error", _INDEX, needs=("rdma",))
+@for_number("IB017", "warning", _INDEX, needs=("rdma",))
 def gid_of_roce_v1(host: JudgedHost, variable: Variable, index: int) -> Results:
     """NCCL_IB_GID_INDEX points to a GID that is not RoCE v2.
 
@@ -47,7 +48,7 @@ def gid_of_roce_v1(host: JudgedHost, variable: Variable, index: int) -> Results:
     yield from _wrong(variable, index, old, f"the GID at index {index} is not RoCE v2")
 
 
-@for_number("IB018", "error", _INDEX, needs=("rdma",))
+@for_number("IB018", "warning", _INDEX, needs=("rdma",))
 def link_local_gid(host: JudgedHost, variable: Variable, index: int) -> Results:
     """NCCL_IB_GID_INDEX points to a link-local GID.
 
@@ -57,7 +58,7 @@ def link_local_gid(host: JudgedHost, variable: Variable, index: int) -> Results:
     Source: NCCL src/transport/net_ib/connect.cc (validGid)
     """
     local = [port for port, gid in _gids_at(host, index) if adapters.is_link_local(adapters.address(gid))]
-    severity = host.if_several_nodes()
+    severity = host.if_several_nodes("warning")
     yield from _wrong(variable, index, local, f"the GID at index {index} is link-local", severity)
 
 
@@ -69,7 +70,7 @@ def _wrong(
         yield report.better_unset(variable, message, _REMEDY, evidence=lines, severity=severity)
 
 
-@for_number("IB019", "error", _INDEX, needs=("rdma",))
+@for_number("IB019", "warning", _INDEX, needs=("rdma",))
 def index_of_different_gids(host: JudgedHost, variable: Variable, index: int) -> Results:
     """NCCL_IB_GID_INDEX selects different kinds of GIDs on different ports.
 
@@ -177,7 +178,7 @@ def fixed_gid_index(host: JudgedHost, variable: Variable, index: int) -> Results
         yield report.better_unset(variable, message, f"unset {_INDEX} and test")
 
 
-@rule("IB022", "error", needs=("rdma",))
+@rule("IB022", "warning", needs=("rdma",))
 def roce_with_old_default(host: JudgedHost) -> Results:
     """NCCL before 2.21 uses the first GID of a RoCE port, and that GID is not RoCE v2 or is link-local.
 
@@ -196,7 +197,8 @@ def roce_with_old_default(host: JudgedHost) -> Results:
         message = f"NCCL {host.nccl} uses GID 0 of {port_names(wrong)}, which other networks cannot reach"
         remedy = f"{better}upgrade NCCL to 2.21 or newer"
         lines = _lines(wrong, 0)
-        yield report.device(wrong[0].name, message, remedy, evidence=lines, severity=host.if_several_nodes())
+        severity = host.if_several_nodes("warning")
+        yield report.device(wrong[0].name, message, remedy, evidence=lines, severity=severity)
 
 
 def _is_good(gid: Gid | None) -> bool:
@@ -221,7 +223,7 @@ def gid_filters_ignored(host: JudgedHost, variable: Variable, _: str) -> Results
         yield report.about(variable, message, remedy, evidence=lines, fix=report.unset(given[0]), part="")
 
 
-@for_text("IB024", "error", "NCCL_IB_ADDR_RANGE", needs=("rdma",))
+@for_text("IB024", "warning", "NCCL_IB_ADDR_RANGE", needs=("rdma",))
 def useless_address_range(host: JudgedHost, variable: Variable, text: str) -> Results:
     """NCCL ignores NCCL_IB_ADDR_RANGE, or a port has no GID in the range.
 
@@ -291,7 +293,8 @@ def no_routable_gid(host: JudgedHost) -> Results:
         message = f"{port_names(port for port, *_ in wrong)}: no {kind} address that other networks can reach"
         remedy = f"assign an {family} address to the interface (inside the container too)"
         lines = tuple(f"{_line(*one)} is the GID that NCCL uses" for one in wrong[:8])
-        yield report.device(wrong[0][0].name, message, remedy, evidence=lines, severity=host.if_several_nodes())
+        severity = host.if_several_nodes("error" if version else "warning")  # older ones take another
+        yield report.device(wrong[0][0].name, message, remedy, evidence=lines, severity=severity)
 
 
 @rule("IB026", "error", needs=("rdma", "network"))

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from nccltool.core.findings import Severity
 from nccltool.core.text import counted
 from nccltool.core.units import format_bytes
 from nccltool.doctor import report
@@ -51,7 +52,7 @@ def port_down(host: JudgedHost) -> Results:
         yield about_ports(host, down, message, remedy, None if host.variable(HCA) else "info")
 
 
-@rule("IB052", "error", needs=("rdma",))
+@rule("IB052", "warning", needs=("rdma",))
 def degraded_port(host: JudgedHost) -> Results:
     """A port is slower than others of the same card type or runs on a single lane.
 
@@ -75,10 +76,12 @@ def degraded_port(host: JudgedHost) -> Results:
             message = f"{escaped(port.name)} runs at {rate:g} Gb/s{others}"
             remedy = "reseat or replace the cable; drain the node until the rate recovers"
             lines = (escaped(f"{port_line(port)}, {or_none(port.port.width) or '?'}, board {board}"),)
-            yield report.device(port.name, message, remedy, evidence=lines)
+            half = rate * 2 <= fastest or port.port.width == "1X"  # and with it, half of the whole ring
+            severity: Severity | None = "error" if half else None
+            yield report.device(port.name, message, remedy, evidence=lines, severity=severity)
 
 
-@rule("IB053", "error", needs=("rdma",))
+@rule("IB053", "warning", needs=("rdma",))
 def no_subnet_manager(host: JudgedHost) -> Results:
     """An InfiniBand port has a link, but is waiting for the subnet manager.
 
@@ -92,7 +95,8 @@ def no_subnet_manager(host: JudgedHost) -> Results:
             message = f"{escaped(port.name)} waits for the subnet manager"
             remedy = "start this fabric's subnet manager (opensm, UFM), then check with sminfo"
             lines = (escaped(f"{port_line(port)}, SM LID {or_none(port.port.sm_lid) or 0}"),)
-            yield report.device(port.name, message, remedy, evidence=lines)
+            severity: Severity | None = None if host.active_ports else "error"
+            yield report.device(port.name, message, remedy, evidence=lines, severity=severity)
 
 
 @rule("IB057", "error", needs=("rdma", "network"))
@@ -223,7 +227,9 @@ def little_locked_memory(host: JudgedHost) -> Results:
     if size is not None and size < _LEAST_MEMLOCK and not _may_lock(host):
         message = f"a process may lock only {format_bytes(size)}: memory registration fails"
         remedy = "ulimit -l unlimited; docker run --ulimit memlock=-1; LimitMEMLOCK=infinity in the systemd unit"
-        yield report.host(host.facts.host, message, remedy, evidence=(f"Max locked memory: {size} bytes",))
+        lines = (f"Max locked memory: {size} bytes",)
+        severity = host.if_several_nodes(unknown="error")
+        yield report.host(host.facts.host, message, remedy, evidence=lines, severity=severity)
 
 
 def _may_lock(host: JudgedHost) -> bool:

@@ -68,7 +68,7 @@ def _rails(host: JudgedHost) -> Iterator[tuple[str, _Net]]:
                 yield netdev, ipaddress.ip_interface(f"{one.address}/{known(one.prefix_len)}").network
 
 
-@for_number("IB040", "warning", "NCCL_IB_AR_THRESHOLD")
+@for_number("IB040", "info", "NCCL_IB_AR_THRESHOLD")
 def threshold_above_every_message(host: JudgedHost, variable: Variable, threshold: int) -> Results:
     """NCCL_IB_AR_THRESHOLD is equal to or larger than NCCL_BUFFSIZE.
 

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable
 
 from nccltool.core.findings import Severity
+from nccltool.core.unknown import Unknown
 from nccltool.doctor import report
 from nccltool.doctor.rules.base import JudgedHost, Results, Variable, escaped, for_names, for_text, listed, rule
 from nccltool.doctor.rules.interfaces.base import FAMILY, IFNAME, chosen_lines, is_loopback, present
@@ -18,6 +19,8 @@ _OVERLAY = re.compile(
     r"docker|br-|virbr|veth|cni|flannel|cali|cilium|kube|lxc|podman|tailscale|wg|tun|tap|zt|nerdctl|vxlan"
 )
 """Bridges, tunnels and ends of containers, by how their makers name them."""
+_INNER = re.compile(r"(lo$|docker|virbr)")
+"""What NCCL itself passes over because it exists only inside a host: src/misc/socket.cc (ncclFindInterfaces)."""
 _EVERY = 1 << 20
 
 
@@ -75,18 +78,39 @@ def interface_without_address(host: JudgedHost) -> Results:
 
 @rule("NETIF004", "error", needs=("network",))
 def loopback_between_nodes(host: JudgedHost) -> Results:
-    """NCCL would use the loopback interface for a multi-node job.
+    """NCCL would use an interface inside the host (lo, or by its name docker* or virbr*) for a multi-node job.
 
-    Why: NCCL tells the other nodes to connect to 127.0.0.1, which is their own loopback address.
+    Why: NCCL tells the other nodes to connect to 127.0.0.1, which is their own loopback address. Without the
+    network of the host or the number of nodes, this is a warning.
     Example: NCCL_SOCKET_IFNAME=lo
     Instead: NCCL_SOCKET_IFNAME=eth0
     Source: NCCL user guide, NCCL_SOCKET_IFNAME
     """
+    if host.nodes == 1:
+        return
+    variable = host.variable(IFNAME)
+    if variable and _names_inner(host):
+        message = "other nodes cannot connect to an interface that exists only inside this host"
+        remedy = f"set {IFNAME} to an interface that other nodes can reach, or unset it"
+        yield report.better_unset(variable, message, remedy, severity="warning")
+        return
     chosen = host.interfaces.chosen
     if chosen and all(is_loopback(host, one) for one in chosen) and host.several_nodes:
         message = f"NCCL tells other nodes to connect to {chosen[0].address}"
         remedy = "set NCCL_SOCKET_IFNAME to an interface that other nodes can reach"
         yield _of_choice(host, host.interfaces, message, remedy)
+
+
+def _names_inner(host: JudgedHost) -> bool:
+    """Whether all that NCCL_SOCKET_IFNAME names is inside a host, by its names: what is there is not known."""
+    wanted = host.settings.names(IFNAME)
+    if wanted is None or wanted.exclude or not wanted.entries:
+        return False
+    interfaces = host.facts.network.interfaces
+    if isinstance(interfaces, Unknown):
+        return all(_INNER.match(one.name) for one in wanted.entries)
+    chosen = [one.name for one in interfaces if wanted.chooses(one.name)]
+    return isinstance(host.nodes, Unknown) and chosen == ["lo"]
 
 
 def _of_choice(
@@ -111,7 +135,7 @@ def overlay_interface(host: JudgedHost) -> Results:
     """
     first = host.interfaces.bootstrap
     if first and _OVERLAY.match(first.name):
-        severity = "info" if _is_all_there_is(host, first.name) else host.if_several_nodes()
+        severity = "info" if _is_all_there_is(host, first.name) else host.if_several_nodes("warning")
         message = f"NCCL uses {escaped(first.name)} for bootstrap, which looks like a host-internal network"
         remedy = "set NCCL_SOCKET_IFNAME to the physical interface"
         yield _of_choice(host, host.interfaces, message, remedy, severity)

@@ -4,6 +4,7 @@ import ipaddress
 import re
 from collections.abc import Sequence
 
+from nccltool.core.findings import Severity
 from nccltool.core.text import escaped
 from nccltool.core.unknown import Unknown
 from nccltool.doctor import report
@@ -14,6 +15,8 @@ from nccltool.hosts.nccl import values
 from nccltool.hosts.nccl.values import NameList
 
 _GLOO = "GLOO_SOCKET_IFNAME"
+_ADAPTER = re.compile(r"mlx[45]_|rocep\d|rdmap\d|ibp\d+s\d+(f\d+)?$|bnxt_re|irdma\d")
+"""RDMA devices, as their drivers and rdma-core name them."""
 
 
 @for_names("NETIF001", "error", IFNAME, needs=("network",))
@@ -57,7 +60,7 @@ def exclusion_too_small(host: JudgedHost, variable: Variable, wanted: NameList) 
         )
 
 
-@for_names("NETIF007", "error", IFNAME)
+@for_names("NETIF007", "warning", IFNAME)
 def broken_interface_list(_: JudgedHost, variable: Variable, wanted: NameList) -> Results:
     """NCCL_SOCKET_IFNAME has ^ or = in the wrong place or names no interface.
 
@@ -71,13 +74,17 @@ def broken_interface_list(_: JudgedHost, variable: Variable, wanted: NameList) -
     for word in words:
         message = f"{word[0]} is not at the beginning of the list: it becomes part of a name"
         remedy = "write the operators once, at the beginning: ^=a,b or =a,b"
-        yield report.about(variable, message, remedy, part=word, fix=_repaired(variable))
+        # a name that no interface has: alone, it leaves none
+        severity: Severity | None = "error" if not wanted.exclude and len(words) == len(_words(variable)) else None
+        yield report.about(variable, message, remedy, part=word, fix=_repaired(variable), severity=severity)
     if not wanted.entries and not words and variable.value.strip():
         what = (
             "everything: initialization fails" if wanted.exclude else "nothing: every interface matches, even lo"
         )
         message = f"the list has no names and excludes {what}"
-        yield report.better_unset(variable, message, "add interface names or unset NCCL_SOCKET_IFNAME", part="")
+        remedy = "add interface names or unset NCCL_SOCKET_IFNAME"
+        severity = "error" if wanted.exclude else None
+        yield report.better_unset(variable, message, remedy, part="", severity=severity)
 
 
 def _words(variable: Variable) -> list[str]:
@@ -110,7 +117,9 @@ def address_instead_of_interface(host: JudgedHost, variable: Variable, _: str) -
         message = f"{escaped(word[:60])} is an address; expected an interface name"
         remedy = f"use {' or '.join(owners)}" if owners else "use the name of its interface"
         fix = report.export(variable.name, ",".join(owners)) if owners else ()
-        yield report.about(variable, message, remedy, part=word, fix=fix)
+        others = variable.name == IFNAME and (len(_words(variable)) > 1 or variable.value.startswith("^"))
+        severity: Severity | None = "warning" if others else None
+        yield report.about(variable, message, remedy, part=word, fix=fix, severity=severity)
 
 
 def _owners(host: JudgedHost, wanted: ipaddress.IPv4Network | ipaddress.IPv6Network) -> list[str]:
@@ -118,6 +127,20 @@ def _owners(host: JudgedHost, wanted: ipaddress.IPv4Network | ipaddress.IPv6Netw
     addresses = or_none(host.facts.network.addresses) or ()
     own = (one for one in addresses if ipaddress.ip_address(one.address) in wanted)
     return [name for name in dict.fromkeys(one.interface for one in own) if re.fullmatch(r"[\w.:-]+", name)]
+
+
+@for_names("NETIF036", "warning", IFNAME, covers=())
+def adapter_instead_of_interface(_: JudgedHost, variable: Variable, wanted: NameList) -> Results:
+    """NCCL_SOCKET_IFNAME contains an RDMA device instead of an interface.
+
+    Why: NCCL compares the value with the names of interfaces; those of RDMA devices differ.
+    Example: NCCL_SOCKET_IFNAME=mlx5_0
+    Instead: NCCL_SOCKET_IFNAME=eth0, and NCCL_IB_HCA=mlx5_0
+    Source: NCCL user guide, NCCL_SOCKET_IFNAME and NCCL_IB_HCA; rdma-core, rdma_rename
+    """
+    for name in (one.name for one in wanted.entries if not wanted.exclude and _ADAPTER.match(one.name)):
+        message = f"{escaped(name[:60])} is an RDMA device; expected an interface name"
+        yield report.about(variable, message, "use the name of its interface, which `rdma link` shows", part=name)
 
 
 @for_text("NETIF009", "warning", IFNAME)
@@ -211,7 +234,7 @@ def gloo_list_like_nccl(host: JudgedHost, variable: Variable, text: str) -> Resu
         yield report.better_unset(variable, f"{word[:60]!r} {why}", remedy, part=word, evidence=lines)
 
 
-@rule("NETIF019", "error", needs=("names",))
+@rule("NETIF019", "warning", needs=("names",))
 def gloo_on_loopback(host: JudgedHost) -> Results:
     """Gloo would publish a loopback address, because the host's name resolves to one.
 
@@ -232,6 +255,21 @@ def gloo_on_loopback(host: JudgedHost) -> Results:
         remedy = "export GLOO_SOCKET_IFNAME=<interface> or map the name to its real address in /etc/hosts"
         lines = (f"{shown} -> {', '.join(addresses[:4]) or 'nothing'}",)
         yield report.host(host.facts.host, message, remedy, evidence=lines)
+
+
+@for_text("NETIF035", "warning", _GLOO, covers=())
+def gloo_told_loopback(host: JudgedHost, variable: Variable, text: str) -> Results:
+    """GLOO_SOCKET_IFNAME names only the loopback interface.
+
+    Why: Gloo tells the other nodes to connect to 127.0.0.1, which is their own loopback address.
+    Example: GLOO_SOCKET_IFNAME=lo
+    Instead: GLOO_SOCKET_IFNAME=eth0
+    Source: pytorch torch/csrc/distributed/c10d/ProcessGroupGloo.cpp (createDeviceForInterface)
+    """
+    if set(text.split(",")) == {"lo"} and host.nodes != 1:
+        message = "only ranks of one node can connect over the loopback interface"
+        remedy = f"set {_GLOO} to an interface that other nodes can reach"
+        yield report.better_unset(variable, message, remedy)
 
 
 @for_text("NETIF020", "info", _GLOO, needs=("network",))

@@ -44,10 +44,11 @@ def fixed_comm_id(host: JudgedHost, variable: Variable, text: str) -> Results:
         why = "is not <address>:<port>: initialization fails"
     elif any(host.get(name) for name in ("TORCHELASTIC_RUN_ID", "TORCHELASTIC_MAX_RESTARTS")):
         why = "cannot be used with torch, which creates an id for each communicator"
-    elif _is_loopback(text) and host.several_nodes:
+    elif _is_loopback(text) and host.nodes != 1:
         why = "is a loopback address: other nodes connect to themselves"
     if why:
-        yield report.better_unset(variable, f"NCCL_COMM_ID {why}")
+        severity: Severity | None = "warning" if _is_loopback(text) and isinstance(host.nodes, Unknown) else None
+        yield report.better_unset(variable, f"NCCL_COMM_ID {why}", severity=severity)
 
 
 def _is_loopback(text: str) -> bool:
@@ -320,7 +321,7 @@ def socket_tuning_with_rdma(host: JudgedHost) -> Results:
         yield report.better_unset(variable, message, part="", evidence=lines)
 
 
-@for_number("NETIF028", "warning", _THREADS, needs=(*FOR_SOCKETS, "limits", "cpu"))
+@for_number("NETIF028", "info", _THREADS, needs=(*FOR_SOCKETS, "limits", "cpu"))
 def more_threads_than_cpus(host: JudgedHost, variable: Variable, threads: int) -> Results:
     """There are more helper threads than CPUs that the ranks may use.
 

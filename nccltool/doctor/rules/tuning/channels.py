@@ -14,10 +14,15 @@ _COUNTS = (
     *("NCCL_MIN_P2P_NCHANNELS", "NCCL_MAX_P2P_NCHANNELS"),
 )
 _MOST_CHANNELS, _MOST_BEFORE = 64, 32
+_LL128_DATA = 120
+_STEPS = {"NET": 128 << 10, "PCI": 128 << 10, "NVL": 512 << 10}
+"""Defaults of NCCL_P2P_*_CHUNKSIZE: src/init.cc."""
 _FEW_CHANNELS, _MANY_CHANNELS = 4, 32
+_FEW_OF_EIGHT, _EIGHT = 8, 8
+"""Channels that are few for this many GPUs of a host, each with a rank."""
 
 
-@for_number("TUN001", "warning", "NCCL_BUFFSIZE")
+@for_number("TUN001", "info", "NCCL_BUFFSIZE")
 def uneven_buffer(_: JudgedHost, variable: Variable, size: int) -> Results:
     """NCCL_BUFFSIZE is not a power of two.
 
@@ -27,8 +32,8 @@ def uneven_buffer(_: JudgedHost, variable: Variable, size: int) -> Results:
     Source: NCCL user guide, NCCL_BUFFSIZE
     """
     if size >= _SMALLEST_BUFFER and size & (size - 1):
-        below = 1 << (min(size, 1 << 40).bit_length() - 1)
-        yield report.better_set(variable, str(below), f"{size} bytes is not a power of two")
+        better = max(1 << (min(size, 1 << 40).bit_length() - 1), _BUFFER)  # not below the default
+        yield report.better_set(variable, str(better), f"{size} bytes is not a power of two")
 
 
 @for_number("TUN002", "error", "NCCL_BUFFSIZE")
@@ -45,7 +50,7 @@ def tiny_buffer(_: JudgedHost, variable: Variable, size: int) -> Results:
         yield report.better_unset(variable, f"the buffer size is {size} bytes", remedy)
 
 
-@for_number("TUN003", "warning", "NCCL_BUFFSIZE")
+@for_number("TUN003", "info", "NCCL_BUFFSIZE")
 def huge_buffer(_: JudgedHost, variable: Variable, size: int) -> Results:
     """NCCL_BUFFSIZE is above 32 MiB.
 
@@ -59,7 +64,7 @@ def huge_buffer(_: JudgedHost, variable: Variable, size: int) -> Results:
         yield report.better_unset(variable, message, "export NCCL_BUFFSIZE=8388608 or unset it")
 
 
-@for_number("TUN004", "warning", "NCCL_P2P_NET_CHUNKSIZE", "NCCL_P2P_PCI_CHUNKSIZE", "NCCL_P2P_NVL_CHUNKSIZE")
+@for_number("TUN004", "info", "NCCL_P2P_NET_CHUNKSIZE", "NCCL_P2P_PCI_CHUNKSIZE", "NCCL_P2P_NVL_CHUNKSIZE")
 def chunk_above_buffer(host: JudgedHost, variable: Variable, chunk: int) -> Results:
     """A chunk size is larger than an eighth of the buffer.
 
@@ -75,6 +80,41 @@ def chunk_above_buffer(host: JudgedHost, variable: Variable, chunk: int) -> Resu
         message = f"NCCL reduces it to {most}, an eighth of the {format_bytes(buffer)} buffer"
         remedy = f"export NCCL_BUFFSIZE={chunk * 8} or set it to at most {most}"
         yield report.better_set(variable, str(most), message, remedy)
+
+
+@for_number("TUN030", "error", "NCCL_LL128_BUFFSIZE", covers=())
+def uneven_ll128_buffer(_: JudgedHost, variable: Variable, size: int) -> Results:
+    """NCCL_LL128_BUFFSIZE is not a multiple of 120.
+
+    Why: Of each 128 bytes, LL128 uses 120 for data. A buffer that is no multiple of them splits a line between two
+    steps: data is wrong, or the job hangs.
+    Example: NCCL_LL128_BUFFSIZE=131072
+    Instead: unset NCCL_LL128_BUFFSIZE
+    Source: NCCL src/include/device.h (NCCL_LL128_DATAELEMS), src/device/primitives.h (calcBytePerStep)
+    """
+    if size > 0 and size % _LL128_DATA:
+        message = f"{size} is not a multiple of {_LL128_DATA}: data is wrong, or the job hangs"
+        yield report.better_unset(variable, message)
+
+
+@for_number("TUN031", "error", "NCCL_CHUNK_SIZE", covers=())
+def chunk_above_step(host: JudgedHost, variable: Variable, chunk: int) -> Results:
+    """NCCL_CHUNK_SIZE is larger than a step of send and receive.
+
+    Why: NCCL does not check this undocumented value: kernels write beyond their slot of the buffer. Data is wrong,
+    or the GPU reports a memory fault.
+    Example: NCCL_CHUNK_SIZE=1048576
+    Instead: unset NCCL_CHUNK_SIZE
+    Source: https://github.com/NVIDIA/nccl/pull/2410; NCCL src/enqueue.cc (addP2pToPlan), src/init.cc
+    """
+    given = host.integer("NCCL_BUFFSIZE") or 0
+    nodes = or_none(host.nodes)
+    links = [link for link in _STEPS if nodes is None or (link == "NET") == (nodes > 1)]
+    steps = [host.integer(f"NCCL_P2P_{link}_CHUNKSIZE") or _STEPS[link] for link in links]
+    step = min(max(steps), (given if given > 0 else _BUFFER) // 8)
+    if chunk > step:
+        message = f"a chunk of {chunk} bytes does not fit into a step of {step}: data is wrong"
+        yield report.better_unset(variable, message)
 
 
 @for_number("TUN019", "error", "NCCL_P2P_PER_CHANNEL_NET_BW")
@@ -118,7 +158,7 @@ def thresholds_with_commas(_: JudgedHost, variable: Variable, numbers: str) -> R
         yield report.better_set(variable, better, message, "separate the numbers with spaces", part=",")
 
 
-@for_number("TUN007", "error", "NCCL_MIN_NCHANNELS")
+@for_number("TUN007", "warning", "NCCL_MIN_NCHANNELS")
 def crossed_channel_limits(host: JudgedHost, variable: Variable, least: int) -> Results:
     """NCCL_MIN_NCHANNELS is above NCCL_MAX_NCHANNELS.
 
@@ -130,7 +170,7 @@ def crossed_channel_limits(host: JudgedHost, variable: Variable, least: int) -> 
     yield from _crossed(host, variable, least, "neither takes effect")
 
 
-@for_number("TUN008", "error", "NCCL_MIN_CTAS")
+@for_number("TUN008", "warning", "NCCL_MIN_CTAS")
 def crossed_cta_limits(host: JudgedHost, variable: Variable, least: int) -> Results:
     """NCCL_MIN_CTAS is above NCCL_MAX_CTAS.
 
@@ -142,7 +182,7 @@ def crossed_cta_limits(host: JudgedHost, variable: Variable, least: int) -> Resu
     yield from _crossed(host, variable, least, "NCCL uses the maximum for both")
 
 
-@for_number("TUN015", "error", "NCCL_MIN_P2P_NCHANNELS")
+@for_number("TUN015", "warning", "NCCL_MIN_P2P_NCHANNELS")
 def crossed_p2p_limits(host: JudgedHost, variable: Variable, least: int) -> Results:
     """NCCL_MIN_P2P_NCHANNELS is above NCCL_MAX_P2P_NCHANNELS.
 
@@ -163,7 +203,7 @@ def _crossed(host: JudgedHost, variable: Variable, least: int, what: str) -> Res
         yield report.better_unset(variable, message, remedy, evidence=(f"{other}={most}",))
 
 
-@for_number("TUN009", "warning", "NCCL_MIN_NCHANNELS", "NCCL_MAX_NCHANNELS")
+@for_number("TUN009", "info", "NCCL_MIN_NCHANNELS", "NCCL_MAX_NCHANNELS")
 def channels_and_ctas(host: JudgedHost, variable: Variable, old: int) -> Results:
     """A limit is set under its old and its new name, with different values.
 
@@ -179,7 +219,7 @@ def channels_and_ctas(host: JudgedHost, variable: Variable, old: int) -> Results
         yield report.better_unset(variable, message, part="", evidence=(f"{other}={new}",))
 
 
-@for_value("TUN010", "warning", "NCCL_MIN_NRINGS", "NCCL_MAX_NRINGS")
+@for_value("TUN010", "info", "NCCL_MIN_NRINGS", "NCCL_MAX_NRINGS")
 def ring_limits(_: JudgedHost, variable: Variable, limit: str) -> Results:
     """A limit is set under its oldest name, which counts rings.
 
@@ -192,7 +232,7 @@ def ring_limits(_: JudgedHost, variable: Variable, limit: str) -> Results:
     yield report.better_unset(variable, f"{variable.name} is a name from NCCL 2.4", remedy, part="")
 
 
-@for_number("TUN011", "warning", *_COUNTS)
+@for_number("TUN011", "warning", *_COUNTS, library="NCCL")
 def too_many_channels(host: JudgedHost, variable: Variable, count: int) -> Results:
     """A limit asks for more channels than NCCL supports.
 
@@ -222,16 +262,29 @@ def no_channels(_: JudgedHost, variable: Variable, count: int) -> Results:
 
 @for_number("TUN013", "warning", "NCCL_MAX_NCHANNELS", "NCCL_MAX_CTAS", needs=("rdma", "nvidia"))
 def few_channels(host: JudgedHost, variable: Variable, count: int) -> Results:
-    """A limit allows at most four channels on a host with many links.
+    """A limit allows at most four channels on a host with many links, or eight between nodes of eight GPUs.
 
-    Why: A channel moves 10 to 20 GB/s; four cannot saturate NVSwitch or four adapters.
+    Why: A channel moves 10 to 20 GB/s; four cannot saturate NVSwitch or four adapters, and eight cannot saturate
+    eight adapters of 400 Gbit/s. Google publishes eight for a network plugin of its own, GPUDirect-TCPX.
     Example: NCCL_MAX_CTAS=4 on a host with 8 adapters
     Instead: unset NCCL_MAX_CTAS
     Source: NCCL user guide, NCCL_MAX_CTAS
     """
-    if 0 < count <= _FEW_CHANNELS and (links := _links(host)):
+    if count == 1:
+        yield report.better_unset(variable, "a single channel cannot saturate any link: NCCL has at least two")
+        return
+    links = _many_ranks(host) if 0 < count <= _FEW_OF_EIGHT else ""
+    if links or (0 < count <= _FEW_CHANNELS and (links := _links(host))):
         message = f"{counted(count, 'channel')} cannot saturate the links of this host"
         yield report.better_unset(variable, message, evidence=(links,))
+
+
+def _many_ranks(host: JudgedHost) -> str:
+    """The nodes and the GPUs of each where eight channels are few; '' = they are not, or it is not known."""
+    nodes, ranks = or_none(host.nodes), or_none(host.local_ranks)
+    large = nodes is not None and nodes > 1 and ranks is not None and ranks >= _EIGHT
+    of_plugin = (host.get("NCCL_NET") or "").startswith("GPUDirectTCPX")
+    return f"{nodes} nodes of {ranks} ranks" if large and not of_plugin else ""
 
 
 def _links(host: JudgedHost) -> str:
@@ -245,7 +298,7 @@ def _links(host: JudgedHost) -> str:
     return ""
 
 
-@for_number("TUN014", "warning", "NCCL_MIN_NCHANNELS", "NCCL_MIN_CTAS")
+@for_number("TUN014", "info", "NCCL_MIN_NCHANNELS", "NCCL_MIN_CTAS", library="NCCL")
 def many_channels(_: JudgedHost, variable: Variable, count: int) -> Results:
     """A limit asks for at least 32 channels.
 

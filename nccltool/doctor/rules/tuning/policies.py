@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 
+from nccltool.core.findings import Severity
 from nccltool.core.text import escaped
 from nccltool.doctor import report
 from nccltool.doctor.rules.base import JudgedHost, Results, Variable, across, for_number, for_text, for_value, rule
@@ -19,16 +20,24 @@ _SYMMETRIC = (
 """Names of src/sym_kernels.cc."""
 
 
+_FEWEST_THREADS = 128
+"""NCCL_MIN_NTHREADS of src/include/device.h: the fewest threads of a block that NCCL starts by itself."""
+
+
 @for_number("TUN005", "warning", "NCCL_NTHREADS")
 def bad_thread_count(_: JudgedHost, variable: Variable, count: int) -> Results:
-    """NCCL_NTHREADS is not 64, 128, 256, or 512.
+    """NCCL_NTHREADS is not 128, 256, or 512.
 
-    Why: NCCL replaces a value that is not a multiple of 32 with the maximum and clamps others.
+    Why: NCCL replaces a value that is not a multiple of 32 with the maximum and clamps others. It accepts 64, but
+    by itself never runs blocks of fewer than 128 threads; its default is 256 or 512.
     Example: NCCL_NTHREADS=100
     Instead: unset NCCL_NTHREADS
-    Source: NCCL user guide, NCCL_NTHREADS; src/graph/tuning.cc
+    Source: NCCL user guide, NCCL_NTHREADS; src/graph/tuning.cc; src/include/device.h (NCCL_MIN_NTHREADS)
     """
-    if count not in (64, 128, 256, 512, -2):
+    if count == _FEWEST_THREADS // 2:
+        message = f"{count} threads are fewer than NCCL runs by itself: a channel moves less data"
+        yield report.better_unset(variable, message)
+    elif count not in (_FEWEST_THREADS, 256, 512, -2):
         yield report.better_unset(variable, f"NCCL does not run blocks of {count} threads")
 
 
@@ -45,7 +54,7 @@ def bad_ll128_thread_count(_: JudgedHost, variable: Variable, count: int) -> Res
         yield report.better_unset(variable, f"NCCL does not run LL128 with {count} threads")
 
 
-@for_number("TUN016", "warning", "NCCL_CGA_CLUSTER_SIZE")
+@for_number("TUN016", "info", "NCCL_CGA_CLUSTER_SIZE")
 def large_cluster(_: JudgedHost, variable: Variable, size: int) -> Results:
     """NCCL_CGA_CLUSTER_SIZE is above 8.
 
@@ -79,7 +88,7 @@ def unknown_policy(_: JudgedHost, variable: Variable, text: str) -> Results:
         yield report.better_unset(variable, message, remedy, part=wrong[0], evidence=lines)
 
 
-@for_text("TUN018", "warning", "NCCL_CTA_POLICY")
+@for_text("TUN018", "info", "NCCL_CTA_POLICY")
 def contrary_policies(_: JudgedHost, variable: Variable, text: str) -> Results:
     """NCCL_CTA_POLICY names both ZERO and EFFICIENCY.
 
@@ -106,7 +115,7 @@ def unknown_device_policy(_: JudgedHost, variable: Variable, text: str) -> Resul
         yield report.better_unset(variable, message, "set AUTO, ALL, or MAX:N, or unset it")
 
 
-@for_value("TUN022", "error", "NCCL_SYM_KERNEL")
+@for_value("TUN022", "warning", "NCCL_SYM_KERNEL")
 def unknown_symmetric_kernel(_: JudgedHost, variable: Variable, name: str) -> Results:
     """NCCL_SYM_KERNEL names a kernel that does not exist.
 
@@ -134,7 +143,7 @@ def group_launch_mode(_: JudgedHost, variable: Variable, mode: str) -> Results:
         yield report.better_unset(variable, "this launch mode is obsolete")
 
 
-@for_number("TUN025", "error", "NCCL_GRAPH_STREAM_ORDERING")
+@for_number("TUN025", "warning", "NCCL_GRAPH_STREAM_ORDERING")
 def unordered_mixed_graphs(host: JudgedHost, variable: Variable, ordering: int) -> Results:
     """Graph ordering is off, but graphs may be mixed with other launches.
 
@@ -149,7 +158,7 @@ def unordered_mixed_graphs(host: JudgedHost, variable: Variable, ordering: int) 
         yield report.about(variable, message, f"export {mixing}=0", fix=report.export(mixing, "0"), part="")
 
 
-@for_text("TUN026", "warning", "NCCL_COMM_BLOCKING", needs=("versions",))
+@for_text("TUN026", "info", "NCCL_COMM_BLOCKING", needs=("versions",))
 def blocking_overridden(host: JudgedHost, variable: Variable, _: str) -> Results:
     """NCCL_COMM_BLOCKING is set in a job where torch creates the communicators.
 
@@ -159,10 +168,12 @@ def blocking_overridden(host: JudgedHost, variable: Variable, _: str) -> Results
     Source: NCCL user guide, NCCL_COMM_BLOCKING
     """
     if known(host.facts.versions.torch):
-        yield report.better_unset(variable, "it overrides what torch requests from NCCL", part="")
+        severity: Severity | None = "warning" if host.integer(variable.name) == 0 else None
+        message = "it overrides what torch requests from NCCL"
+        yield report.better_unset(variable, message, part="", severity=severity)
 
 
-@rule("TUN027", "warning")
+@rule("TUN027", "info")
 def checks_left_on(host: JudgedHost) -> Results:
     """NCCL checks the arguments of every call.
 
@@ -173,7 +184,8 @@ def checks_left_on(host: JudgedHost) -> Results:
     """
     mode, pointers = host.variable("NCCL_CHECK_MODE"), host.variable("NCCL_CHECK_POINTERS")
     if mode and mode.value.upper() in ("DEBUG_LOCAL", "DEBUG_GLOBAL"):
-        yield report.better_unset(mode, "NCCL checks every call", part="")
+        severity: Severity | None = "warning" if mode.value.upper() == "DEBUG_GLOBAL" else None
+        yield report.better_unset(mode, "NCCL checks every call", part="", severity=severity)
     if pointers and host.integer("NCCL_CHECK_POINTERS") == 1:
         yield report.better_unset(pointers, "NCCL checks every pointer", part="")
 

@@ -27,13 +27,16 @@ CASES = (
     ),
     of(
         "ALG002",
-        fires=[host({"NCCL_ALGO": "CollNet"}), host({"NCCL_ALGO": "ring,collnet"}, nccl=(2, 18, 3))],
+        fires=[
+            host({"NCCL_ALGO": "CollNet"}),
+            host({"NCCL_ALGO": "ring,collnet"}, nccl=(2, 18, 3)),
+            host({"NCCL_ALGO": "CollNet"}, nccl=None),
+        ],
         silent=[
             host(),
             host({"NCCL_ALGO": "CollNetDirect"}, nccl=None),
             host({"NCCL_ALGO": "CollNet"}, nccl=(2, 12, 7)),
         ],
-        unknown=[UNREAD, host({"NCCL_ALGO": "CollNet"}, nccl=None)],
     ),
     of(
         "ALG003",
@@ -49,20 +52,21 @@ CASES = (
         "ALG004",
         fires=[
             host({"NCCL_ALGO": "Tree"}),
+            host({"NCCL_ALGO": "Tree"}, nccl=None),
             host({"NCCL_ALGO": "PAT,Tree"}),
             host({"NCCL_ALGO": "NVLS"}),
             host({"NCCL_ALGO": "^Ring"}),
+            host({"NCCL_ALGO": "Tree"}, nccl=(2, 21, 5)),
         ],
         silent=[
             host(nccl=None),
             host({"NCCL_ALGO": "allreduce:Tree"}),
             host({"NCCL_ALGO": "Tree,Ring"}),
-            host({"NCCL_ALGO": "Tree"}, nccl=(2, 21, 5)),
+            host({"NCCL_ALGO": "Tree,Ring"}, nccl=(2, 21, 5)),
             host({"NCCL_ALGO": "allgather:PAT"}, local_ranks=1),
         ],
         unknown=[
             UNREAD,
-            host({"NCCL_ALGO": "Tree"}, nccl=None),
             host({"NCCL_ALGO": "allgather:PAT"}, local_ranks=None),
         ],
     ),

@@ -98,4 +98,19 @@ CASES = (
         fires=[host(files={"system": "LD_LIBRARY_PATH=/opt"}), host({"CUDA_X": ""}, files={"home": "CUDA_X=1"})],
         silent=[host({"LD_LIBRARY_PATH": "/opt"}), host(files={"system": "NCCL_DEBUG=WARN"})],
     ),
+    of(
+        "CNF011",
+        fires=[
+            host({"HOME": ""}, files={"home": "NCCL_DEBUG=WARN"}),
+            host({"PATH": "/bin"}, files={"home": "NCCL_DEBUG=WARN"}, env_source="process"),
+        ],
+        silent=[
+            host(),
+            host({"HOME": "/root"}, files={"home": "NCCL_DEBUG=WARN"}),
+            host({"HOME": ""}, files={"home": "NCCL_DEBUG=WARN"}, nccl=(2, 29, 7)),
+            host(files={"home": "NCCL_DEBUG=WARN"}, env_source="job.env"),
+            host({"HOME": "", "NCCL_CONF_FILE": "/opt/nccl.conf"}, files={"home": "NCCL_DEBUG=WARN"}),
+        ],
+        unknown=[UNREAD, host({"HOME": ""}, files={"home": "NCCL_DEBUG=WARN"}, nccl=None)],
+    ),
 )

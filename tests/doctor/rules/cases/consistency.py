@@ -95,4 +95,12 @@ CASES = (
             host({"OFI_NCCL_PROTOCOL": "RDMA", "TORCH_NCCL_BLOCKING_WAIT": "0"}),
         ],
     ),
+    of(
+        "CON007",
+        fires=[
+            host({"NCCL_IGNORE_NET_MISMATCH": "1"}),
+            host({"NCCL_IGNORE_COLLNET_MISMATCH": "1"}, nodes=None),
+        ],
+        silent=[host(), host({"NCCL_IGNORE_NET_MISMATCH": "0"}), host({"NCCL_IGNORE_NET_MISMATCH": "1"}, nodes=1)],
+    ),
 )

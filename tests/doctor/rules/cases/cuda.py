@@ -129,4 +129,20 @@ CASES = (
             host({"NVIDIA_DRIVER_CAPABILITIES": "compute"}, nvidia=nvidia(nvml="12.570.124.06")),
         ],
     ),
+    of(
+        "CUD009",
+        fires=[
+            host({"ROCR_VISIBLE_DEVICES": "1", "CUDA_VISIBLE_DEVICES": "0,1"}),
+            host({"ROCR_VISIBLE_DEVICES": "4,5", "HIP_VISIBLE_DEVICES": "4,5"}),
+            host({"ROCR_VISIBLE_DEVICES": "0,x,1", "HIP_VISIBLE_DEVICES": "1"}),
+            host({"ROCR_VISIBLE_DEVICES": "GPU-1234567890abcdef", "HIP_VISIBLE_DEVICES": "1"}),
+        ],
+        silent=[
+            host(),
+            host({"ROCR_VISIBLE_DEVICES": "1"}),
+            host({"ROCR_VISIBLE_DEVICES": "4,5", "HIP_VISIBLE_DEVICES": "1,0"}),
+            host({"ROCR_VISIBLE_DEVICES": "4", "HIP_VISIBLE_DEVICES": "0", "CUDA_VISIBLE_DEVICES": "4"}),
+            host({"CUDA_VISIBLE_DEVICES": "0,1", "HIP_VISIBLE_DEVICES": "2"}),
+        ],
+    ),
 )

@@ -77,6 +77,7 @@ CASES = (
             _level("0"),
             _level("NVL"),
             _level("LOC", pci=pci(f"{_GPU} {_SWITCH}", f"{_NIC} {_SWITCH}")),
+            host({"NCCL_NET_GDR_LEVEL": "0"}),
         ],
         silent=[
             _on(),
@@ -84,8 +85,13 @@ CASES = (
             _level("LOC", pci=_FAR),
             _level("LOC", rdma=NONE),
             _level("LOC", nvidia=gpus()),
+            host({"NCCL_NET_GDR_LEVEL": "LOC"}, nodes=1),
         ],
-        unknown=[UNREAD, host({"NCCL_NET_GDR_LEVEL": "LOC"}), _level("LOC", rdma=rdma(hca("mlx5_0", pci=HIDDEN)))],
+        unknown=[
+            UNREAD,
+            host({"NCCL_NET_GDR_LEVEL": "LOC"}, nodes=None),
+            _level("LOC", rdma=rdma(hca("mlx5_0", pci=HIDDEN)), nodes=None),
+        ],
     ),
     of(
         "GDR004",
@@ -158,6 +164,7 @@ CASES = (
             _on(_READ),
             _on(_READ, nvidia=gpus(_GPU, capability=7.0, nvlinks=(_LINKED,))),
             _on(_READ, nvidia=gpus(_GPU, capability=HIDDEN, nvlinks=(_LINKED,))),
+            host(_READ),
         ],
         silent=[
             host(),
@@ -167,7 +174,8 @@ CASES = (
         ],
         unknown=[
             UNREAD,
-            host(_READ),
+            host(_READ, nodes=None),
+            host(_READ, nodes=1),
             _on(_READ, nvidia=gpus(_GPU, capability=7.0)),
             _on(_READ, nvidia=gpus(_GPU, capability=HIDDEN, nvlinks=())),
         ],

@@ -82,14 +82,41 @@ CASES = (
             host(_named("lo"), network=_ETH),
             host(network=_ONLY_LO),
             host(_named("lo"), network=_DOCKER, nccl=(2, 21, 5)),
+            host(_named("lo"), network=_ETH, nodes=None),
+            host(_named("=lo")),
+            host(_named("docker0"), nodes=None),
+            host(_named("docker,virbr0")),
         ],
         silent=[
             host(network=_ETH),
             host(_named("lo"), network=_ETH, nodes=1),
+            host(_named("lo"), nodes=1),
+            host(_named("^lo,docker"), network=_ETH),
+            host(_named("docker0"), network=_DOCKER),
             host(_named("^docker"), network=_ETH),
             host(network=net(lo=False)),
         ],
-        unknown=[host(network=_HIDDEN), host(_named("lo"), network=_ETH, nodes=None)],
+        unknown=[
+            host(network=_HIDDEN),
+            host(_named("lo,eth0"), nodes=None),
+            host(_named("^lo,docker")),
+            host(network=_ONLY_LO, nodes=None),
+        ],
+    ),
+    of(
+        "NETIF036",
+        fires=[host(_named(text)) for text in ("mlx5_0", "=mlx5_0,eth0", "ibp65s0", "rocep80s0", "bnxt_re0")],
+        silent=[host(), *(host(_named(text)) for text in ("eth0", "ib0", "^mlx5_0", "ibp65s0d1", "ens3"))],
+    ),
+    of(
+        "NETIF035",
+        fires=[host({"GLOO_SOCKET_IFNAME": "lo"}), host({"GLOO_SOCKET_IFNAME": "lo"}, nodes=None)],
+        silent=[
+            host(),
+            host({"GLOO_SOCKET_IFNAME": "lo"}, nodes=1),
+            host({"GLOO_SOCKET_IFNAME": "lo,eth0"}),
+            host({"GLOO_SOCKET_IFNAME": "lom1"}),
+        ],
     ),
     of(
         "NETIF005",
@@ -253,5 +280,46 @@ CASES = (
             (UNREAD, host(_named("eth0"), network=_ETH)),
             (host(_named("eth0"), network=_HIDDEN), host(_named("eth0"), network=_ETH, host="n2")),
         ],
+    ),
+    of(
+        "NETIF032",
+        fires=[
+            host(network=net(nic("usb0", "169.254.3.1/16"), nic("eth0", "10.0.0.1/24"))),
+            host(network=net(nic("eth0", "fe80::1/64"))),
+            host(network=net(nic("usb0", "169.254.3.1/16")), nodes=None),
+        ],
+        silent=[
+            host(network=_ETH),
+            host(_named("eth0"), network=net(nic("usb0", "169.254.3.1/16"), nic("eth0", "10.0.0.1/24"))),
+            host(_six(), network=net(nic("eth0", "fe80::1/64"))),
+        ],
+        unknown=[UNREAD, host(network=_HIDDEN)],
+    ),
+    of(
+        "NETIF033",
+        fires=[
+            host({"NCCL_COMM_ID": "10.1.0.5:23456"}, network=_ETH),
+            host({"NCCL_COMM_ID": "10.0.0.5:23456"}, network=net(nic("eth0", "10.0.0.1/32"))),
+        ],
+        silent=[
+            host(network=_ETH),
+            host({"NCCL_COMM_ID": "10.0.0.5:23456"}, network=_ETH),
+            host({"NCCL_COMM_ID": ""}, network=_HIDDEN),
+        ],
+        unknown=[UNREAD, host({"NCCL_COMM_ID": "10.0.0.5:23456"}, network=_HIDDEN)],
+    ),
+    of(
+        "NETIF034",
+        fires=[
+            host(network=net(nic("eth0", "10.1.2.3/32"), routes=("10.1.2.3/32 eth0",))),
+            host(network=net(nic("eth0", "fd00::3/128"), routes=("10.0.0.0/8 eth0",))),
+        ],
+        silent=[
+            host(network=_ETH),
+            host(network=net(nic("eth0", "10.1.2.3/32"), routes=("0.0.0.0/0 eth0",))),
+            host(network=net(nic("eth0", "10.1.2.3/32"), routes=("10.1.0.0/16 eth0",))),
+            host(network=net(nic("eth0", "10.1.2.3/32"), routes=()), nodes=1),
+        ],
+        unknown=[UNREAD, host(network=_HIDDEN), host(network=_ETH, nodes=None)],
     ),
 )

@@ -22,13 +22,18 @@ CASES = (
     of("SYN002", fires=[host({"NCCL_TIMEOUT": "3600"}), host({"NCCL_NVLS_DISABLE": "1"})], silent=[host()]),
     of(
         "SYN003",
-        fires=[host({"NCCL_TREE_THRESHOLD": "0"}), host({"NCCL_SHM_USE_CUDA_MEMCPY": "1"}, nccl=(2, 30, 7))],
+        fires=[
+            host({"NCCL_TREE_THRESHOLD": "0"}),
+            host({"NCCL_TREE_THRESHOLD": "0"}, nccl=None),
+            host({"NCCL_SHM_USE_CUDA_MEMCPY": "1"}, nccl=(2, 30, 7)),
+        ],
         silent=[
             host(),
             host({"NCCL_SHM_USE_CUDA_MEMCPY": "1"}, nccl=(2, 30, 4)),
+            host({"NCCL_CHECKS_DISABLE": "1", "HSA_NO_SCRATCH_RECLAIM": "1"}),  # RCCL
             host({"NCCL_DEBUG": ""}, nccl=None),
         ],
-        unknown=[UNREAD, host({"NCCL_TREE_THRESHOLD": "0"}, nccl=None)],
+        unknown=[UNREAD, host({"NCCL_SHM_USE_CUDA_MEMCPY": "1"}, nccl=None)],
     ),
     of(
         "SYN004",

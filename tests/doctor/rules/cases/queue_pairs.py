@@ -43,8 +43,20 @@ CASES = (
     ),
     of(
         "IB032",
-        fires=[_ib("TIMEOUT", 17, nodes=9), _ib("TIMEOUT", 1, nodes=100)],
-        silent=[host(nodes=None), _ib("TIMEOUT", 17, nodes=8), _ib("TIMEOUT", 18, nodes=None), _ib("TIMEOUT", 0)],
+        fires=[
+            _ib("TIMEOUT", 17, nodes=9),
+            _ib("TIMEOUT", 1, nodes=100),
+            _ib("TIMEOUT", 2, nodes=None),
+            _ib("TIMEOUT", 13, nodes=2),
+        ],
+        silent=[
+            host(nodes=None),
+            _ib("TIMEOUT", 13, nodes=1),
+            _ib("TIMEOUT", 14, nodes=8),
+            _ib("TIMEOUT", 17, nodes=8),
+            _ib("TIMEOUT", 18, nodes=None),
+            _ib("TIMEOUT", 0),
+        ],
         unknown=[UNREAD, _ib("TIMEOUT", 14, nodes=None)],
     ),
     of(

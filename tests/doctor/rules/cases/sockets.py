@@ -144,6 +144,7 @@ CASES = (
             host({"NCCL_COMM_ID": "127.0.0.1:1"}),
             host({"NCCL_COMM_ID": "[::1]:1"}),
             host({"NCCL_COMM_ID": "localhost:1"}),
+            host({"NCCL_COMM_ID": "127.0.0.1:1"}, nodes=None),
             host({"NCCL_COMM_ID": "10.0.0.1:1", **_ELASTIC}, nodes=None),
         ],
         silent=[
@@ -151,7 +152,6 @@ CASES = (
             *(host({"NCCL_COMM_ID": text}) for text in ("10.0.0.1:1", "[fe80::1%eth0]:1", "node1:23456")),
             host({"NCCL_COMM_ID": "127.0.0.1:1"}, nodes=1),
         ],
-        unknown=[UNREAD, host({"NCCL_COMM_ID": "127.0.0.1:1"}, nodes=None)],
     ),
     of(
         "NETIF023",

@@ -3,10 +3,12 @@
 from typing import Any
 
 from nccltool.core.unknown import Unknown
+from nccltool.hosts.facts import FileFact
 from tests.doctor.rules.base import UNREAD, host, of
 from tests.doctor.rules.parts import AZURE, METAL, NO_CLOUD, VM, file, pci, rdma
 
 _SET = {"NCCL_TOPO_FILE": "/opt/microsoft/ndv5/topo.xml"}
+_GRAPH = {"NCCL_GRAPH_FILE": "/opt/microsoft/ncv4/graph.xml"}
 _HERE = (
     '<pci busid="0000:03:00.0" class="0x030200"><gpu dev="0"/></pci><pci busid="ffff:ff:01.0" class="0x060400">'
 )
@@ -73,5 +75,41 @@ CASES = (
         "TOP005",
         fires=[host({"NCCL_TOPO_DUMP_FILE": "/tmp/t"}), host({"NCCL_GRAPH_DUMP_FILE": "/tmp/g"})],
         silent=[host(), host({"NCCL_TOPO_DUMP_FILE": ""})],
+    ),
+    of(
+        "TOP006",
+        fires=[
+            host({"NCCL_GRAPH_FILE": "/opt/microsoft/ncv4/graph.xml"}, local_ranks=2),
+            host(
+                {"NCCL_GRAPH_FILE": "/tmp/graph.xml"},
+                local_ranks=1,
+                files_=(
+                    FileFact(
+                        path="/tmp/graph.xml",
+                        asked_by="NCCL_GRAPH_FILE",
+                        text='<channel><gpu dev="0"/><gpu dev="1"/></channel><channel><gpu dev="1"/></channel>',
+                    ),
+                ),
+            ),
+            host(_GRAPH, local_ranks=None),
+        ],
+        silent=[
+            host(),
+            host({"NCCL_GRAPH_FILE": "/opt/microsoft/ncv4/graph.xml"}, local_ranks=4),
+            host({"NCCL_GRAPH_FILE": "/tmp/graph.xml"}, local_ranks=None),
+        ],
+    ),
+    of(
+        "TOP007",
+        fires=[
+            host({**_GRAPH, "NCCL_TOPO_FILE": text})
+            for text in ("/opt/microsoft/ndv4/topo.xml", "/x/ndv2-topo.xml")
+        ],
+        silent=[
+            host(),
+            host(_GRAPH),
+            host({**_GRAPH, "NCCL_TOPO_FILE": "/opt/microsoft/ncv4/topo.xml"}),
+            host({**_GRAPH, "NCCL_TOPO_FILE": "/tmp/topo.xml"}),
+        ],
     ),
 )

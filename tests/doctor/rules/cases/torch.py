@@ -38,9 +38,13 @@ CASES = (
     ),
     of(
         "TRC006",
-        fires=[host({"TORCH_FR_BUFFER_SIZE": "0"}), host({"TORCH_NCCL_TRACE_BUFFER_SIZE": "0"})],
+        fires=[
+            host({"TORCH_FR_BUFFER_SIZE": "0", "TORCH_FR_DUMP_ON_TIMEOUT": "1"}),
+            host({"TORCH_NCCL_TRACE_BUFFER_SIZE": "0", "TORCH_NCCL_DUMP_ON_TIMEOUT": "1"}),
+        ],
         silent=[
             host(),
+            host({"TORCH_FR_BUFFER_SIZE": "0"}),  # it is switched off
             host({"TORCH_FR_BUFFER_SIZE": "2000"}),
             host({"TORCH_FR_BUFFER_SIZE": "0", "TORCH_NCCL_DUMP_ON_TIMEOUT": "0"}),
         ],

@@ -39,7 +39,11 @@ CASES = (
             host({"NCCL_P2P_NET_CHUNKSIZE": "1048576", "NCCL_BUFFSIZE": "8388608"}),
         ],
     ),
-    of("TUN005", fires=[host({"NCCL_NTHREADS": "100"})], silent=[host(), host({"NCCL_NTHREADS": "512"})]),
+    of(
+        "TUN005",
+        fires=[host({"NCCL_NTHREADS": text}) for text in ("100", "64")],
+        silent=[host(), host({"NCCL_NTHREADS": "512"})],
+    ),
     of(
         "TUN006",
         fires=[host({"NCCL_LL128_NTHREADS": "128"}), host({"NCCL_LL128_NTHREADS": "170"})],
@@ -80,9 +84,23 @@ CASES = (
         fires=[
             host({"NCCL_MAX_CTAS": "4"}, rdma=_EIGHT),
             host({"NCCL_MAX_NCHANNELS": "2"}, rdma=_NO_RDMA, nvidia=_SWITCHED),
+            host({"NCCL_MAX_CTAS": "8"}),
+            host({"NCCL_MAX_NCHANNELS": "1"}, nodes=None, local_ranks=None),
         ],
-        silent=[host(), host({"NCCL_MAX_CTAS": "8"}), host({"NCCL_MAX_CTAS": "4"}, rdma=_NO_RDMA, nvidia=_PLAIN)],
-        unknown=[UNREAD, host({"NCCL_MAX_CTAS": "4"}), host({"NCCL_MAX_CTAS": "4"}, nvidia=_PLAIN)],
+        silent=[
+            host(),
+            host({"NCCL_MAX_CTAS": "12"}),
+            host({"NCCL_MAX_CTAS": "8"}, nodes=1),
+            host({"NCCL_MAX_CTAS": "8"}, local_ranks=4),
+            host({"NCCL_MAX_CTAS": "8"}, nodes=None, local_ranks=None),
+            host({"NCCL_MAX_NCHANNELS": "8", "NCCL_NET": "GPUDirectTCPX_v7"}),
+            host({"NCCL_MAX_CTAS": "4"}, rdma=_NO_RDMA, nvidia=_PLAIN, nodes=1),
+        ],
+        unknown=[
+            UNREAD,
+            host({"NCCL_MAX_CTAS": "4"}, nodes=None),
+            host({"NCCL_MAX_CTAS": "4"}, nvidia=_PLAIN, nodes=None),
+        ],
     ),
     of("TUN014", fires=[host({"NCCL_MIN_CTAS": "32"})], silent=[host(), host({"NCCL_MIN_CTAS": "16"})]),
     of(
@@ -176,5 +194,27 @@ CASES = (
             (_rank(0, CUDA_VISIBLE_DEVICES="0"), _rank(1, CUDA_VISIBLE_DEVICES="1")),
         ],
         unknown=[(UNREAD, UNREAD), (host({"RANK": "0"}), host({"RANK": "1"}))],
+    ),
+    of(
+        "TUN030",
+        fires=[host({"NCCL_LL128_BUFFSIZE": "131072"}), host({"NCCL_LL128_BUFFSIZE": "4194304"})],
+        silent=[host(), host({"NCCL_LL128_BUFFSIZE": "122880"}), host({"NCCL_LL128_BUFFSIZE": "-2"})],
+    ),
+    of(
+        "TUN031",
+        fires=[
+            host({"NCCL_CHUNK_SIZE": "1048576"}),
+            host({"NCCL_CHUNK_SIZE": "262144"}),
+            host({"NCCL_CHUNK_SIZE": "1048576"}, nodes=1),
+            host({"NCCL_CHUNK_SIZE": "1048576"}, nodes=None),
+            host({"NCCL_CHUNK_SIZE": "1048576", "NCCL_P2P_NET_CHUNKSIZE": "1048576"}),
+        ],
+        silent=[
+            host(),
+            host({"NCCL_CHUNK_SIZE": "131072"}),
+            host({"NCCL_CHUNK_SIZE": "524288"}, nodes=1),
+            host({"NCCL_CHUNK_SIZE": "0"}),
+            host({"NCCL_CHUNK_SIZE": "1048576", "NCCL_P2P_NET_CHUNKSIZE": "1048576", "NCCL_BUFFSIZE": "8388608"}),
+        ],
     ),
 )

@@ -1,0 +1,74 @@
+"""Whether other hosts can reach the address that NCCL takes to meet them."""
+
+import ipaddress
+
+from nccltool.core.text import escaped
+from nccltool.doctor import report
+from nccltool.doctor.rules.base import JudgedHost, Results, Variable, for_text, rule
+from nccltool.doctor.rules.interfaces.base import FAMILY, IFNAME, present
+from nccltool.hosts.facts import known
+from nccltool.hosts.nccl import interfaces
+
+
+@rule("NETIF032", "error", covers=(), needs=("network",))
+def link_local_bootstrap(host: JudgedHost) -> Results:
+    """The bootstrap address that NCCL chooses is link-local (169.254.0.0/16 or fe80::/10).
+
+    Why: No router forwards such addresses. They belong to interfaces without a configuration, or to the USB
+    network of a management controller, so initialization hangs.
+    Example: a server whose first interface, enp0s20f0u1, has the address 169.254.3.1
+    Instead: set NCCL_SOCKET_IFNAME to the interface that connects the hosts
+    Source: RFC 3927 section 2.7; RFC 4291 section 2.5.6; NCCL src/misc/socket.cc
+    """
+    first = host.interfaces.bootstrap if host.get(FAMILY) != "AF_INET6" else None  # else NETIF017 tells
+    if first and ipaddress.ip_address(first.address).is_link_local:
+        message = f"NCCL uses {first.address} of {escaped(first.name)}, which no router forwards"
+        remedy = f"set {IFNAME} to the interface that connects the hosts"
+        severity = host.if_several_nodes()
+        yield report.interface(first.name, message, remedy, evidence=present(host), severity=severity)
+
+
+@for_text("NETIF033", "error", "NCCL_COMM_ID", covers=(), needs=("network",))
+def comm_id_in_no_subnet(host: JudgedHost, variable: Variable, _: str) -> Results:
+    """The address in NCCL_COMM_ID is in no subnet of this host.
+
+    Why: NCCL binds the bootstrap to the interface in the subnet of that address; without one, it fails.
+    Example: NCCL_COMM_ID=10.1.0.5:23456 on a host with only 10.0.0.7/24
+    Instead: use an address in a subnet that all hosts share, or unset NCCL_COMM_ID
+    Source: NCCL src/bootstrap.cc (bootstrapNetInit), src/misc/socket.cc (ncclFindInterfaceMatchSubnet)
+    """
+    choice = interfaces.bootstrap(host.settings, host.facts.network)
+    if choice.failure == "no interface in the subnet":
+        message = "no interface of this host is in the subnet of this address: initialization fails"
+        yield report.better_unset(variable, message, evidence=present(host))
+
+
+@rule("NETIF034", "error", covers=(), needs=("network",))
+def host_address_without_route(host: JudgedHost) -> Results:
+    """The address that NCCL uses has no neighbors (/32 or /128), and no route leads beyond this host.
+
+    Why: Each such address is a subnet of its own, as in pods of some clouds. Without a route, no other host
+    can be reached.
+    Example: 10.1.2.3/32 on eth0, and no default route
+    Instead: ip route add 10.1.0.0/16 dev eth0
+    Source: ip-route(8); NCCL src/misc/socket.cc
+    """
+    first = host.interfaces.bootstrap
+    if first is None or ipaddress.ip_address(first.address).is_loopback or not host.several_nodes:
+        return
+    own = next(
+        one
+        for one in known(host.facts.network.addresses)
+        if (one.interface, one.address) == (first.name, first.address)
+    )
+    address = ipaddress.ip_address(first.address)
+    if known(own.prefix_len) < address.max_prefixlen:
+        return
+    networks = (
+        ipaddress.ip_network(route.destination, strict=False) for route in known(host.facts.network.routes)
+    )
+    beyond = [one for one in networks if one.version == address.version and one.num_addresses > 1]
+    if not any(not one.is_loopback for one in beyond):
+        message = f"{first.address}/{own.prefix_len} has no neighbors, and no route leads beyond this host"
+        remedy = f"add a route over {escaped(first.name)} to the addresses of the other hosts"
+        yield report.interface(first.name, message, remedy, evidence=present(host))

@@ -1,0 +1,172 @@
+"""Fixes that are printed do what they say, and no harm."""
+
+import json
+import re
+import shlex
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from nccltool.core.versions import Version
+from nccltool.doctor import fixes, judge, rules
+from nccltool.doctor.rules.base import JudgedHost
+from nccltool.hosts.facts import ConfFile
+from nccltool.hosts.nccl import variables
+from tests.captured_hosts import healthy
+from tests.doctor.rules.base import host
+
+EVERY = rules.every()
+CONF = "/etc/nccl.conf"
+
+
+def plan(one: JudgedHost) -> fixes.FixPlan:
+    return fixes.plan([one], judge.judge([one], EVERY).problems, lambda hosts: judge.judge(hosts, EVERY))
+
+
+def fixed(one: JudgedHost, lines: Iterable[str]) -> JudgedHost:
+    """The host after its user has done what these lines say."""
+    env = dict(one.facts.env)
+    conf = {file.path: str(file.text).split("\n") for file in one.facts.conf_files}
+    for line in lines:
+        if place := re.fullmatch(r"# (/\S+):(\d+): (set |remove this line)(.*)", line):
+            conf[place[1]][int(place[2]) - 1] = place[4]
+        elif added := re.fullmatch(r"# (/\S+): add (.*)", line):
+            conf[added[1]].append(added[2])
+        elif not line.startswith("#"):
+            word, assignment = shlex.split(line)
+            name, _, value = assignment.partition("=")
+            env.pop(name, None)
+            env |= {name: value} if word == "export" else {}
+    files = tuple(replace(file, text="\n".join(conf[file.path])) for file in one.facts.conf_files)
+    facts = replace(one.facts, env=env, conf_files=files)
+    nccl = one.nccl if isinstance(one.nccl, Version) else None
+    return judge.host_of(facts, nccl, 2, 8)
+
+
+def found(one: JudgedHost) -> Counter[tuple[str, str]]:
+    return Counter((each.rule.code, each.found.subject.name) for each in judge.judge([one], EVERY).problems)
+
+
+@pytest.mark.parametrize(
+    ("env", "conf", "lines"),
+    [
+        ({"NCCL_BUFFSIZE": "4M"}, "", ["export NCCL_BUFFSIZE=4194304"]),
+        ({"NCCL_BUFFSIZE": "4M # four"}, "", ["export NCCL_BUFFSIZE=4194304"]),
+        (
+            {},
+            "NCCL_BUFFSIZE=4M # four",
+            [f"# {CONF}:1: set NCCL_BUFFSIZE=4194304"],
+        ),
+        ({}, "\nexport NCCL_IB_TIMEOUT = '22'  # slow", [f"# {CONF}:2: set NCCL_IB_TIMEOUT=22"]),
+        ({}, "NCCL_DEBUG=DEBUG", [f"# {CONF}:1: set NCCL_DEBUG=INFO"]),
+        ({"NCCL_DEBUG": "WARN # less"}, "", ["export NCCL_DEBUG=WARN"]),
+        ({"NCCL_SHM_DISABLE": "yes"}, "", ["unset NCCL_SHM_DISABLE"]),
+        # hints are not fixed: they may be meant
+        ({"NCCL_NET": "gIB", "NCCL_PROTO": "Simple", "NCCL_CROSS_NIC": "0", "NCCL_NET_GDR_LEVEL": "SYS"}, "", []),
+        # 9 means SYS: another hint
+        ({"NCCL_NET_GDR_LEVEL": "9"}, "", []),
+    ],
+)
+def test_lines(env: dict[str, str], conf: str, lines: list[str]) -> None:
+    one = host({"NCCL_DEBUG": "WARN", **env} if "NCCL_DEBUG" not in conf else env, files={"system": conf})
+    told = [line for line in plan(one).lines() if not line.startswith("# ") or line.startswith(f"# {CONF}")]
+    assert told == lines
+
+
+def test_what_cannot_be_fixed_needs_a_decision() -> None:
+    told = list(plan(host({"NCCL_DEBUG": "WARN", "NCCL_COLLNET_ENABLE": "perhaps"})).lines())
+    assert told == [
+        "# SYN011 word-for-number: NCCL reads NCCL_COLLNET_ENABLE as 0: its value is not a number",
+        "# needs a decision: set a number",
+    ]
+
+
+def test_a_line_for_a_shell_cannot_be_more_than_one() -> None:
+    one = host({"NCCL_SOCKET_IFNAME": "$(reboot)*,a\nreboot ;#"}, files={"system": 'NCCL_IB_HCA="`reboot`\x1b"'})
+    for line in plan(one).lines():
+        assert line.isprintable()
+        assert line.startswith("#") or len(shlex.split(line)) == 2
+
+
+def test_healthy_machines_get_no_commands() -> None:
+    for kind in ("ib", "roce", "aws", "gcp"):
+        lines = list(plan(judge.host_of(healthy(kind), nodes=2)).lines())
+        assert [line for line in lines if not line.startswith("#")] == []
+
+
+NAMES = sorted(variables.every())
+_ODD = (
+    *("", "0", "1", "2", "-1", "true", "no", "4M", "8 MB", "22 # slow", "010", '"mlx5_0"', " eth0", "eth0, eth1"),
+    *(
+        "^lo",
+        "=eth0",
+        "eth*",
+        "mlx5_1",
+        "Tree",
+        "Ring,Tree",
+        "LL128",
+        "SYS",
+        "pix",
+        "INFO",
+        "debug",
+        "none",
+        "~/x",
+    ),
+)
+VALUES = st.one_of(
+    st.sampled_from(_ODD),
+    st.integers(-2, 1 << 25).map(str),
+    st.text(max_size=12),
+)
+SETTINGS = st.dictionaries(st.sampled_from(NAMES), VALUES, max_size=6)
+LINES = st.builds(lambda before, name, equals, value, after: f"{before}{name}{equals}{value}{after}",
+    st.sampled_from(["", " ", "export "]), st.sampled_from(NAMES), st.sampled_from(["=", " = "]), VALUES,
+    st.sampled_from(["", " ", " # why", "\r"]),
+)  # fmt: skip
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.sampled_from(["", "ib", "aws"]),
+    SETTINGS,
+    st.lists(LINES, max_size=3),
+    st.sampled_from([None, (2, 21, 5), (2, 30, 7)]),
+)
+def test_printed_fixes_remove_what_they_name_and_add_nothing(
+    kind: str, env: dict[str, str], lines: Sequence[str], nccl: tuple[int, int, int] | None
+) -> None:
+    conf = ConfFile(role="system", path=CONF, exists=True, text="\n".join(lines))
+    parts = healthy(kind) if kind else host().facts
+    facts = replace(parts, env=env, conf_files=(conf,))
+    one = judge.host_of(facts, Version(*nccl) if nccl else None, 2, 8)
+    made = plan(one)
+    after = found(fixed(one, made.lines()))
+    assert not after - found(one)
+    for problem, _ in made.fixed:
+        key = (problem.rule.code, problem.found.subject.name)
+        assert after[key] < found(one)[key]
+    assert all(problem.severity != "info" for problem, _ in made.fixed)
+
+
+CASES = Path(__file__).parents[1] / "data/published_settings.jsonl"
+PUBLISHED = [case for case in map(json.loads, CASES.read_text().splitlines()) if case["part"] == "open"]
+
+
+@pytest.mark.parametrize("platform", sorted({case["platform"] for case in PUBLISHED}))
+def test_no_command_changes_what_a_vendor_publishes(platform: str) -> None:
+    for case in PUBLISHED:
+        env = dict(case["settings"])
+        wrong = {one["subject"] for one in case["right"]}
+        lines = (
+            plan(host(env, nccl=None, nodes=None, local_ranks=None)).lines()
+            if case["platform"] == platform
+            else ()
+        )
+        for line in lines:
+            if not line.startswith("#"):
+                assert shlex.split(line)[1].partition("=")[0] in wrong, (case["id"], line)
