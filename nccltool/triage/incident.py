@@ -37,7 +37,7 @@ class Candidate:
 
     root_cause: str
     confidence: float
-    """0 to 1, before the runner-up is held against it."""
+    """0 to 1; that of the first is the answer's."""
     why: tuple[str, ...]
 
 

@@ -13,8 +13,8 @@ How it is weighed, so that anybody can follow it:
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from nccltool.triage import causes, own_run
-from nccltool.triage.causes.base import ECHOES, Cause, Clue, Clues, all_clues
+from nccltool.triage import causes, contrasts, own_run
+from nccltool.triage.causes.base import ECHOES, Cause, Clue, Clues, all_clues, whoever
 from nccltool.triage.incident import Candidate, LogLine, Offender, RankedCauses
 from nccltool.triage.logs.base import LogEvent
 from nccltool.triage.timeline.model import Timeline
@@ -23,6 +23,8 @@ STRONG = 0.55
 """A score above FITS: more than "looks like it"."""
 EXPLAINED = 0.7
 LATER = 0.12
+_OF_PROCESSES = frozenset({"app-error", "gpu-fault", "out-of-memory", "shm-size", "fd-limit", "data-corruption"})
+"""Causes that one process meets first."""
 LEAST = 0.3
 """A candidate below this is not worth a line, and a failure whose best cause is below it is `other`."""
 
@@ -57,13 +59,14 @@ def judge(timeline: Timeline) -> RankedCauses:
     ranked = sorted((one for one in scored if one.score > 0), key=lambda one: -one.score)
     best, runner_up = ranked[0], next((one for one in ranked[1:] if one.score >= LEAST), None)
     decisive = [best, runner_up] if runner_up else [best]
+    left = 1 - (runner_up.score if runner_up else 0.0) / 2
     first = _first_failure(timeline, best)
     return RankedCauses(
         root_cause=best.label,
-        confidence=round(best.score * (1 - (runner_up.score if runner_up else 0.0) / 2), 2),
+        confidence=round(best.score * left, 2),
         offender=_offender(timeline, best),
         first_failure=_line(timeline, first) if first else None,
-        candidates=(_best(timeline, best), *map(_candidate, ranked[1:5])),
+        candidates=(_best(timeline, best, left), *(_candidate(one, left) for one in ranked[1:5])),
         evidence=tuple(_line(timeline, event) for event in _one_a_line(best.clues.proofs())[:6]),
         decides="; ".join(f"{one.label}: {one.cause.DECIDES}" for one in decisive),
     )
@@ -74,7 +77,8 @@ def _offender(timeline: Timeline, best: _Weighed) -> Offender | None:
     seen = any(clue.event and clue.event.kind == own_run.KIND for clue in best.clues)
     if seen or (best.label in ECHOES and own_run.has_named(timeline)):
         return own_run.offender(timeline, best.clues)
-    return best.cause.offender(timeline, best.clues)
+    found = contrasts.offender(best.label, timeline) or best.cause.offender(timeline, best.clues)
+    return found or (whoever(timeline, best.clues) if best.label in _OF_PROCESSES else None)
 
 
 def _one_a_line(events: Sequence[LogEvent]) -> tuple[LogEvent, ...]:
@@ -95,19 +99,26 @@ def _line(timeline: Timeline, event: LogEvent) -> LogLine:
     )
 
 
-def _best(timeline: Timeline, best: _Weighed) -> Candidate:
+def _best(timeline: Timeline, best: _Weighed, left: float) -> Candidate:
     """With what a run found that its clues do not say, behind the strongest of them."""
-    known = _candidate(best)
+    known = _candidate(best, left)
     return replace(known, why=(*known.why[:1], *own_run.others_told(timeline, best.clues), *known.why[1:]))
 
 
-def _candidate(one: _Weighed) -> Candidate:
+def _candidate(one: _Weighed, left: float) -> Candidate:
+    """`left`: what the runner-up leaves of each score, so that no candidate is surer than the answer."""
     why = dict.fromkeys(clue.why for clue in sorted(one.clues, key=lambda clue: -clue.strength))
-    return Candidate(root_cause=one.label, confidence=round(one.score, 2), why=tuple(why))
+    return Candidate(root_cause=one.label, confidence=round(one.score * left, 2), why=tuple(why))
 
 
 def _weigh(label: str, timeline: Timeline) -> _Weighed:
-    clues = Clues((*all_clues(causes.find(label), timeline), *own_run.clues(label, timeline)))
+    clues = Clues(
+        (
+            *all_clues(causes.find(label), timeline),
+            *own_run.clues(label, timeline),
+            *contrasts.clues(label, timeline),
+        )
+    )
     against, doubt = 1.0, 1.0
     for strength in _strengths(clues):
         if strength >= 0:
@@ -133,11 +144,20 @@ def _share_left(timeline: Timeline, one: _Weighed, weighed: Sequence[_Weighed]) 
     """Echoes of stronger causes, and later ones, lose."""
     strong = [other for other in weighed if other is not one and other.score >= STRONG]
     for other in strong:
-        if one.label in other.explains and (other.label not in one.explains or other.score > one.score):
+        explained = one.label in other.explains and (other.label not in one.explains or other.score > one.score)
+        if explained and not _comes_after(timeline, other, one):
             return 1 - EXPLAINED
     own = one.earliest(timeline)
     firsts = [other.earliest(timeline) for other in strong] if own and one.score >= STRONG else []
     return 1 - LATER if any(own and first and timeline.before(first, own) for first in firsts) else 1.0
+
+
+def _comes_after(timeline: Timeline, other: _Weighed, one: _Weighed) -> bool:
+    """An exception that came behind the strong signs of another cause does not explain them."""
+    if other.label != "app-error" or one.score < STRONG:
+        return False
+    first, own = other.earliest(timeline), one.earliest(timeline)
+    return bool(first and own and timeline.before(own, first))
 
 
 def _first_failure(timeline: Timeline, best: _Weighed) -> LogEvent | None:

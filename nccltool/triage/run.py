@@ -104,11 +104,20 @@ def incident(timeline: Timeline, command: tuple[str, ...]) -> Incident:
     return Incident(
         **{part.name: getattr(diagnosis, part.name) for part in fields(diagnosis)},
         info=_info(timeline, command),
-        verdict=verdict(failed=is_found, can_tell=bool(timeline.events) and not timeline.has(own_run.UNTOLD)),
+        verdict=verdict(failed=is_found, can_tell=_tells(timeline) and not timeline.has(own_run.UNTOLD)),
         findings=(_finding(diagnosis, own_run.remedy(timeline, diagnosis.root_cause)),) if is_found else (),
         lines_read=timeline.lines_read,
         overview=overview(timeline),
     )
+
+
+_OF_ANY_TEXT = ("app.frame", "app.traceback", "shell.command", "torchrun.row", "nccl.version", "bench.command")
+"""Kinds of events that prose and programs contain too."""
+
+
+def _tells(timeline: Timeline) -> bool:
+    """Whether the text is that of a job, so that it means something when it names no failure."""
+    return any(kind not in _OF_ANY_TEXT for kind in timeline.events)
 
 
 def _finding(diagnosis: RankedCauses, remedy: str) -> Finding:

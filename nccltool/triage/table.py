@@ -83,6 +83,10 @@ def headline(incident: Incident) -> str:
             return f"triage: no failure found, {read}"
         case "unknown":
             return f"triage: nothing in the logs to check, {read}"
+    if incident.root_cause == "other":
+        suspect = f", first seen on {incident.offender.kind} {incident.offender.name}" if incident.offender else ""
+        unknown = f"other (confidence {incident.confidence:.2f}), the cause is not known"
+        return f"triage: {unknown}{suspect}; {read}"
     suspect = f", suspect {incident.offender.kind} {incident.offender.name}" if incident.offender else ""
     return f"triage: {incident.root_cause} (confidence {incident.confidence:.2f}){suspect}; {read}"
 

@@ -59,7 +59,8 @@ def judged(*folders: Path) -> Incident:
         (LOST.format(2), kinds.RANK_DIED, RANK_1, "peer-exited", Offender("rank", "1")),
         # a survivor's line names nobody where the run said that nobody stands out
         (LOST.format(2) + LOST.format(0), kinds.COLLECTIVE_FAILED, NOBODY, "peer-exited", None),
-        (WATCHDOG.format(0) + WATCHDOG.format(1), kinds.COLLECTIVE_FAILED, NOBODY, "straggler-timeout", None),
+        # nor was anybody late where all ranks waited in one call
+        (WATCHDOG.format(0) + WATCHDOG.format(1), kinds.COLLECTIVE_FAILED, NOBODY, "other", None),
         (ILLEGAL, kinds.GPU_ERROR, Subject(kind="rank", name="3"), "gpu-fault", Offender("rank", "3")),
         ("", kinds.GPU_OUT_OF_MEMORY, RANK_1, "out-of-memory", Offender("rank", "1")),
         # logs see causes where the run sees processes

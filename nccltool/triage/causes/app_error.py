@@ -24,9 +24,20 @@ Correct the program or its input, then restart from the last checkpoint. Blast r
 Send the owner of the program the rank and the traceback.
 """
 
+import re
 from itertools import takewhile
 
-from nccltool.triage.causes.base import FITS, TYPICAL, Clue, Clues, Given, Offender, Timeline, first_to_end
+from nccltool.triage.causes.base import (
+    FITS,
+    TYPICAL,
+    Clue,
+    Clues,
+    Given,
+    LogEvent,
+    Offender,
+    Timeline,
+    first_to_end,
+)
 
 DECIDES = "the first traceback, and whether it precedes the first timeout"
 EXPLAINS = frozenset({"straggler-timeout", "peer-exited", "other", "nccl-bug", "collective-mismatch"})
@@ -55,12 +66,43 @@ def clues(timeline: Timeline) -> Given:
     if used := timeline.first("torch.nccl-error", where=lambda e: e.get("error") in _MISUSE):
         yield Clue(FITS, "NCCL reported invalid usage", used)
     if event := timeline.first("app.exception"):
-        yield Clue(0.75, f"a rank raised {event.get('type')}", event)
+        yield Clue(0.5 if _OF_SYSTEM.search(event.text) else 0.75, _told(event), event)
         waiting = timeline.first("torch.timeout")
         if waiting and timeline.before(event, waiting):
             yield Clue(FITS, "the exception came before the other ranks timed out", event)
         elif waiting:
             yield Clue(-FITS, "other ranks timed out before it", waiting)
+
+
+_OF_SYSTEM = re.compile(
+    r"(?i)\b(?:cuda(?:_error)?\w*|cuinit|nvml|mlock|pin(?:ned)? (?:host )?memory|/dev/shm|shared memory|bus error|"
+    r"fabric|resource temporarily|too many|system not ready|driver|raylet)\b"
+)
+"""Words of exceptions that tell of the host rather than of the program."""
+_LAYERS = (
+    (
+        "the compiler",
+        r"torch/_inductor|torch/_dynamo|[Tt]riton|Inductor|BackendCompiler|nvcc|ninja|building extension",
+    ),
+    ("the data loader", r"DataLoader worker|utils/data/|webdataset|datasets/"),
+    ("the model hub", r"huggingface|HTTPError|GatedRepo|RepositoryNotFound|HfHub|LocalEntryNotFound"),
+    ("the tokenizer", r"tokeniz|sentencepiece|chat_template"),
+    ("the checkpoint", r"checkpoint|state_dict|safetensors|inline_container|PytorchStream|torch\.(?:save|load)"),
+    (
+        "the file system",
+        r"Errno (?:2|5|13|17|28|30|116|121|122)\b|No such file|Stale file|No space|quota exceeded",
+    ),
+    ("an import", r"ModuleNotFoundError|ImportError"),
+)
+"""The layer that raised an exception, by what the exception or its frame says."""
+
+
+def _told(event: LogEvent) -> str:
+    """The exception with the layer that it comes from, where that is known."""
+    said = f"{event.text} {event.get('frame')}"
+    layer = next((name for name, words in _LAYERS if re.search(words, said)), None)
+    raised = f"a rank raised {event.get('type')}"
+    return f"{raised} in {layer}" if layer else raised
 
 
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:

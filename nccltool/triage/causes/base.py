@@ -4,6 +4,7 @@ A cause is a file of this folder. Its docstring is its page, with the sections o
 
     DECIDES                     one sentence: what would settle whether it is this cause
     SIGNS                       kind of event -> (strength, why): a clue, where there is such an event (optional)
+    LASTING                     True: its signs count although the job came to its end (optional)
     SIGNS_OF_FAILURE            the same, where the job has not got over what went wrong (optional)
     SOURCES                     files of NCCL whose warnings are a clue where no pattern knows them (optional)
     clues(timeline)             what else speaks for it (strength above 0) and against it (below 0; optional)
@@ -31,6 +32,9 @@ FITS = 0.45
 HINT = 0.2
 """Not evidence by itself."""
 
+OVERCOME = 0.4
+"""The part that is left of a sign where the job came to its end in order behind it."""
+
 SECTIONS = ("Meaning", "Impact", "Verify", "Causes", "Fix", "Escalate")
 ECHOES = frozenset({"peer-exited", "straggler-timeout", "other"})
 """What every cause accounts for: the others wait, time out, or lose their peer."""
@@ -56,11 +60,15 @@ class Clues(tuple[Clue, ...]):
 
     def host_or_rank(self) -> Offender | None:
         """The host of the strongest clue; where it has none, its rank."""
-        return self._first("host", "rank")
+        return self._first("host", "rank", "address")
 
     def rank_or_host(self) -> Offender | None:
         """The rank of the strongest clue; where it has none, its host."""
         return self._first("rank", "host", "address")
+
+    def process(self) -> Offender | None:
+        """The process that wrote the line of the strongest clue."""
+        return next((Offender("process", str(one.pid)) for one in self.proofs() if one.pid is not None), None)
 
     def _first(self, *kinds: str) -> Offender | None:
         told = ({"host": one.host, "rank": one.rank, "address": one.get("ip")} for one in self.proofs())
@@ -91,7 +99,12 @@ def all_clues(cause: Cause, timeline: Timeline) -> Clues:
     own: Callable[[Timeline], Given] = getattr(cause, "clues", lambda timeline: iter(()))
     sources: tuple[str, ...] = getattr(cause, "SOURCES", ())
     named = _of_source(timeline, sources) if timeline.failed and sources else ()
-    return Clues((*signs(timeline, always), *signs(timeline, of_failure), *own(timeline), *named))
+    lasting = getattr(cause, "LASTING", False) or not timeline.recovered
+    shown = signs(timeline, always)
+    overcome = (Clue(clue.strength * OVERCOME, f"{clue.why}, and the job went on", clue.event) for clue in shown)
+    return Clues(
+        (*(signs(timeline, always) if lasting else overcome), *signs(timeline, of_failure), *own(timeline), *named)
+    )
 
 
 def signs(timeline: Timeline, table: Signs) -> Iterator[Clue]:
@@ -125,6 +138,18 @@ def _of_source(timeline: Timeline, beginnings: tuple[str, ...]) -> Given:
     trace = timeline.first("nccl.trace")
     if trace and not known and not timeline.has("nccl.warning") and files.search(trace.get("where")):
         yield Clue(0.4, f"an error was raised in {trace.get('where')}", trace)
+
+
+def whoever(timeline: Timeline, clues: Clues) -> Offender | None:
+    """Who it was where no line of the cause names anybody: the rank that does not wait while the others do, the
+    one that ended first, the one whose GPU is named, else the process."""
+    waiting = {timeout.rank for timeout in timeline.timeouts}
+    missing = set(range(timeline.world_size or len(waiting) + 1)) - waiting
+    if len(waiting) > 1 and len(missing) == 1:
+        return Offender("rank", str(missing.pop()))
+    if first := first_to_end(timeline):
+        return Offender("rank", first)
+    return clues.process()
 
 
 def odd_one_out(values: Mapping[str, str]) -> str | None:

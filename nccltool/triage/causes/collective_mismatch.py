@@ -27,18 +27,30 @@ padding. Blast radius: this job.
 Send the owner of the training code both calls and their stacks from the flight recorder.
 """
 
-from nccltool.triage.causes.base import FITS, Clue, Clues, Given, LogEvent, Offender, Timeline, odd_one_out
+from nccltool.triage.causes.base import (
+    FITS,
+    TYPICAL,
+    Clue,
+    Clues,
+    Given,
+    LogEvent,
+    Offender,
+    Timeline,
+    odd_one_out,
+)
 from nccltool.triage.timeline.exits import CollectiveTimeout
 
 DECIDES = "operation, size, and sequence number of the collective on every rank (flight recorder)"
 EXPLAINS = frozenset({"app-error", "straggler-timeout", "peer-exited", "other"})
 
+LASTING = True
 SIGNS = {
     "torch.fingerprint": (0.95, "torch found different calls on different ranks"),
     "nccl.mismatched": (0.9, "NCCL found different calls on different ranks"),
     "hvd.mismatch": (0.9, "Horovod found different calls on different ranks"),
     "ras.mismatch": (0.7, "ranks made different numbers of calls"),
     "gloo.size-mismatch": (0.85, "Gloo received a message of unexpected size"),
+    "hvd.uneven": (TYPICAL, "ranks had different amounts of data"),
     "mpi.truncated": (0.85, "MPI received a message longer than its buffer"),
     "ib.receive-mismatch": (0.85, "NCCL received a message of unexpected size"),
     "torch.models-differ": (FITS, "the model differs between ranks"),
@@ -54,6 +66,14 @@ def clues(timeline: Timeline) -> Given:
         one, other = differing
         why = f"rank {one.rank} was in {_call(one)}, rank {other.rank} in {_call(other)}"
         yield Clue(0.9, why, one.event)
+    elif (event := timeline.first("app.rank-done")) and timeline.timeouts:
+        yield Clue(0.75, "a rank left its loop while others waited in a collective", event)
+    elif event := _places_differ(timeline):
+        yield Clue(0.8, "every rank waited, and not all in the same call", event)
+    elif event := _lists_differ(timeline):
+        yield Clue(0.9, "several ranks each wait for tensors that only they submitted", event)
+    elif odd := _told_calls_differ(timeline) or _pair_differs(timeline):
+        yield Clue(0.85, "ranks made calls of different sizes", odd)
     elif odd := _calls_differ(timeline):
         yield Clue(0.8, "ranks made different calls at the same position", odd)
 
@@ -95,13 +115,70 @@ def _calls_differ(timeline: Timeline) -> LogEvent | None:
     return None
 
 
+def _places_differ(timeline: Timeline) -> LogEvent | None:
+    """Ranks of one group that all timed out, at different places of the sequence: nobody came late."""
+    groups: dict[str, dict[int, CollectiveTimeout]] = {}
+    for timeout in timeline.timeouts:
+        if timeout.rank is not None and timeout.sequence is not None:
+            groups.setdefault(timeout.group, {}).setdefault(timeout.rank, timeout)
+    for by_rank in groups.values():
+        calls = {(timeout.op, timeout.size) for timeout in by_rank.values()}
+        places = {timeout.sequence for timeout in by_rank.values()}
+        if len(by_rank) > 1 and len(places) > 1 and len(calls) > 1:
+            return min(by_rank.values(), key=lambda timeout: timeout.sequence or 0).event
+    return None
+
+
+def _lists_differ(timeline: Timeline) -> LogEvent | None:
+    """Horovod's list of missing ranks, where each rank lacks other tensors."""
+    ready = timeline.of("hvd.ready")
+    if len({event.get("ranks") for event in ready}) > 1:
+        return ready[0]
+    rows = timeline.of("hvd.row") if timeline.has("hvd.stalled") else ()
+    told = {(event.get("ranks") or str(event.task)): event.text.partition(": ")[2] or event.text for event in rows}
+    return rows[0] if len(told) > 1 and len(set(told.values())) > 1 else None
+
+
+def _told_calls_differ(timeline: Timeline) -> LogEvent | None:
+    """The rank whose call, as the program printed it, has another size than that of the others."""
+    told = {str(event.rank): event for event in timeline.of("shell.rank-call") if event.rank is not None}
+    odd = odd_one_out({rank: f"{event.get('op')} {event.get('count')}" for rank, event in told.items()})
+    return told[odd] if odd and timeline.failed else None
+
+
+def _pair_differs(timeline: Timeline) -> LogEvent | None:
+    """A receive at the same place as a send, of another size; point-to-point calls are not checked by NCCL."""
+    if not timeline.failed:
+        return None
+    calls = timeline.of("nccl.call")
+    sends = {event.get("sequence"): event for event in calls if event.get("op") == "Send"}
+    of_two = {(event.host, event.pid) for event in calls}
+    for event in calls if len(of_two) == 2 else ():
+        sent = sends.get(event.get("sequence"))
+        if (
+            event.get("op") == "Recv"
+            and sent
+            and sent.pid != event.pid
+            and sent.get("count") != event.get("count")
+        ):
+            return event
+    return None
+
+
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     """The rank whose call is not that of the others."""
     prints = _fingerprints(timeline)
     if prints and (odd := odd_one_out(prints)):
         return Offender("rank", odd)
+    if timeline.timeouts and (found := timeline.part("rank", "app.rank-done", name="rank")):
+        return found
+    if not _differing(timeline) and (early := _places_differ(timeline)) and early.rank is not None:
+        return Offender("rank", str(early.rank))
     if differing := _differing(timeline):
         return Offender("rank", str(differing[0].rank))
+    told = _told_calls_differ(timeline) or _pair_differs(timeline)
+    if told and timeline.rank_of(told) is not None:
+        return Offender("rank", str(timeline.rank_of(told)))
     if found := timeline.part("rank", "nccl.mismatched", "ras.rank", name="rank"):
         return found
     if prints and len(set(prints.values())) > 1:

@@ -26,10 +26,12 @@ radius: the variable affects this job; a restart of sharp_am breaks all jobs tha
 Send the fabric team the sharp_am log.
 """
 
-from nccltool.triage.causes.base import SAYS, Clues, Offender, Timeline
+import re
+
+from nccltool.triage.causes.base import SAYS, Clue, Clues, Given, Offender, Timeline
 
 DECIDES = "whether the job works with NCCL_COLLNET_ENABLE=0"
-EXPLAINS = frozenset({"app-error", "nccl-bug", "plugin"})
+EXPLAINS = frozenset({"none", "app-error", "nccl-bug", "plugin", "env-invalid", "preempted"})
 
 SOURCES = ("transport/coll_net", "sharp_plugin")
 SIGNS_OF_FAILURE = {
@@ -39,5 +41,31 @@ SIGNS_OF_FAILURE = {
 }
 
 
+_ASKING = re.compile(
+    r"NCCL_COLLNET_ENABLE[= ]1|NCCL_ALGO=\S*[Cc]oll[Nn]et|UCC_TL_SHARP_TUNE|UCC_(?:CL_BASIC_)?TLS[= ]\S*sharp"
+    r"|HCOLL_ENABLE_SHARP[= ][1-4]|OMPI_UCC_CL_BASIC_TLS[= ]\S*sharp"
+)
+
+
+def clues(timeline: Timeline) -> Given:
+    """What the run went on without, although it was asked for."""
+    asked = timeline.variable("NCCL_COLLNET_ENABLE") == "1" or timeline.first(
+        "shell.command", where=lambda e: _ASKING.search(e.text)
+    )
+    if asked and timeline.failed:
+        none_left = timeline.first("nccl.no-algorithm", where=lambda e: "ollNet" in e.text)
+        stopped = timeline.hung or timeline.first("job.interrupted", "job.time-limit", "job.stalled")
+        if none_left:
+            yield Clue(0.95, "CollNet was asked for, and does not do this operation", none_left)
+        elif stopped and not timeline.steps_before:
+            yield Clue(0.6, "SHARP was asked for, and the first call did not end", stopped)
+    elif asked and (event := timeline.first("sharp.failed", "sharp.fallback")):
+        yield Clue(SAYS, "CollNet was asked for, and the run went on without it", event)
+
+
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:
+    if found := timeline.part("device", "sharp.failed", name="hca"):
+        return found
+    if timeline.has("nccl.no-algorithm") and timeline.variable("NCCL_COLLNET_ENABLE"):
+        return Offender("variable", "NCCL_COLLNET_ENABLE")
     return timeline.host_named(*SIGNS_OF_FAILURE) or clues.host_or_rank()

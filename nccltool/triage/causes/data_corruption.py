@@ -32,6 +32,7 @@ from nccltool.triage.causes.base import FITS, Clue, Clues, Given, Offender, Time
 DECIDES = "`nccltool probe --nodes 2 --check 10` on each pair of hosts, with and without NCCL_P2P_DISABLE=1"
 EXPLAINS = frozenset({"none", "other", "app-error", "straggler-timeout", "peer-exited", "slow-path"})
 
+LASTING = True
 SIGNS = {
     "data.wrong": (0.9, "a test counted wrong elements"),
     "data.check-failed": (0.8, "a data check failed"),

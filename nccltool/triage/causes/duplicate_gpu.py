@@ -28,19 +28,50 @@ per GPU. Blast radius: this job.
 If the scheduler assigns one GPU to two tasks, contact its owner.
 """
 
-from nccltool.triage.causes.base import TYPICAL, Clue, Clues, Given, Offender, Timeline
+from nccltool.triage.causes.base import FITS, TYPICAL, Clue, Clues, Given, LogEvent, Offender, Timeline
 
 DECIDES = "LOCAL_RANK and GPU PCI address of each rank"
-EXPLAINS = frozenset({"app-error", "nccl-bug"})
+EXPLAINS = frozenset({"app-error", "nccl-bug", "out-of-memory"})
 
-SIGNS = {"nccl.duplicate-gpu": (0.95, "NCCL found two ranks on one GPU")}
+LASTING = True
+SIGNS = {
+    "nccl.duplicate-gpu": (0.95, "NCCL found two ranks on one GPU"),
+    "cuda.shared-device": (0.8, "a program reports several ranks on one GPU"),
+}
 
 
 def clues(timeline: Timeline) -> Given:
     """NCCL's own check, and two ranks with one PCI address."""
+    if (same := _same_local(timeline)) and timeline.failed:
+        yield Clue(0.85, "several ranks have the same LOCAL_RANK and the same visible GPUs", same)
     if timeline.failed and _shared(timeline):
         event = timeline.first("nccl.init-start")
         yield Clue(TYPICAL, "two ranks of a communicator have the same PCI address", event)
+    if timeline.failed and (event := timeline.first("torch.guessed-gpu", where=lambda e: e.rank not in (None, 0))):
+        yield Clue(FITS, f"rank {event.rank} took GPU 0, which is rank 0's", event)
+    if timeline.failed and (event := _listed_twice(timeline)):
+        yield Clue(0.85, f"two ranks are on GPU {event.get('bus')} of a host", event)
+
+
+def _listed_twice(timeline: Timeline) -> LogEvent | None:
+    """The second rank that a test lists on a GPU of a host."""
+    seen: dict[tuple[str, str], str] = {}
+    for event in timeline.of("bench.device"):
+        device = event.text.partition(" device ")[2].strip()  # its number too: buses of two PCI domains look alike
+        own = seen.setdefault((event.get("node"), device), event.get("of"))
+        if own != event.get("of"):
+            return event
+    return None
+
+
+def _same_local(timeline: Timeline) -> LogEvent | None:
+    """A rank that takes the same one of several visible GPUs as another rank of its host."""
+    taken: dict[tuple[str | None, str, str], str] = {}
+    for event in timeline.of("shell.local-rank"):
+        place = (event.host or event.get("ip"), event.get("local"), event.get("seen"))
+        if "," in event.get("seen") and taken.setdefault(place, event.get("rank")) != event.get("rank"):
+            return event
+    return None
 
 
 def _shared(timeline: Timeline) -> list[int]:
@@ -52,14 +83,9 @@ def _shared(timeline: Timeline) -> list[int]:
 
 
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:
-    """The GPU when both ranks name each other or more than two share it, else the rank that names the other."""
-    named = [event for event in timeline.of("nccl.duplicate-gpu") if event.get("rank")]
-    pairs = {(event.get("rank"), event.get("other")) for event in named}
-    alike = {frozenset(pair) for pair in pairs}
-    if named and (len(alike) > 1 or all((other, rank) in pairs for rank, other in pairs)):
-        return Offender("gpu", named[0].get("gpu"))
-    if named:
-        return Offender("rank", named[0].get("rank"))
+    """The GPU that NCCL names, else the rank that is too many on it."""
+    if found := timeline.part("gpu", "nccl.duplicate-gpu", name="gpu"):
+        return found
     if ranks := _shared(timeline):
         return Offender("rank", str(ranks[-1]))
     return clues.host_or_rank()

@@ -29,28 +29,53 @@ Contact the owner of the job template or module file that sets the variable.
 from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Clues, Given, Offender, Timeline
 
 DECIDES = "whether the job works with the variable unset"
-EXPLAINS = frozenset({"app-error", "nccl-bug"})
+EXPLAINS = frozenset({"none", "app-error", "nccl-bug", "peer-exited"})
 
 SOURCES = ("graph/tuning", "misc/param", "param/")
+LASTING = True
 SIGNS = {
     "nccl.bad-value": (0.95, "NCCL does not recognize a value in a list"),
     "nccl.bad-comm-id": (SAYS, "NCCL_COMM_ID is not an address"),
+    "nccl.setting-ignored": (TYPICAL, "NCCL ignores a setting"),
     "env.refused": (0.85, "a value was rejected"),
 }
 SIGNS_OF_FAILURE = {"nccl.ignored-value": (TYPICAL, "a value was ignored as invalid")}
+_NAMING = ("nccl.no-algorithm", "nccl.ignored-value", "nccl.setting-ignored", "env.refused")
 _CHOICES = ("NCCL_ALGO", "NCCL_PROTO")
 
 
 def clues(timeline: Timeline) -> Given:
+    if (name := _detour(timeline)) and timeline.failed:
+        event = timeline.first("nccl.env", "shell.env", where=lambda e: e.get("name") == name)
+        yield Clue(TYPICAL, f"{name} makes the GPUs of one host communicate over the network", event)
     if event := timeline.first("nccl.no-algorithm"):
         is_set = any(map(timeline.variable, _CHOICES)) or bool(event.get("name"))
         strength = SAYS if is_set else FITS
         yield Clue(strength, "NCCL_ALGO and NCCL_PROTO leave no algorithm for the operation", event)
 
 
+_AGAINST_PEERS = {"NCCL_P2P_LEVEL": ("0", "LOC"), "NCCL_P2P_DISABLE": ("1",), "NCCL_SHM_DISABLE": ("1",)}
+"""Settings that keep the GPUs of a host from their fast paths."""
+
+
+def _detour(timeline: Timeline) -> str | None:
+    """The setting that makes GPUs of one host talk over the network."""
+    of_one = any(made.nodes == 1 for made in timeline.communicators) or timeline.nodes == timeline.world_size == 1
+    devices = {event.get("node") for event in timeline.of("bench.device")}
+    on_one = (
+        (of_one or len(devices) == 1)
+        and timeline.nodes == 1
+        and any(name.startswith("NET/") for name in timeline.transports)
+    )
+    names = (name for name, values in _AGAINST_PEERS.items() if timeline.variable(name) in values)
+    return next(names, None) if on_one else None
+
+
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:
-    if found := timeline.part("variable", "nccl.no-algorithm", "nccl.ignored-value", "env.refused", name="name"):
+    if found := timeline.part("variable", *_NAMING, name="name"):
         return found
+    if name := _detour(timeline):
+        return Offender("variable", name)
     value = next((event.get("value") for event in timeline.of("nccl.bad-value") if event.get("value")), None)
     for name, values in timeline.environment.items():
         if value and name.startswith("NCCL_") and any(value in known for known in values):

@@ -28,11 +28,12 @@ Ask the platform team to raise the default limit of the host.
 
 import re
 
-from nccltool.triage.causes.base import HINT, SAYS, Clue, Clues, Given, Offender, Timeline
+from nccltool.triage.causes.base import HINT, SAYS, TYPICAL, Clue, Clues, Given, Offender, Timeline
 
 DECIDES = "`ulimit -n` inside the job and `ls /proc/PID/fd | wc -l`"
 EXPLAINS = frozenset({"app-error", "net-unreachable"})
 
+SIGNS_OF_FAILURE = {"limits.shared": (TYPICAL, "a process could not open memory that it shares with another one")}
 SIGNS = {"limits.files": (SAYS, "a process reached the limit on open files")}
 _PID = re.compile(r"\b(\d{2,7}):\d{2,7}\b ")
 _SOCKETS = "NCCL_NSOCKS_PERTHREAD"

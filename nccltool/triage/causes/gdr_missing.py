@@ -30,12 +30,14 @@ support dma-buf. Blast radius: loading a module does not disturb jobs; drain the
 Send the platform team the kernel, driver, and OFED versions.
 """
 
+import re
 from collections.abc import Iterable
 
 from nccltool.triage.causes.base import FITS, HINT, SAYS, Clue, Clues, Given, Offender, Timeline
 
 DECIDES = "`lsmod | grep peermem` and the GPU Direct RDMA lines with NCCL_DEBUG_SUBSYS=INIT,NET"
 
+LASTING = True
 SIGNS = {
     "gdr.no-peermem": (SAYS, "the nvidia-peermem module is missing"),
     "gdrcopy.missing": (0.85, "GDRCopy is missing"),
@@ -43,6 +45,9 @@ SIGNS = {
     "ib.bad-address": (0.75, "GPU memory could not be registered with the HCA"),
     "ib.register-failed": (FITS, "memory could not be registered with the HCA"),
 }
+
+
+_MODULE = re.compile(r"nvidia[_-]peermem|nv_peer_mem")
 
 
 def clues(timeline: Timeline) -> Given:
@@ -74,6 +79,9 @@ def _one_sided(timeline: Timeline) -> str | None:
 
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     """The file that is missing, the one HCA that is ruled out, or the host."""
+    for event in timeline.of("gdr.no-peermem"):
+        if module := _MODULE.search(event.text):
+            return Offender("library", module[0])
     named = (event.get("path") for event in timeline.of("gdrcopy.missing", "shell.missing"))
     if paths := [path for path in named if "gdr" in path]:
         return Offender("file", paths[0])

@@ -33,14 +33,17 @@ from nccltool.triage.logs.kernel import NVLINK_XIDS
 DECIDES = "the kernel log of the host (Xid) and `nvidia-smi -q -d ECC` for the GPU"
 EXPLAINS = frozenset({"app-error", "nccl-bug"})
 
+LASTING = True
 SIGNS = {
     "kernel.gpu-lost": (0.95, "a GPU has fallen off the bus"),
     "kernel.amdgpu": (0.85, "the AMD GPU driver reported a fault"),
     "kernel.ecc": (SAYS, "a GPU has uncorrectable memory errors"),
     "cuda.ecc": (0.95, "CUDA reports an uncorrectable ECC error"),
+    "kernel.throttled": (TYPICAL, "a GPU slows itself down because of heat or power"),
     "cuda.illegal": (0.75, "a CUDA kernel made an illegal memory access"),
     "cuda.launch": (TYPICAL, "a CUDA kernel failed"),
     "cuda.xid-hint": (TYPICAL, "CUDA reports a device error"),
+    "cuda.library": (FITS, "a CUDA library failed on the GPU"),
     "kernel.aer": (FITS, "the Linux kernel logged uncorrected PCIe errors"),
 }
 _OF_PROGRAMS = ("13", "31", "43", "45", "68", "69")
@@ -58,5 +61,7 @@ def clues(timeline: Timeline) -> Given:
 
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     """The GPU by its PCI address, else the rank."""
-    named = timeline.part("gpu", "kernel.gpu-lost", "kernel.xid", "kernel.ecc", "kernel.amdgpu", name="gpu")
+    named = timeline.part(
+        "gpu", "kernel.gpu-lost", "kernel.gpu", "kernel.xid", "kernel.ecc", "kernel.amdgpu", name="gpu"
+    )
     return named or clues.rank_or_host()

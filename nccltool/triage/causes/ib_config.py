@@ -37,11 +37,16 @@ SOURCES = ("transport/net_ib", "net_ib/", "misc/ibvwrap", "ibvwrap", "ib_plugin"
 SIGNS = {
     "ib.qp-failed": (SAYS, "two HCAs could not connect"),
     "ib.mixed": (SAYS, "InfiniBand and RoCE ports are mixed"),
+    "ib.gid-missing": (0.85, "an HCA has no usable GID at the index"),
+    "ib.partition": (0.85, "the partition key does not fit"),
+    "ib.no-such-device": (0.8, "an HCA that was asked for is missing"),
+    "ib.no-manager": (TYPICAL, "a port waits for the subnet manager"),
     "ib.open-failed": (FITS, "an HCA could not be opened"),
     "ib.rail-hint": (FITS, "NCCL suspects that the rails are not connected"),
     "ib.gid-hint": (FITS, "NCCL suspects a wrong GID index"),
 }
 SIGNS_OF_FAILURE = {"ib.gid-change": (FITS, "the GID table changed while the job ran")}
+_NAMING = ("ib.qp-failed", "ib.gid-missing", "ib.no-such-device", "ib.open-failed", "ib.completion")
 _RETRY_EXCEEDED, _REMOTE = ("12", "13"), ("9", "10", "11")
 
 
@@ -52,6 +57,9 @@ def clues(timeline: Timeline) -> Given:
         event = timeline.first("nccl.no-ib", "nccl.socket", "nccl.network")
         strength = SAYS if timeline.has("nccl.wrong-type") else TYPICAL
         yield Clue(strength, "some hosts use RDMA, others sockets", event)
+    local = timeline.first("ib.gid-chosen", where=lambda e: e.get("value").startswith("fe80"))
+    if local and timeline.has("ib.completion", "ucx.link", "ib.qp-failed"):
+        yield Clue(0.75, f"GID index {local.get('gid')} is a link-local address, which is not routed", local)
     for event in timeline.of("ib.completion"):
         if event.get("status") in _RETRY_EXCEEDED and not timeline.had_worked:
             yield Clue(0.65, "packets were not acknowledged from the start", event)
@@ -59,10 +67,32 @@ def clues(timeline: Timeline) -> Given:
         if event.get("status") in _REMOTE:
             yield Clue(FITS, "the remote HCA rejected a request", event)
             break
+    if event := _empty_gid(timeline):
+        yield Clue(0.85, f"GID index {event.get('index')} was asked for, and is empty", event)
+    if event := _mtu(timeline):
+        yield Clue(0.85, "hosts use different MTUs on their HCAs", event)
     if event := _uneven(timeline):
         yield Clue(FITS, "hosts have different numbers of HCAs", event)
     if timeline.failed and timeline.has("shell.port-down") and timeline.has("nccl.no-ib"):
         yield Clue(HINT, "a port is down", timeline.first("shell.port-down"))
+
+
+def _empty_gid(timeline: Timeline) -> LogEvent | None:
+    """The row of a table of GIDs that NCCL_IB_GID_INDEX asks for, where it has no address."""
+    asked = timeline.variable("NCCL_IB_GID_INDEX")
+    rows = timeline.of("shell.gid") if timeline.failed and asked else ()
+    return next((row for row in rows if row.get("index") == asked and not row.get("gid").strip("0:")), None)
+
+
+def _mtu(timeline: Timeline) -> LogEvent | None:
+    """The line of the smallest MTU, where the ends of connections have several."""
+    if not timeline.failed:
+        return None
+    for kind in ("ib.qp", "ib.active-mtu"):
+        rows = timeline.of(kind)
+        if len({event.get("mtu") for event in rows}) > 1:
+            return min(rows, key=lambda event: int(event.get("mtu")))
+    return None
 
 
 def _uneven(timeline: Timeline) -> LogEvent | None:
@@ -78,9 +108,19 @@ def _uneven(timeline: Timeline) -> LogEvent | None:
 
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     """The GID index if it was forced, else the HCA that the message names, else the host."""
-    if timeline.has("ib.qp-failed") and timeline.variable("NCCL_IB_GID_INDEX"):
+    if (event := _mtu(timeline)) and event.host:
+        return Offender("host", event.host)
+    if (timeline.has("ib.qp-failed") or _empty_gid(timeline)) and timeline.variable("NCCL_IB_GID_INDEX"):
         return Offender("variable", "NCCL_IB_GID_INDEX")
-    if found := timeline.part("device", "ib.qp-failed", "ib.open-failed", "ib.completion", name="hca"):
+    if found := timeline.part(
+        "device",
+        "ib.qp-failed",
+        "ib.gid-missing",
+        "ib.no-such-device",
+        "ib.open-failed",
+        "ib.completion",
+        name="hca",
+    ):
         return found
     refused = timeline.first("ib.completion")
     observed = timeline.hosts.get(refused.host or "") if refused else None

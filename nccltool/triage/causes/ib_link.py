@@ -21,7 +21,7 @@ The job dies or hangs when it uses the link. Other jobs on this link fail too, n
 
 ## Fix
 Drain the host, or exclude its HCA with NCCL_IB_HCA=^mlx5_2, and restart the job. Blast radius: the capacity of one
-host until the link is repaired. With NCCL_IB_TIMEOUT=22 and NCCL_IB_RETRY_CNT=13, a job survives short flaps.
+host until the link is repaired. With NCCL_IB_TIMEOUT=22 and NCCL_IB_RETRY_CNT=7, a job survives short flaps.
 
 ## Escalate
 Send the fabric team the host, the HCA, the port, and the times of the port errors.
@@ -33,8 +33,12 @@ from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Clues, Given,
 
 DECIDES = "link counters and kernel log of the suspect host at that time"
 
+EXPLAINS = frozenset({"app-error", "net-unreachable", "ib-config"})
+
 SIGNS_OF_FAILURE = {
     "ib.port-error": (0.85, "an HCA reported a port error"),
+    "ib.port-down": (0.8, "a port of the fabric is down"),
+    "ib.port-counters": (0.6, "a port counts link errors"),
     "kernel.link-down": (0.85, "the Linux kernel logged a link-down event"),
     "kernel.nic-fault": (0.8, "the Linux kernel logged a NIC failure"),
     "ib.async-fatal": (TYPICAL, "an HCA reported a fatal event"),
@@ -51,14 +55,25 @@ def clues(timeline: Timeline) -> Given:
         yield Clue(strength - 0.1, "packets were not acknowledged, and retries were exceeded", event)
 
 
+def _down(timeline: Timeline) -> Offender | None:
+    """The HCA under whose name a tool shows a port that is down."""
+    down = timeline.first("shell.port-down")
+    above = [event for event in timeline.of("shell.hca") if down and timeline.before(event, down)]
+    return Offender("device", above[-1].get("hca")) if above else None
+
+
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     """The host whose port failed; else the peer that most completions with errors name."""
     if found := timeline.host_named("ib.port-error", "kernel.link-down", "kernel.nic-fault", "ib.async-fatal"):
+        return found
+    if found := _down(timeline) or timeline.part("device", "ucx.link", name="hca"):
         return found
     peers = Counter(event.get("peer") for event in timeline.of("ib.completion") if event.get("peer"))
     named = [peer for peer, _ in peers.most_common(1)]
     if named and (host := timeline.host_of(named[0])):
         return Offender("host", host)
-    if found := timeline.part("device", "ib.port-error", "kernel.link-down", "ib.completion", name="hca"):
+    if found := timeline.part(
+        "device", "ib.port-error", "ib.port-down", "kernel.link-down", "ib.completion", "ucx.link", name="hca"
+    ):
         return found
     return clues.host_or_rank()

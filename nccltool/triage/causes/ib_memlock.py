@@ -31,6 +31,7 @@ from nccltool.triage.causes.base import FITS, SAYS, Clue, Clues, Given, LogEvent
 
 DECIDES = "`ulimit -l` inside the job"
 
+EXPLAINS = frozenset({"app-error", "nccl-bug", "out-of-memory"})
 SIGNS = {
     "ib.memlock": (SAYS, "a message mentions the limit on locked memory"),
     "ib.no-memory": (0.8, "the HCA driver could not allocate memory"),
@@ -43,7 +44,8 @@ _SMALL_KBYTES = 1 << 20
 
 def clues(timeline: Timeline) -> Given:
     if (event := _limit(timeline)) and timeline.failed:
-        yield Clue(FITS, f"{event.get('name')} is {event.get('limit')} kbytes", event)
+        refused = timeline.first("host.oom", where=lambda e: "Cannot allocate memory" in e.text)
+        yield Clue(0.75 if refused else FITS, f"{event.get('name')} is {event.get('limit')} kbytes", event)
 
 
 def _limit(timeline: Timeline) -> LogEvent | None:
@@ -54,7 +56,11 @@ def _limit(timeline: Timeline) -> LogEvent | None:
 
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     """The host; where no line names it, the limit that is shown."""
+    if found := timeline.part("device", "ib.memlock-device", "ib.no-memory", name="hca"):
+        return found
     refusing = timeline.host_named(*SIGNS)
+    if (event := _limit(timeline)) and refusing and len(timeline.hosts) != 1:
+        return Offender("limit", event.get("name"))
     if (event := _limit(timeline)) and not refusing:
         return Offender("limit", event.get("name"))
     return refusing or clues.host_or_rank()

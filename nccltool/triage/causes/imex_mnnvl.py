@@ -33,12 +33,13 @@ import re
 from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Clues, Given, Offender, Timeline
 
 DECIDES = "`nvidia-imex-ctl -N` on every host of the rack and `ls /dev/nvidia-caps-imex-channels/` in the job"
-EXPLAINS = frozenset({"nccl-bug", "app-error", "nvlink-fabric"})
+EXPLAINS = frozenset({"nccl-bug", "app-error", "nvlink-fabric", "p2p-acs-iommu", "gpu-fault"})
 
 SOURCES = ("mnnvl",)
 SIGNS = {
     "mnnvl.broken": (0.95, "multi-node NVLink was detected but does not work"),
     "imex.channel": (SAYS, "an IMEX channel is missing"),
+    "imex.handle": (0.85, "a fabric handle could not be shared"),
     "imex.daemon": (SAYS, "the IMEX daemon is not working"),
     "mnnvl.imex": (0.85, "an error message mentions IMEX"),
     "mnnvl.unsupported": (TYPICAL, "multi-node NVLink was requested but is not available"),
@@ -51,12 +52,25 @@ _OF_PEERS = re.compile(r"transport/p2p|mnnvl|include/alloc")
 
 def clues(timeline: Timeline) -> Given:
     """Errors of IMEX, and CUDA errors on connections over multi-node NVLink."""
-    if timeline.has("nccl.mnnvl") and (event := timeline.first("cuda.failed", "cuda.not-permitted")):
+    failed = timeline.first("cuda.failed", "cuda.not-permitted", "cuda.invalid-device")
+    if timeline.has("nccl.mnnvl") and failed and "p2p" in failed.get("where"):
+        yield Clue(0.8, "CUDA could not share memory between GPUs where multi-node NVLink is in use", failed)
+    elif timeline.has("nccl.mnnvl") and (event := timeline.first("cuda.failed", "cuda.not-permitted")):
         yield Clue(TYPICAL, "CUDA failed where multi-node NVLink is in use", event)
     if "P2P/MNNVL" in timeline.transports and (event := timeline.first("cuda.failed", "nccl.warning")):
         strength = 0.8 if _OF_PEERS.search(event.get("where")) else FITS
         yield Clue(strength, "CUDA failed where connections use multi-node NVLink", event)
 
 
+_CHANNELS = re.compile(r"/dev/nvidia-caps-imex-channels[\w/]*")
+
+
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:
+    """The channel that is missing, the daemon that does not work, else the host."""
+    for event in timeline.of("imex.channel"):
+        if path := _CHANNELS.search(event.text):
+            return Offender("file", path[0])
+    for event in timeline.of("imex.daemon", "mnnvl.imex"):
+        if service := re.search(r"nvidia-imex|compute-?domain-daemon", event.text):
+            return Offender("process", service[0])
     return clues.host_or_rank()

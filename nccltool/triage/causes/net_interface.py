@@ -39,6 +39,7 @@ DECIDES = "interface and subnet in each host's Bootstrap line, compared with `ip
 SIGNS = {
     "nccl.no-interface": (SAYS, "NCCL found no usable interface"),
     "gloo.no-interface": (SAYS, "Gloo found no address for the interface"),
+    "net.no-interface": (0.85, "an interface that was asked for is missing"),
     "gloo.no-device": (TYPICAL, "Gloo could not open its device"),
     "nccl.no-family": (0.8, "a socket of the address family could not be created"),
     "nccl.bad-family": (TYPICAL, "a rank sent an address without a family: it had no usable interface"),
@@ -57,9 +58,24 @@ def clues(timeline: Timeline) -> Given:
     if (event := _virtual(timeline)) and (timeline.failed or retries):
         strength = SAYS if connects or timeline.hung or retries else FITS
         yield Clue(strength, f"{event.get('interface')} does not reach other hosts", event)
+    elif event := _first_of_several(timeline):
+        yield Clue(0.8, "the first of several interfaces belongs to a container network", event)
     elif (connects or timeline.hung) and _subnets_differ(timeline):
         event = _odd_bootstrap(timeline)
         yield Clue(0.8, "hosts use interfaces in different subnets and cannot connect", event)
+
+
+def _first_of_several(timeline: Timeline) -> LogEvent | None:
+    """A bridge of containers that was taken before another interface, and the connection over it that failed."""
+    failed = timeline.first("nccl.connect-failed", where=lambda e: is_of_containers(e.get("peer")))
+    if failed is None:
+        return None
+    listed = (_LISTED.findall(event.text) for event in timeline.of("nccl.bootstrap", "nccl.socket"))
+    several = (pairs for pairs in listed if len(pairs) > 1)
+    taken = any(
+        is_of_containers(pairs[0][1]) and not all(is_of_containers(own) for _, own in pairs) for pairs in several
+    )
+    return failed if taken else None
 
 
 def _peer(event: LogEvent) -> str:
@@ -132,10 +148,15 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
         choosing = ("NCCL_SOCKET_IFNAME", "NCCL_OOB_NET_IFNAME", "NCCL_COMM_ID", "NCCL_SOCKET_FAMILY")
         if name := next(filter(timeline.variable, choosing), None):
             return Offender("variable", name)
-    if found := timeline.part("interface", "gloo.no-interface", name="interface"):
+    asked = timeline.variable("GLOO_SOCKET_IFNAME")
+    if asked and not asked.isalnum() and timeline.has("gloo.no-interface"):
+        return Offender("variable", "GLOO_SOCKET_IFNAME")  # a list or an exclusion, which Gloo takes for a name
+    if found := timeline.part("interface", "gloo.no-interface", "net.no-interface", name="interface"):
         return found
     if event := _virtual(timeline):
         return Offender("interface", event.get("interface"))
+    if _first_of_several(timeline) and (own := timeline.first("nccl.bootstrap")):
+        return Offender("interface", own.get("interface"))
     if timeline.has("nccl.bad-family") and (found := _without_address(timeline)):
         return found
     if event := _to_itself(timeline):

@@ -37,13 +37,17 @@ SIGNS = {
     "efa.unreachable": (SAYS, "the fabric provider got no answer from the other host"),
     "efa.failed": (0.75, "a fabric request to another host failed"),
     "ucx.unreachable": (TYPICAL, "UCX reported the other host unreachable"),
+    "net.no-answer": (0.75, "a connection to another host got no answer"),
+    "net.no-route": (TYPICAL, "the operating system has no route to another host"),
     "net.too-long": (TYPICAL, "a packet was too long for the path"),
     "nccl.peer-lost": (0.65, "a host stopped answering on an open connection"),
 }
+SIGNS_OF_FAILURE = {"net.refused": (FITS, "a connection was refused")}
 _NO_ROUTE = ("No route to host", "Network is unreachable", "Host is unreachable")
 _NO_ANSWER = ("110", "113", "101")
 """Connection timed out, no route to host, network is unreachable. Who refuses may only not have started yet."""
 _PEERS = ("nccl.connect-failed", "nccl.retry", "nccl.peer-lost", "gloo.connect-failed")
+_SEVERAL = 5
 _MANY_RETRIES = 10
 """NCCL waits a growing time between tries: ten are more than the start of a slow peer takes."""
 
@@ -53,7 +57,8 @@ def clues(timeline: Timeline) -> Given:
     if event := _failed(timeline):
         error = event.get("error")
         strength = SAYS if error.startswith(_NO_ROUTE) else TYPICAL
-        strength = FITS if "refused" in error else strength
+        retried = timeline.counts.get("nccl.retry", 0) >= _SEVERAL
+        strength = (TYPICAL if retried else FITS) if "refused" in error else strength
         yield Clue(strength, f"a connection to {event.get('peer')} failed: {error}", event)
     if event and is_of_containers(event.get("peer")):
         yield Clue(FITS, "the address belongs to a container network that is local to its host", event)
@@ -82,7 +87,7 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     silent = timeline.first("store.retry", where=lambda e: e.get("host") and e.get("errno") in _NO_ANSWER)
     return (
         timeline.first_part("device", "efa.unreachable", name="device")
-        or timeline.first_part("address", *_PEERS, name="peer")
+        or timeline.first_part("address", *_PEERS, "net.no-route", "net.no-answer", name="peer")
         or (Offender("host", silent.get("host")) if silent else None)
         or clues.host_or_rank()
     )

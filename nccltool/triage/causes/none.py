@@ -38,7 +38,11 @@ def clues(timeline: Timeline) -> Given:
     if ended:
         yield Clue(0.9, "the job completed", ended)
     else:
-        yield Clue(0.6, "no line reports a failure", timeline.first("nccl.init-complete"))
+        works = timeline.first("job.progress", "job.serving", "bench.row", "nccl.init-complete", "nccl.rings")
+        told = "it made progress, and no line reports a failure" if works else "no line reports a failure"
+        yield Clue(0.7 if works else 0.4, told, works)
+    if looked := timeline.first("shell.tool", "job.nothing-more"):
+        yield Clue(-0.6, "someone looked for a fault", looked)
 
 
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:

@@ -30,6 +30,8 @@ If links or switches report errors, send the vendor the output of nvidia-bug-rep
 log.
 """
 
+import re
+
 from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Clues, Given, Offender, Timeline
 from nccltool.triage.logs.kernel import NVLINK_XIDS
 
@@ -37,8 +39,11 @@ DECIDES = "`systemctl status nvidia-fabricmanager` and `nvidia-smi -q | grep -A3
 EXPLAINS = frozenset({"gpu-fault", "app-error", "nccl-bug"})
 
 SOURCES = ("transport/nvls",)
+LASTING = True
 SIGNS = {
     "nvls.failed": (SAYS, "NVLS multicast memory could not be bound"),
+    "cuda.nvlink": (SAYS, "CUDA reports an uncorrectable NVLink error"),
+    "cuda.multicast": (0.85, "CUDA could not make multicast memory"),
     "cuda.not-ready": (SAYS, "CUDA waits for the fabric manager"),
     "nvls.p2p-off": (SAYS, "GPUs connected by NVLink cannot access each other"),
     "kernel.sxid": (SAYS, "an NVSwitch reported an error"),
@@ -52,13 +57,26 @@ SIGNS = {
 
 def clues(timeline: Timeline) -> Given:
     """Errors of switches and links, and CUDA errors inside NVLS."""
-    if event := timeline.first("cuda.failed", "cuda.not-permitted", where=lambda e: "nvls" in e.get("where")):
+    if event := timeline.first(
+        "cuda.failed", "cuda.not-permitted", where=lambda e: "nvls" in f"{e.get('where')} {e.text}"
+    ):
         yield Clue(0.85, "CUDA rejected a call that NVLS needs", event)
     if event := timeline.first("kernel.xid", where=lambda e: e.get("xid") in NVLINK_XIDS):
         yield Clue(0.95, f"the driver reported an NVLink error (Xid {event.get('xid')})", event)
 
 
+_SERVICE = re.compile(r"[\w-]*nv(?:idia)?-?fabricmanager\b|\bfabric manager\b")
+"""The daemon and its service, as a log spells them."""
+
+
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:
+    """The GPU that an Xid names, the service that does not run, else the host."""
+    if event := timeline.first("kernel.xid", where=lambda e: e.get("xid") in NVLINK_XIDS):
+        return Offender("gpu", event.get("gpu"))
+    told = (*timeline.of("fabric.manager"), *timeline.of("shell.command"))
+    told = tuple(sorted(told, key=lambda event: "fabricmanager" not in event.text))
+    if named := next(filter(None, (_SERVICE.search(event.text) for event in told)), None):
+        return Offender("process", named[0])
     found = clues.host_or_rank()
     if found is None or found.kind == "rank":
         return timeline.host_named("bench.failed", "bench.device", "torchrun.exit") or found

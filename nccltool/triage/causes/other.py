@@ -46,6 +46,8 @@ def clues(timeline: Timeline) -> Given:
         first = next(iter(timeline.troubles()), timeline.hung)
         found = [*signs(timeline, _SIGNS), Clue(0.35, "something failed", first)]
         yield max(found, key=lambda clue: clue.strength)
+    elif looked := timeline.first("job.nothing-more", "shell.tool"):
+        yield Clue(0.4, "someone looked for a fault that the log does not name", looked)
 
 
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:

@@ -65,9 +65,14 @@ def _killed(timeline: Timeline) -> LogEvent | None:
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     """The rank that had no memory, else the host."""
     killed = timeline.killed_by(_SIGKILL)
+    host = timeline.host_named("host.oom", "host.malloc")
+    if host and not timeline.has("torch.oom", "cuda.oom"):
+        return host
     for event in timeline.of("torch.oom", "cuda.oom"):
         if (rank := timeline.rank_of(event)) is not None:
             return Offender("rank", str(rank))
+        if event.device is not None and timeline.nodes == 1 and timeline.has("torch.nccl-error"):
+            return Offender("rank", str(event.device))  # of one host, ranks and GPUs have the same numbers
     if ranks := [one.rank for one in killed if one.rank is not None]:
         return Offender("rank", str(ranks[0]))
     if timeline.has("torch.oom"):
@@ -76,4 +81,5 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     local = [one.local for one in killed if one.local is not None]
     if local and not timeline.has("host.oom") and len(timeline.hosts) < 2 and (timeline.nodes or 1) == 1:
         return Offender("rank", str(local[0]))
-    return timeline.host_named("host.oom", "host.malloc", "mpi.killed") or clues.host_or_rank()
+    host = timeline.host_named("host.oom", "host.malloc", "mpi.killed")
+    return host or clues.host_or_rank() or timeline.part("process", "host.oom", name="victim")

@@ -36,12 +36,13 @@ import re
 from nccltool.triage.causes.base import FITS, HINT, SAYS, TYPICAL, Clue, Clues, Given, LogEvent, Offender, Timeline
 
 DECIDES = "whether the command works with NCCL_P2P_DISABLE=1 and `lspci -vvv | grep ReqRedir+`"
-EXPLAINS = frozenset({"gpu-fault", "data-corruption", "nccl-bug"})
+EXPLAINS = frozenset({"none", "gpu-fault", "nccl-bug", "preempted"})
 
 SOURCES = ("transport/p2p",)
 SIGNS = {
     "kernel.iommu-fault": (SAYS, "the IOMMU blocked a device access"),
     "cuda.no-peer": (0.8, "CUDA reports no peer access between two GPUs"),
+    "cuda.peer-garbled": (0.85, "data that one GPU wrote to another arrived wrong"),
     "cuda.peer-import": (TYPICAL, "the memory of a peer could not be opened"),
 }
 SIGNS_OF_FAILURE = {
@@ -56,6 +57,12 @@ SIGNS_OF_FAILURE = {
 _REFUSED = ("cuda.no-peer", "cuda.peer-import", "cuda.peer-refused")
 _GPUS = re.compile(r"\d+\[\w+\] -> \d+\[\w+\]")
 _IN_P2P = re.compile(r"(?:^|/)transport/p2p")
+_WAITS = (
+    *("torch.no-block", "torch.stuck", "job.stalled", "job.interrupted"),
+    *("job.time-limit", "job.cancelled", "job.killed", "job.terminated", "job.sigterm"),
+)
+"""How a wait shows, and how people and schedulers end one."""
+_FIRST_CALLS = 3
 _LOCAL_PROTECTION = "4"
 _WORKAROUNDS = ("NCCL_P2P_DISABLE=1", "NCCL_P2P_LEVEL=LOC", "NCCL_NET_GDR_LEVEL=0", "NCCL_NET_GDR_LEVEL=LOC")
 
@@ -63,16 +70,39 @@ _WORKAROUNDS = ("NCCL_P2P_DISABLE=1", "NCCL_P2P_LEVEL=LOC", "NCCL_NET_GDR_LEVEL=
 def clues(timeline: Timeline) -> Given:
     """Errors of peer-to-peer, ACS that is on, and runs that work without it."""
     if not timeline.failed:
+        looked = timeline.first("shell.acs-on")
+        if looked and timeline.has("shell.tool"):
+            yield Clue(0.6, "someone looked for a fault, and a PCIe bridge redirects requests (ACS)", looked)
         return
     if refused := timeline.first("ib.completion", where=lambda e: e.get("status") == _LOCAL_PROTECTION):
         yield Clue(0.8, "an HCA could not reach local memory (status 4)", refused)
     connected = timeline.has("nccl.rings") or any(name.startswith("P2P") for name in timeline.transports)
     if timeline.hung and connected and _single_host(timeline):
         yield Clue(0.55, "the GPUs of one host connected, and then nothing happened", timeline.hung)
+    if connected and _single_host(timeline) and (stuck := _first_collective(timeline)):
+        yield Clue(0.6, "no rank of one host completed its first collective", stuck)
+    if connected and _single_host(timeline) and (waited := _never_began(timeline)):
+        yield Clue(0.6, "the GPUs of one host connected over peer-to-peer, and no step followed", waited)
     if refused := timeline.first("cuda.failed", where=lambda e: _IN_P2P.search(e.get("where"))):
         yield Clue(0.5, "CUDA could not share memory between GPUs", refused)
     if event := _workaround(timeline):
         yield Clue(0.65, f"it works with {event.get('command')[:60]}", event)
+
+
+def _first_collective(timeline: Timeline) -> LogEvent | None:
+    """The timeout of all ranks in one of their first calls: nobody is late, the data does not arrive."""
+    waits = [timeout for timeout in timeline.timeouts if timeout.rank is not None]
+    ranks = {timeout.rank for timeout in waits}
+    early = bool(waits) and all((timeout.sequence or 99) <= _FIRST_CALLS for timeout in waits)
+    return waits[0].event if early and len(ranks) == timeline.world_size else None
+
+
+def _never_began(timeline: Timeline) -> LogEvent | None:
+    """The wait or the end of a job that connected over peer-to-peer, made no step, and failed in no other way."""
+    over_peers = any(name.startswith("P2P") for name in timeline.transports)
+    moved = timeline.steps_before or timeline.has("bench.row", "job.progress")
+    other = any(event.kind not in _WAITS and event.role == "failure" for event in timeline.failures())
+    return timeline.first(*_WAITS) if over_peers and not moved and not other else None
 
 
 def _single_host(timeline: Timeline) -> bool:
@@ -100,6 +130,8 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
             return Offender("device", used.pop())
     if timeline.has(*_REFUSED) and (pair := _pair(timeline)):
         return Offender("gpu", pair)
+    if found := timeline.part("gpu", "kernel.iommu-fault", name="device"):
+        return found
     return clues.host_or_rank() or _any_host(timeline)
 
 

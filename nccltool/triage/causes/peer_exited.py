@@ -37,7 +37,7 @@ SIGNS_OF_FAILURE = {
     "gloo.peer-closed": (0.6, "a peer closed its connection"),
     "nccl.peer-closed": (0.6, "a peer closed its connection"),
     "job.actor-died": (0.4, "Ray lost a worker"),
-    "store.closed": (0.3, "the connection to the store was lost"),
+    "store.closed": (FITS, "the connection to the store was lost"),
     "torch.no-dump": (0.6, "a rank left no flight recorder dump, but the others did"),
     "app.rank-left": (FITS, "a rank logged that it exits"),
 }

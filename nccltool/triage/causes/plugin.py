@@ -34,6 +34,8 @@ from nccltool.triage.causes.base import FITS, HINT, SAYS, TYPICAL, Clue, Clues, 
 
 DECIDES = "`ldd` on the plugin library and its first error line with NCCL_DEBUG=INFO"
 
+EXPLAINS = frozenset({"app-error", "nccl-bug", "ib-link", "other"})
+
 SOURCES = ("plugin/", r"[\w.]*_ofi_", r"ucx_\w*plugin")
 SIGNS = {
     "plugin.none": (SAYS, "no network plugin could be used"),
@@ -51,6 +53,7 @@ _NAME = re.compile(r"\b((?:NET|TUNER|PROFILER)/(?!Plugin|IB\b|Socket)[A-Za-z]\w*
 
 
 def clues(timeline: Timeline) -> Given:
+    yield from _crash(timeline)
     if event := timeline.first("plugin.broken"):
         strength = 0.8 if event.role == "failure" else (0.55 if timeline.failed else HINT)
         yield Clue(strength, "a plugin could not be loaded", event)
@@ -63,8 +66,32 @@ def clues(timeline: Timeline) -> Given:
         yield Clue(TYPICAL, "NCCL fell back to sockets", timeline.first("nccl.network"))
 
 
+_ASKED = ("NCCL_PROFILER_PLUGIN", "NCCL_TUNER_PLUGIN", "NCCL_NET_PLUGIN")
+
+
+def _crash(timeline: Timeline) -> Given:
+    """A process that crashed in a function of a plugin, or with one in it that few others use."""
+    crashed = timeline.first("app.segfault", "app.nccl-crash")
+    if event := timeline.first("app.plugin-crash"):
+        yield Clue(0.85, f"the process crashed in {event.get('symbol')}", event)
+    elif crashed and (timeline.has("nccl.external") or any(map(timeline.variable, _ASKED[:2]))):
+        yield Clue(TYPICAL, "a process crashed that had loaded a tuner or profiler plugin", crashed)
+
+
+def _asked(timeline: Timeline) -> Offender | None:
+    """The plugin that somebody asked for, where one crashed."""
+    if not timeline.has("app.plugin-crash", "app.segfault"):
+        return None
+    named = timeline.part("plugin", "nccl.external", name="name")
+    if named:
+        return Offender("plugin", named.name.rpartition("/")[2])
+    return next((Offender("plugin", value) for name in _ASKED if (value := timeline.variable(name))), None)
+
+
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     """The plugin, by the name that its lines begin with."""
+    if named := _asked(timeline):
+        return named
     for clue in sorted(clues, key=lambda clue: -clue.strength):
         if clue.event and (match := _NAME.search(clue.event.text)):
             return Offender("plugin", match[1])

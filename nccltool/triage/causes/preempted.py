@@ -26,6 +26,8 @@ Restart with a longer time limit or write a checkpoint when a signal announces t
 If nobody stopped the job on purpose, find the sender of the signal in the scheduler's log.
 """
 
+import re
+
 from nccltool.triage.causes.base import FITS, SAYS, Clue, Clues, Given, LogEvent, Offender, Timeline, signs
 
 DECIDES = "the scheduler's record: who stopped the job and when"
@@ -40,10 +42,13 @@ _SIGNS = {
     "job.interrupted": (FITS, "a user pressed Ctrl-C"),
     "job.terminated": (0.5, "a process was terminated"),
 }
+_PATIENCE = ("job.time-limit", "job.interrupted")
+"""Ends that also a job meets that stands still: somebody gives up, or nobody does."""
 _ALSO = {
     *("torchrun.sigterm", "torchrun.failed", "torchrun.exit"),
     *("store.closed", "app.echo", "job.exit", "job.actor-died"),
 }
+_ENDED = re.compile(r"[Pp]rocess (\d+) got signal")
 _AT_ONCE = 3
 """Lines: of several processes the one that ends first may print before the one that tells why."""
 
@@ -55,7 +60,11 @@ def clues(timeline: Timeline) -> Given:
         return  # the scheduler ends a job whose host it lost
     earlier = timeline.hung or _earlier(timeline, ended)
     for clue in signs(timeline, _SIGNS):
-        decisive = clue.event is not None and clue.event.kind in ("job.preempted", "job.time-limit")
+        kind = clue.event.kind if clue.event else ""
+        decisive = kind in ("job.preempted", "job.time-limit")
+        if kind in _PATIENCE and not timeline.steps_before:
+            yield Clue(0.25, f"{clue.why}, but the job had made no progress", clue.event)
+            continue
         if earlier is None or (decisive and earlier.role == "echo"):
             yield clue
         else:
@@ -73,4 +82,8 @@ def _earlier(timeline: Timeline, ended: LogEvent) -> LogEvent | None:
 
 
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:
-    return None
+    """The host that the scheduler names; else the process that was ended, as its agent names it."""
+    if found := timeline.host_named("job.preempted", "job.cancelled", "job.time-limit", "job.sigterm"):
+        return found
+    ended = (_ENDED.search(event.text) for event in timeline.of("job.sigterm"))
+    return next((Offender("process", match[1]) for match in ended if match and match[1] != "1"), None)

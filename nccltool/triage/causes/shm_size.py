@@ -25,6 +25,8 @@ radius: the container must be restarted. If files are left over, delete only /de
 Contact the owner of the pod template.
 """
 
+import re
+
 from nccltool.triage.causes.base import FITS, SAYS, Clue, Clues, Given, Offender, Timeline
 
 DECIDES = "`df -h /dev/shm` inside the container"
@@ -38,12 +40,19 @@ SIGNS = {
     "shm.sigbus": (0.7, "a process died from a bus error"),
 }
 _SIGBUS = 7
+_WORKER = re.compile(r"[Ww]orker \(pid[( =]*(\d+)")
+_FULL = 98
+"""Percent."""
 
 
 def clues(timeline: Timeline) -> Given:
     if killed := timeline.killed_by(_SIGBUS):
         yield Clue(0.75, "a rank was killed by SIGBUS", killed[0].event)
-    if event := timeline.first("shell.shm", where=lambda e: e.get("size") in ("64M", "65536") and timeline.failed):
+    if event := timeline.first("shell.shm", where=lambda e: int(e.get("full")) >= _FULL and timeline.failed):
+        yield Clue(0.8, f"/dev/shm is {event.get('full')} % full", event)
+    elif event := timeline.first(
+        "shell.shm", where=lambda e: e.get("size") in ("64M", "65536") and timeline.failed
+    ):
         yield Clue(FITS, "/dev/shm has Docker's default size", event)
 
 
@@ -52,4 +61,6 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     failures = timeline.of("shm.full", "shm.dataloader", "shm.segment", "shm.sigbus", "shell.shm", "shell.command")
     if any("/dev/shm" in event.text for event in failures):
         return Offender("file", "/dev/shm")
-    return clues.host_or_rank()
+    if worker := next(filter(None, (_WORKER.search(event.text) for event in failures)), None):
+        return Offender("process", worker[1])
+    return clues.host_or_rank() or clues.process()

@@ -40,6 +40,10 @@ EXPLAINS = frozenset({"none", "other"})
 _SLOW_BYTES_PER_S = 6.25e9
 """Half of 100 Gbit/s: the slowest RDMA NIC that GPU hosts have today. Sizes under 64 MiB do not show bandwidth."""
 _LARGE = 64 << 20
+_LONG_STEP_S = 10.0
+"""A step of a healthy job on several hosts takes a few seconds: longer ones wait for something."""
+_OF_FABRICS = re.compile(r"\b(?:A100|A800|H100|H200|H800|H20|GH200|B200|B300|GB200|GB300|MI2\d\dX?|MI3\d\dX?)\b")
+"""GPUs whose hosts are sold with RDMA NICs."""
 
 
 def clues(timeline: Timeline) -> Given:
@@ -47,8 +51,20 @@ def clues(timeline: Timeline) -> Given:
     if timeline.failed:
         return
     yield from _sockets(timeline)
+    yield from _settings(timeline)
+    if event := _inside(timeline):
+        yield Clue(0.75, "GPUs of one host exchange data over the network", event)
+    if event := timeline.first("job.utilization", where=lambda e: float(e.get("percent")) < _LOW_UTILIZATION):
+        yield Clue(FITS, f"the job uses {event.get('percent')} % of its GPUs' compute", event)
+    if event := timeline.first("shell.pcie-slow"):
+        yield Clue(0.6, "a PCIe link runs below what the device can do", event)
     if far := timeline.first("nccl.gdr-distance", where=lambda e: e.get("state") == "Disabled"):
         yield Clue(TYPICAL, "GPUDirect RDMA is off: GPU and NIC are too far apart", far)
+    if event := _told_slow(timeline):
+        yield Clue(TYPICAL, f"{event.get('busbw')} GB/s between hosts over sockets", event)
+    looked = timeline.first("shell.tool")
+    if looked and (timeline.has("bench.row", "job.bandwidth")):
+        yield Clue(0.55, "someone measured, and looked for what is slow", looked)
     if event := _slow(timeline):
         yield Clue(0.75, f"{event.get('busbw')} GB/s is less than half of a 100 Gbit/s NIC", event)
     if timeline.has("nccl.simple-order"):
@@ -59,17 +75,87 @@ def clues(timeline: Timeline) -> Given:
         yield Clue(strength, "GPUs on one host exchange data through host memory", event)
 
 
+_LOW_UTILIZATION = 5.0
+"""Percent of the GPUs' peak: training that is not held up reaches several times as much."""
+_DETOURS = (
+    ("NCCL_IB_DISABLE", ("1",), "RDMA"),
+    ("NCCL_NET", ("Socket", "socket"), "RDMA"),
+    ("NCCL_P2P_DISABLE", ("1",), "peer-to-peer"),
+    ("NCCL_P2P_LEVEL", ("LOC", "0"), "peer-to-peer"),
+    ("NCCL_SHM_DISABLE", ("1",), "shared memory"),
+    ("NCCL_NET_GDR_LEVEL", ("LOC", "0"), "GPUDirect RDMA"),
+)
+"""Variable, values, and the fast path that they switch off."""
+
+
+def _settings(timeline: Timeline) -> Given:
+    """Fast paths that somebody switched off, where GPUs that are sold with a fabric are measured without."""
+    measured = timeline.has("bench.row", "job.bandwidth") and bool(
+        timeline.first("bench.device", where=lambda e: _OF_FABRICS.search(e.get("gpu")))
+    )
+    for name, values, path in _DETOURS:
+        told = (e for e in timeline.of("nccl.env", "shell.env") if e.get("name") == name)
+        event = next(told, None)
+        if event and event.get("value") in values and (measured or _inside(timeline)):
+            yield Clue(0.6, f"{name}={event.get('value')} switches {path} off", event)
+
+
+def _inside(timeline: Timeline) -> LogEvent | None:
+    """A connection over the network in a communicator whose ranks are all on one host."""
+    alone = len(timeline.hosts) == 1 and all((made.nodes or 1) == 1 for made in timeline.communicators)
+    whole = any(len(made.completed) == made.size or made.nodes == 1 for made in timeline.communicators)
+    forced = any(timeline.variable(name) in values for name, values, _ in _DETOURS[2:5])
+    near = any(name.startswith(("P2P", "SHM")) for name in timeline.transports)
+    if not alone or near or not (whole or forced):
+        return None
+    return timeline.first("nccl.channel", where=lambda e: e.get("via").startswith("NET/"))
+
+
 def _sockets(timeline: Timeline) -> Given:
     several = timeline.nodes > 1 or any(name.startswith("NET/Socket") for name in timeline.transports)
+    several = several or timeline.has("shell.verbs")
     if not several or not any("Socket" in name for name in timeline.networks):
         return
     event = timeline.first("nccl.no-ib") or timeline.first("nccl.socket")
     wanted = timeline.variable("NCCL_IB_HCA") or timeline.variable("NCCL_IB_DISABLE") == "0"
     others = any("Socket" not in name for name in timeline.networks)
-    if wanted or others or timeline.has("shell.port-active"):
+    if wanted or others or timeline.has("shell.port-active", "shell.verbs"):
         yield Clue(0.8, "RDMA was intended, but NCCL uses sockets", event)
+    elif (seconds := timeline.step_seconds) is not None and seconds >= _LONG_STEP_S:
+        yield Clue(TYPICAL, f"hosts communicate over sockets, and a step takes {seconds:.1f} s", event)
+    elif slow := _slow_over_sockets(timeline):
+        yield Clue(TYPICAL, f"sockets between hosts with {slow.get('gpu')} reach a fraction of a NIC", event)
+    elif (best := _best(timeline)) and float(best.get("busbw")) * 1e9 < _SLOW_BYTES_PER_S:
+        yield Clue(0.6, f"sockets between hosts reach only {best.get('busbw')} GB/s", best)
     else:
         yield Clue(0.3, "hosts communicate over sockets", event)
+
+
+def _best(timeline: Timeline) -> LogEvent | None:
+    """The fastest row of a large message."""
+    rows = [event for event in timeline.of("bench.row") if int(event.get("bytes")) >= _LARGE]
+    return max(rows, key=lambda event: float(event.get("busbw")), default=None)
+
+
+def _told_slow(timeline: Timeline) -> LogEvent | None:
+    """What a program measured itself, of large messages between hosts over sockets."""
+    over = any(name.startswith("NET/Socket") for name in timeline.transports)
+    return timeline.first(
+        "job.bandwidth", where=lambda e: over and float(e.get("busbw")) * 1e9 < _SLOW_BYTES_PER_S and _is_large(e)
+    )
+
+
+def _is_large(event: LogEvent) -> bool:
+    scale = {"M": 1 << 20, "G": 1 << 30}[event.get("unit")]
+    return int(event.get("bytes")) * scale >= _LARGE
+
+
+def _slow_over_sockets(timeline: Timeline) -> LogEvent | None:
+    """The line of a GPU whose hosts have RDMA NICs, where no large message reaches half of the slowest one."""
+    rows = [event for event in timeline.of("bench.row") if int(event.get("bytes")) >= _LARGE]
+    if not rows or max(float(event.get("busbw")) for event in rows) * 1e9 >= _SLOW_BYTES_PER_S:
+        return None
+    return timeline.first("bench.device", where=lambda e: _OF_FABRICS.search(e.get("gpu")))
 
 
 def _slow(timeline: Timeline) -> LogEvent | None:
@@ -85,6 +171,12 @@ def _slow(timeline: Timeline) -> LogEvent | None:
 
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     """The interface that was taken instead, or the host where RDMA is off."""
+    for name, values, _ in _DETOURS:
+        if timeline.variable(name) in values:
+            return Offender("variable", name)
+    if missing := timeline.first("nccl.no-verbs"):
+        library = re.search(r"libibverbs\.so", missing.text)
+        return Offender("library", library[0] if library else "libibverbs")
     strongest = max(clues, key=lambda clue: clue.strength, default=None)
     taken = timeline.first("nccl.bootstrap")
     if taken and strongest and strongest.event and strongest.event.kind in ("nccl.no-ib", "nccl.socket"):

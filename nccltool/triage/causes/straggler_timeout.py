@@ -31,7 +31,7 @@ Contact the owner of the training code, or the storage team if the late rank wai
 
 from collections import Counter
 
-from nccltool.triage.causes.base import FITS, TYPICAL, Clue, Clues, Given, Offender, Timeline
+from nccltool.triage.causes.base import FITS, TYPICAL, Clue, Clues, Given, LogEvent, Offender, Timeline
 from nccltool.triage.timeline.exits import ProcessExit
 
 DECIDES = "the stack of the rank that did not time out (py-spy or flight recorder)"
@@ -42,11 +42,14 @@ SIGNS_OF_FAILURE = {
     "torch.no-dump": (0.4, "a rank left no flight recorder dump, but the others did"),
     "hvd.stalled": (0.8, "Horovod waited for ranks that never joined"),
     "torch.barrier": (0.85, "a rank did not reach the barrier"),
+    "torch.barrier-echo": (FITS, "a rank waited in a barrier that another one did not reach"),
+    "torch.dump-signal": (FITS, "ranks were told that a collective timed out"),
+    "torch.no-block": (0.5, "a process waited for another one of its host"),
     "torch.stuck": (0.6, "the watchdog of a rank got stuck"),
     "torch.timeout": (0.5, "a collective timed out"),
     "gloo.timeout": (FITS, "Gloo timed out waiting for a peer"),
     "job.stalled": (0.3, "a rank reported no progress"),
-    "store.get-failed": (0.3, "a rank timed out waiting for a key in the store"),
+    "store.get-failed": (0.45, "a rank timed out waiting for a key in the store"),
 }
 _SIGKILL, _SIGABRT = 9, 6
 _FEW = 4
@@ -57,7 +60,11 @@ def clues(timeline: Timeline) -> Given:
     """Ranks that wait, and the ones that are not among them."""
     if not timeline.failed:
         return
+    if waited := _prepares(timeline):
+        yield Clue(TYPICAL, "a rank waited for another one that was still preparing its data", waited)
     event = timeline.first("torch.timeout")
+    if event and not silent(timeline) and behind(timeline) is None and _all_alike(timeline):
+        yield Clue(-0.5, "the ranks waited in the same call, and none is known to be late", event)
     if event and silent(timeline):
         names = ", ".join(map(str, sorted(silent(timeline))))
         yield Clue(TYPICAL, f"rank {names} is missing among the ranks that timed out", event)
@@ -68,6 +75,20 @@ def clues(timeline: Timeline) -> Given:
         yield Clue(0.6, f"rank {late} enqueued fewer collectives than the others", status)
 
 
+def _prepares(timeline: Timeline) -> LogEvent | None:
+    """The wait of a rank, beside a progress bar that had not come to its end and went on behind it."""
+    waited = timeline.first("store.get-failed", "torch.timeout", "gloo.timeout")
+    open_bars = [event for event in timeline.of("job.loading") if event.get("done") != event.get("of")]
+    at_work = waited and any(timeline.before(waited, bar) for bar in open_bars)
+    return waited if at_work and not timeline.has("job.progress") else None
+
+
+def _all_alike(timeline: Timeline) -> bool:
+    """Several ranks wait in one call: whoever does not is not in the log, or nobody is late."""
+    ranks = {timeout.rank for timeout in timeline.timeouts}
+    return len(ranks) > 1 and len({(timeout.sequence, timeout.op) for timeout in timeline.timeouts}) == 1
+
+
 def silent(timeline: Timeline) -> frozenset[int]:
     """The few ranks of the world that do not time out while the others do."""
     waiting = {event.rank for event in timeline.of("torch.timeout", "torch.status", "torch.down")}
@@ -75,7 +96,8 @@ def silent(timeline: Timeline) -> frozenset[int]:
     named = (event.rank + 1 for event in timeline.everything() if event.rank is not None)
     world = timeline.world_size or max(named, default=0)
     missing = frozenset(range(world)) - waiting
-    return missing if 0 < len(missing) <= min(_FEW, len(waiting)) and world > 1 else frozenset()
+    few = 1 if len(waiting) < 2 else len(waiting) - 1 if timeline.world_size is None else len(waiting)
+    return missing if 0 < len(missing) <= min(_FEW, few) and world > 1 else frozenset()
 
 
 def unmoved(timeline: Timeline) -> ProcessExit | None:
@@ -100,7 +122,10 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
             ranks = str(event.task)  # Horovod writes the rank where srun writes its label
         if ranks:
             return Offender("rank", ranks.split(",")[0].strip())
-    if missing := silent(timeline):
+    missing = silent(timeline)
+    if len(missing) != 1 and (slowest := behind(timeline)) is not None and len(timeline.of("torch.status")) > 2:
+        return Offender("rank", str(slowest))
+    if missing:
         return Offender("rank", str(_busiest(timeline, missing)))
     if (ended := unmoved(timeline)) is not None:
         return Offender("rank", str(ended.rank))

@@ -32,6 +32,8 @@ from nccltool.triage.causes.base import FITS, HINT, SAYS, TYPICAL, Clue, Clues, 
 
 DECIDES = "whether the job works with NCCL_TOPO_FILE and NCCL_GRAPH_FILE unset, and the dumped topology"
 
+EXPLAINS = frozenset({"none", "slow-path", "gdr-missing", "app-error"})
+
 SOURCES = ("graph/(?!tuning)",)
 SIGNS_OF_FAILURE = {
     "topology.attribute": (SAYS, "an attribute that NCCL needs is missing from the topology"),
@@ -48,8 +50,12 @@ _FILES = ("NCCL_TOPO_FILE", "NCCL_GRAPH_FILE")
 
 
 def clues(timeline: Timeline) -> Given:
+    if (event := timeline.first("nccl.narrow")) and any(map(timeline.variable, _FILES)):
+        yield Clue(TYPICAL, f"the topology from a file allows only {event.get('bw')} GB/s", event)
     if not timeline.failed:
         return
+    if event := timeline.first("topology.no-numa"):
+        yield Clue(0.85, "a device has no NUMA node in the topology", event)
     if unread := timeline.first("topology.sysfs"):
         strength = TYPICAL if unread.role == "failure" else HINT
         yield Clue(strength, "a path in /sys could not be read", unread)
@@ -59,10 +65,13 @@ def clues(timeline: Timeline) -> Given:
 
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     if timeline.has("topology.graph-file"):
-        return Offender("variable", "NCCL_GRAPH_FILE")
-    if timeline.has("topology.attribute", "topology.file"):
+        path = timeline.variable("NCCL_GRAPH_FILE")
+        return Offender("file", path) if path else Offender("variable", "NCCL_GRAPH_FILE")
+    if timeline.has("topology.attribute", "topology.file", "topology.no-numa", "nccl.narrow"):
         if path := timeline.variable("NCCL_TOPO_FILE"):
-            return Offender("file", path.rpartition("/")[2])
+            return Offender("file", path)
         if found := timeline.part("file", "topology.file", name="path"):
             return found
+    if found := timeline.part("file", "topology.sysfs", name="path"):
+        return found
     return clues.host_or_rank()

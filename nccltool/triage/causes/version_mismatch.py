@@ -63,6 +63,8 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     driver = timeline.part("driver", "shell.driver", name="driver")
     if driver and timeline.has("nccl.driver-old", "version.driver"):
         return driver
+    if found := timeline.first_part("library", "shell.loads", name="library"):
+        return found
     versions = _by_host(timeline)
     if len(set(versions.values())) > 1:
         complaining = {event.host for event in timeline.of(*_CONSEQUENCES)}

@@ -9,13 +9,21 @@ failure
     efa.failed          NET/OFI Request .*`completed with error`\. RC: (?P<code>\d+)
     efa.failed          `fi_cq_readerr`
     plugin.ofi-failed   fi_getinfo: provider (?P<name>\w+) `output empty list`
-    ib.no-memory        `ibv_create_` => (?P<call>ibv_create_\w+)\(.*failed: Cannot allocate memory
+    ib.no-memory        `ibv_create_` => (?:(?P<hca>mlx\w+): )?(?P<call>ibv_create_\w+)\(.*failed: Cannot
+                        [ ]allocate memory
     ib.memlock          `RLIMIT_MEMLOCK`
+    ib.memlock          `memlock limits are set too low|init-fail-no-mem`
+    ib.memlock          `Memlock limit:` \d+
+    ib.completion       ^(?!.*NCCL).*\bstatus=(?P<status>\d+) \(`transport retry counter exceeded`\).*?
+                        (?:dst=(?P<peer>[\d.]+))?(?: dev=(?P<hca>[\w.-]+))?$
+    ucx.link            `transport retry counter exceeded` => ^(?!.*status=\d).*transport retry
+    ib.gid-chosen       (?P<hca>[\w.-]+): `selected GID index` (?P<gid>\d+) \((?P<value>[\da-f:]+)
     ib.memlock          (?i)(?:ulimit|limit|raise|increase|set|check)\b.*\b`memlock`\b(?!=-1|=unlimited)
     ib.memlock          `locked memory` => (?i)(?:low|too small|insufficient|increase|limit).*locked memory|locked
                         [ ]memory.*(?:low|too small|insufficient|exceed)
     ucx.unreachable     `UCX` +ERROR .*(?:[Dd]estination is unreachable|Connection timed out|no route)
-    ucx.link            `UCX` +ERROR .*(?:[Tt]ransport retry count exceeded|Endpoint timeout)
+    ucx.link            `UCX` +ERROR .*(?:[Tt]ransport retry count exceeded|Endpoint timeout)(?: on
+                        [ ](?P<hca>[\w.-]+?):\d)?
     gdrcopy.missing     `GDRCopy` (?:open call failed|not available|.*(?:failed|not found))
     gdrcopy.missing     `gdrcopy` => gdr_open.*fail|gdrdrv.*(?:not loaded|not found|No such)
     gdrcopy.missing     `gdrdrv` => (?:cannot access|No such).*(?P<path>/dev/gdrdrv)|(?P<late>/dev/gdrdrv).*(?:No
@@ -29,10 +37,13 @@ failure
     gdr.failed          `DMA_BUF` => DMA_BUF_SUPPORT [Ff]ailed|DMA_BUF.*not supported
     gdr.failed          `GPUDirect`(?: RDMA)?\b.*(?:not (?:supported|available|enabled)|unavailable|fail)
     gdr.failed          (?:cannot|failed to|could not|unable to) register `GPU memory`
+    shm.full            `memory available in /dev/shm` => request exceeds memory available in /dev/shm
     net.too-long        `essage too long`
 echo
     ucx.failed          `UCX  ERROR` => UCX +ERROR (?P<error>.+)
     nvshmem.failed      `nvshmem` (?:initialization failed|setup connections failed)
+state
+    ib.memlock-device   `evice: ` => ^\s+(?:Local d|D)evice: +(?P<hca>mlx\w+|bnxt\w+)
 doubt
     ib.memlock-warning  `RLIMIT_MEMLOCK` => only be able to use \d+ bytes|is \d+ bytes
 """)

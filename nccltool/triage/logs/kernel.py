@@ -9,18 +9,25 @@ PATTERNS = table(r"""
 failure
     kernel.xid          (?<!S)`Xid (`(?:PCI:)?(?P<gpu>[\da-fA-F:.]+)\): (?P<xid>\d+)(?:, (?P<detail>.*))?
     kernel.sxid         `SXid` \((?:PCI:)?(?P<switch>[\da-fA-F:.]+)\): (?P<xid>\d+)
-    kernel.gpu-lost     (?:GPU (?:at PCI:)?(?P<gpu>[\da-fA-F]{4,8}:[\da-fA-F:.]+))?.*`has fallen off the bus`
+    kernel.gpu-lost     (?:GPU (?:at PCI:)?(?P<gpu>[\da-fA-F]{4,8}:[\da-fA-F:.]+))?.*`fallen off the bus`
     kernel.gpu-lost     `nable to determine the device handle` => device handle for [Gg][Pp][Uu] ?
                         (?P<gpu>[\da-fA-F:.]+[\da-fA-F])
-    kernel.gpu-lost     `GPU is lost`
+    kernel.gpu-lost     `GPU is lost|GPU requires reset|GPU recovery action changed`
     kernel.gpu-lost     GPU (?P<gpu>[\da-fA-F:.]+): `RmInitAdapter failed`
     kernel.amdgpu       (?:Memory access fault|HW Exception) `by GPU node-`
     kernel.amdgpu       `amdgpu` (?P<gpu>[\da-f:.]+):.*GPU reset (?:begin|\(\d+\))
+    kernel.amdgpu       `HSA_STATUS_ERROR`_(?:EXCEPTION|ILLEGAL_INSTRUCTION|MEMORY_APERTURE_VIOLATION|MEMORY_FAULT)
     kernel.amdgpu       `amdgpu_job_timedout` => \*ERROR\* ring \w+ timeout
     kernel.gpu-lost     ^(?P<gpu>[\da-fA-F:.]+) .*NVIDIA.*`(rev ff)`
     kernel.gpu-lost     `No devices were found`
     kernel.ecc          (?:(?P<gpu>[\da-fA-F]{4,8}:[\da-fA-F]{2}:[\da-fA-F.]+).*)?(?:DRAM|SRAM|ECC|
                         HBM)\b.*[Uu]`ncorrectable`(?!\s*:\s*0)\s*:?\s*[1-9]
+    kernel.ecc          `ECC error` => (?i)(?:dcgm|health|unhealthy).*(?:uncorrectable|double.bit) ECC error
+    kernel.ecc          `ncorrectable ECC error` => (?i)uncorrectable ECC error (?:was )?(?:detected|found|on)\b
+    kernel.gpu-lost     `ERR!` => (?i)gpu.*ERR!|ERR!.*(?:gpu|nvidia|tesla)
+    kernel.ecc          `Remapping Failure Occurred` => Occurred\s*: Yes
+    kernel.throttled    `Thermal Slowdown|Power Brake Slowdown`\s*: Active(?:
+                        .*?(?P<gpu>[\da-fA-F]{4,8}:[\da-fA-F:.]+))?
     kernel.ecc          `row remap` => [Rr]ow remap\w* (?:failure|failed)(?!.*: No)
     host.oom            (?:[Oo]ut of memory|oom).*`Killed process` (?P<victim>\d+) \((?P<name>[^)]*)\)
     host.oom            `invoked oom-killer`
@@ -28,29 +35,49 @@ failure
     kernel.link-down    (?P<device>[\w.-]+): NIC L`ink is `[Dd]own
     kernel.nic-fault    `NETDEV WATCHDOG`: (?P<device>\S+) .*timed out
     kernel.link-down    (?:mlx5\w*)\b.*`Port module event`.*(?:[Uu]nplugged|error|[Ff]ailed)
+    kernel.link-down    `state changed from ACTIVE` => (?P<device>[\w.-]+): port \d+ state changed from ACTIVE
+    kernel.link-down    `link status definitely down` => for (?:interface|slave) (?P<device>[\w.-]+)
+    kernel.link-down    (?P<device>[\w.-]+)\b.* `NIC Link is Down`
     kernel.link-down    `lost carrier` => (?P<device>[\w.-]+): (?:.* )?[Ll]ost carrier
     kernel.nic-fault    `mlx5`\w*\b.*(?:health compromised|poll_health|fatal|hardware error|firmware.*(?:fail|
                         error))
     ib.memlock          `CREATE_MKEY`.*status limits exceeded
     kernel.aer          `PCIe Bus Error`: severity=(?P<severity>Uncorrect\w*)(?:.*?)
-    kernel.iommu-fault  `IO_PAGE_FAULT`
+    kernel.iommu-fault  `IO_PAGE_FAULT`(?: device=(?P<device>[\da-f:.]+))?
     kernel.iommu-fault  `DMAR`:.*(?:fault|DRHD: handling)
-    fabric.manager      nvidia-`fabricmanager`.*(?:[Ff]ail|error|inactive|dead|not (?:running|loaded))
+    fabric.manager      `fabricmanager` => (?i)fabricmanager.*(?:fail|error|inactive|dead|exited|could not be
+                        [ ]found|not (?:running|loaded))
     fabric.manager      `abric Manager` => [Ff]abric ?[Mm]anager.*(?:fail|error|inactive|dead|not (?:running|
                         loaded|started)|version.*mismatch)(?!.*NVSwitches)
     fabric.manager      [Ff]`abric manager`.*(?:fail|error|inactive|dead|not (?:running|loaded|started))
+    fabric.manager      `abric manager|abric Manager` => (?i)(?:fail\w*|could not|unable)\b.{0,40}fabric manager|
+                        fabric manager.*(?:don't|doesn't|not) match
     fabric.state        ^\s*State\s+: `In Progress`
-    fabric.link         `NVLink` => (?i)nvlink.*(?:inactive|fatal|training failed|link \d+ (?:is )?down|error
-                        [ ]count)
+    fabric.manager      `abric manager`.*(?:\bis not|isn't) (?:active|up|ready|started|running)
+    fabric.state        `NVSwitch` => (?i)nvswitch\b.*(?:not ready|not initialized|fail|fatal)
+    fabric.link         `NVLink` => (?i)link \d+\b.*failed to train
+    fabric.state        `FABRIC_STATE_IN_PROGRESS|FABRIC_STATE_NOT_STARTED`
+    fabric.state        `abric state` => (?i)fabric state\b.*(?:\bnot\b|in progress|fail)
+    fabric.link         `NVLink`(?i:.*(?:inactive|\bfatal|training fail|link \d+\b.{0,40}\bdown\b|error count))
+    fabric.link         `nvlink`(?i:.*(?:inactive|\bfatal|training fail|link \d+\b.{0,40}\bdown\b|error count))
     imex.channel        `imex-channels` => (?:cannot|No such|denied|not found|missing).*imex-channels|
                         imex-channels.*(?:No such|denied|not found|missing|cannot)
-    imex.daemon         nvidia-`imex`.*(?:[Ff]ail|[Ee]rror|inactive|dead|not (?:running|loaded|ready)|UNAVAILABLE|
-                        DEGRADED)
+    imex.channel        `IMEX channel` => (?i)\bno IMEX channel|IMEX channel.*(?:\bnot\b|missing|fail|denied)
+    imex.daemon         `IMEX daemon` => (?i)is the IMEX daemon|IMEX daemon.*(?:\bnot\b|fail|exited|unavailable)
+    imex.daemon         `memory reference` => Failed to (?:get new|allocate) memory reference
+    imex.daemon         `export ref for UUID|import response from node`
+    imex.daemon         `compute-domain|computedomain|ComputeDomain` => (?i)compute-?domain.*(?:NotReady|not ready|
+                        fail|error|timed out)
+    imex.daemon         `IMEX` => IMEX (?:domain|daemon|node).*(?:DOWN|DEGRADED|UNAVAILABLE|not (?:ready|running))
+    imex.daemon         nvidia-`imex`.*(?:[Ff]ail|FAIL|exited|[Ee]rror|inactive|dead|not (?:running|loaded|ready)|
+                        UNAVAILABLE|DEGRADED)
 echo
     kernel.segfault     (?P<name>[\w./-]{1,60})\[(?P<pid>\d+)\]: `segfault at`
 doubt
     kernel.aer          `AER`: (?:Multiple )?(?P<severity>[Cc]orrect\w*)
     kernel.hung         task (?P<name>\S+):(?P<pid>\d+) `blocked for more than`
 state
+    kernel.gpu          `The NVIDIA GPU` (?P<gpu>[\da-fA-F:.]+\d)
+    shell.iommu         `Default domain type: Translated`
     kernel.link-up      (?:mlx[45]\w*)\b.*L`ink up`
 """)

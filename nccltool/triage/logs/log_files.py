@@ -15,7 +15,10 @@ from nccltool.core.errors import BadInput
 from nccltool.core.user_files import opened
 
 CHUNK_BYTES = 1 << 18
+_PROGRAMS = {".py", ".c", ".cc", ".cpp", ".cu", ".cuh", ".h", ".hpp", ".rs", ".go", ".ipynb"}
+"""Endings of programs, which contain every message that they can print."""
 NOT_LOGS = {
+    *_PROGRAMS,
     *(".pickle", ".pkl", ".pt", ".pth", ".so", ".png", ".safetensors", ".bin", ".npy", ".npz"),
     *(".zip", ".whl", ".pyc", ".parquet", ".nsys-rep", ".sqlite", ".distcp"),
 }
@@ -23,6 +26,14 @@ NOT_LOGS = {
 HEAD_BYTES = 256
 """Of the beginning of a file that are looked at, and remembered of one that grows."""
 _GZIP, _XZ, _ZSTD = b"\x1f\x8b", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd"
+_RECORDS = {
+    b'"coll_perf"': "records of NCCL Inspector",
+    b'"inspector_output_format_version"': "records of NCCL Inspector",
+    b'"traceEvents"': "a trace of a profiler",
+    b'"schemaVersion"': "a trace of a profiler",
+    b'"deviceProperties"': "a trace of a profiler",
+}
+"""What stands at the beginning of JSON that is no log."""
 _FOREIGN = {
     b"\x7fELF": "a program, a library, or a core dump",
     b"PK\x03\x04": "a zip archive",
@@ -58,6 +69,8 @@ def _meant(path: str) -> list[str]:
     if not Path(path).exists():
         raise BadInput(f"{path} does not exist", "name a log, a folder of logs, or - for standard input")
     if not Path(path).is_dir():
+        if Path(path).suffix in _PROGRAMS:
+            raise BadInput(f"{path} is a program, not a log", "name a log: a program contains all messages")
         return [path]
     inside = [str(file) for file in within(Path(path)) if not foreign(head_of(str(file)))]
     if not inside:
@@ -97,7 +110,10 @@ def size_of(name: str) -> int:
 
 def foreign(head: bytes) -> str:
     """What a file is that begins so, when it is no log and is not unpacked either; else nothing."""
-    return next((what for begin, what in _FOREIGN.items() if head.startswith(begin)), "")
+    known = next((what for begin, what in _FOREIGN.items() if head.startswith(begin)), "")
+    if known or not head.startswith(b"{"):
+        return known
+    return next((what for word, what in _RECORDS.items() if word in head), "")
 
 
 def chunks(file: str) -> Iterator[bytes]:
@@ -142,7 +158,8 @@ def _pieces(raw: IO[bytes], file: str) -> Iterator[bytes]:
 
 def _unpacked(source: "_Joined", head: bytes, file: str) -> Any:
     if what := foreign(head):
-        raise BadInput(f"{file} is {what}, not a log", "unpack it and name the log inside")
+        remedy = "unpack it and name the log inside" if what in _FOREIGN.values() else "name the log of the job"
+        raise BadInput(f"{file} is {what}, not a log", remedy)
     if head.startswith(_GZIP):
         return gzip.GzipFile(fileobj=cast(Any, source))
     if head.startswith(_XZ):

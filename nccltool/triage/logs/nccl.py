@@ -54,6 +54,7 @@ state
     nccl.no-verbs       `Failed to open libibverbs`
     nccl.socket         `NET/Socket : Using` (?P<interfaces>\[.*)
     nccl.network        `Using network `(?P<name>.+)$
+    nccl.network        `Assigned NET plugin `(?P<name>\w+) to comm
     nccl.plugin-loaded  `Loaded net plugin` (?P<name>.+?) \(v(?P<api>\d+)\)
     nccl.init-start     comm (?P<comm>0x\w+) rank (?P<rank>\d+) n[rR]anks (?P<nranks>\d+).*?(?:busId
                         [ ](?P<bus>\w+))?(?: commId (?P<id>\w+))?(?: parent .*?)? ?- `Init START`
@@ -68,11 +69,16 @@ state
     nccl.gdr-hca        `GPU Direct RDMA `(?P<state>Enabled|Disabled) for HCA (?P<index>\d+)(?: '(?P<hca>[^']+)')?
     nccl.gdr-distance   `GPU Direct RDMA `(?P<state>Enabled|Disabled) for GPU (?P<gpu>\S+) / HCA (?P<hca>\S+)
                         [ ]\(distance (?P<distance>\d+) (?P<sign>\S+) (?P<limit>\d+)
-    nccl.mnnvl          `MNNVL 1 `cliqueId (?P<clique>\w+)
+    nccl.mnnvl          `MNNVL 1`(?: cliqueId (?P<clique>\w+))?
+    nccl.mnnvl          `MNNVL busId`.* state 3\b
+    nccl.external       `loaded external `(?P<what>tuner|profiler) plugin (?P<name>\S+)
+    nccl.external       (?P<what>PROFILER|TUNER)/Plugin: `Plugin name set by env to` (?P<name>\S+)
     nccl.gid            ` GID ` => NET/IB: .*(?:Dev|IbDev) (?P<device>\d+) Port \d+ .*GID (?P<gid>\d+)
                         [ ]\((?P<value>[^)]*)\)
     nccl.dmabuf         `DMA-BUF is available`
     nccl.p2p-disabled   `P2P is disabled between` connected GPUs (?P<a>\d+) and (?P<b>\d+)
+    nccl.narrow         `=== System : maxBw` (?P<bw>0\.\d+) total
+    topology.no-numa    ^\s*CPU/(?:\d+-)?`ffffffff|-1 `
     nccl.simple-order   `falling back to simple order`
     nccl.p2p-check      `isAllDirectP2p` (?P<direct>\d)
     nccl.call           (?P<op>\w+):` opCount `(?P<sequence>\w+) .*?count (?P<count>\d+) datatype (?P<type>\d+) op
@@ -91,6 +97,8 @@ state
 """)
 """What NCCL and others print without the prefix too."""
 PATTERNS = PatternTable(*nccl_warnings.PATTERNS, *_VERSIONS, *_STATES)
+_OF_INFO = PatternTable(*(item for item in PATTERNS if item.kind != "nccl.connect-failed"))
+"""At level INFO a connection that fails is tried again."""
 _WITHOUT = PatternTable(*nccl_warnings.PATTERNS, *_VERSIONS)
 """Without the prefix a text of NCCL is one that torch repeats ("Last error:"), or a bare version line."""
 
@@ -149,7 +157,8 @@ def events(line: SourceLine) -> Iterator[LogEvent]:
         if prefix:
             known = {"host": prefix["host"], "pid": prefix["pid"], "device": prefix["dev"]}
             where = {"where": prefix["where"]} if prefix["where"] else {}
-        matches = list((PATTERNS if prefix else _WITHOUT).found(part.text))
+        known_texts = (_OF_INFO if prefix["level"] == "INFO" else PATTERNS) if prefix else _WITHOUT
+        matches = list(known_texts.found(part.text))
         yield from (event(item, part, fields | where, **known) for item, fields in matches)
         if prefix and prefix["level"] == "WARN" and not matches:
             yield event(nccl_warnings.UNKNOWN, part, where, **known)
@@ -208,7 +217,7 @@ class PlainInfoLine(NamedTuple):
 
     def events(self, there: tuple[str, ...]) -> list[LogEvent]:
         """What NCCL says in it; its literals are known."""
-        return [self._event(*found) for found in PATTERNS.found(self.message, there)]
+        return [self._event(*found) for found in _OF_INFO.found(self.message, there)]
 
     def _event(self, item: LogPattern, fields: dict[str, str]) -> LogEvent:
         """As `event` makes it; this is most of what is read of a large log."""

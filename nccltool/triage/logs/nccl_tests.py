@@ -26,6 +26,7 @@ echo
 state
     bench.row      ` float | half | bfloat16 | double | fp8_e4m3 | fp8_e5m2 ` => {ROW}
     bench.row      ` int8 | uint8 | int32 | uint32 | int64 | uint64 ` => {ROW}
+    bench.begin    ^(?:.*: )?`# nThread |# Using devices|# Collective test starting`
     bench.header   ^#?\s*size\s+count\s+.*`busbw`
     bench.device   ` device ` => #\s+Rank\s+(?P<of>\d+)\s.*?(?:Pid\s+(?P<pid>\d+) )?on\s+(?P<node>\S+)
                    [ ]device\s+\d+ \[(?P<bus>[^\]]+)\]\s*(?P<gpu>.*)

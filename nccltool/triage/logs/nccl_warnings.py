@@ -42,6 +42,7 @@ failure
     nccl.bad-argument        `nvalid config |nvalid rank requested`
     nccl.connect-failed      [Cc]`onnect to `(?P<peer>[\w.:%\-\[\]]+)<(?P<port>\d+)> (?:failed ?: |returned \d+\()
                              (?P<error>[A-Z][\w ]+)
+    nccl.connect-failed      `no POLLOUT events`
     nccl.connect-failed      `exceeded error retry count` => connect to (?P<peer>[\w.:%\-\[\]]+)<
                              (?P<port>\d+)> returned (?P<error>[\w ]+), exceeded
     nccl.connect-failed      `Call to connect`(?: to (?P<peer>[\w.:%\-\[\]]+?)(?:<(?P<port>\d+)>)?)? (?:failed|
@@ -50,7 +51,7 @@ failure
     nccl.peer-lost           `Call to `(?:recv|send|read|write|poll)\w*(?: (?:from |to )?
                              (?P<peer>[\w.:%\-\[\]]+)<\d+>)? failed ?: (?P<error>Connection timed out|No route to
                              [ ]host|Network is unreachable|Host is unreachable)
-    limits.files             `Too many open files|EMFILE`
+    limits.files             `Too many open files|too many open files|EMFILE`
     ib.qp-failed             `ibv_modify_qp failed` with (?:error )?(?:(?P<number>\d+) )?(?P<error>[A-Z][\w ]+)
                              (?!.*retrying)(?:.*?on dev (?P<hca>[\w.-]+?):\d+)?(?:.*?local GID index
                              [ ](?P<gid>\d+))?(?:.*?local GID (?P<local>[\w:.]+))?(?:.*?remote GID
@@ -78,7 +79,7 @@ failure
     ras.mismatch             have different (?P<op>\w+) `operation counts`
     ib.receive-mismatch      `posted incorrect receive info|collective mismatch error`
     plugin.none              `Failed to initialize any NET plugin`
-    plugin.none              `Error: network `(?P<name>\S+) not found
+    plugin.none              `Error: network `(?P<name>.+?) not found
     plugin.broken            `undefined symbol: nccl`
     plugin.broken            (?P<name>lib[\w.-]*nccl[\w.-]*\.so\S*):.*`undefined symbol`
     plugin.ofi-failed        `aws-ofi-nccl initialization failed`
@@ -88,6 +89,7 @@ failure
     plugin.fastrak-failed    `NET/GPUDirectTCPX`\w*\b.*(?:[Ff]ailed|[Ee]rror|timed out)
     plugin.tuner-failed      `TUNER/Plugin`.*(?:[Ff]ailed to init|returned error|invalid)
     plugin.config            `NCCL config checker|guest config`
+    sharp.failed             device (?P<hca>[\w.-]+) port \d+ `is not valid (port is used by SM)`
     sharp.failed             `SHARP coll init error`
     sharp.failed             `SHARP` => (?:SHARP|SHArP)\b.*?(?:[Ff]ailed|Cannot create|init error|Job init error|
                              not supported)
@@ -97,7 +99,7 @@ failure
     shm.full                 (?:posix_fallocate|shm|/dev/shm|shared memory).*`No space left on device`
     shm.full                 `failed to extend` (?P<path>\S+)
     shm.segment              Error while (?:creating|attaching to) `shared memory segment` (?P<path>\S+)
-    shm.segment              `create shared memory`
+    shm.segment              `create shared memory`(?: file (?P<path>/dev/shm\S+))?
     shm.segment              `unlink shared memory` (?P<path>\S+) failed
     shm.segment              `Call to `(?:shm_open|posix_fallocate|ftruncate|mmap) failed(?!.*Too many open files)
     shm.full                 No space left on device.*`/dev/shm`
@@ -128,7 +130,7 @@ failure
                              [ ]and (?P<b>\d+)
     nvls.conflict            `ranks using the same NVML device`
     mnnvl.broken             MNNVL \(cliqueSize (?P<size>\d+)\) `is available but not working`
-    mnnvl.import             `isFabric=true`
+    mnnvl.import             `isFabric=true|import fabric handle`
     mnnvl.import             cuMem`ImportFromShareableHandle`.*(?:[Ff]ail|error)
     mnnvl.unsupported        `MNNVL is not supported on this system`
     mnnvl.imex               `IMEX` => (?:Check the IMEX|imex|IMEX)\b.*(?:not|fail|error|FAIL|ERROR|UNAVAILABLE|
@@ -138,6 +140,9 @@ failure
     topology.file            `Could not open XML` (?P<what>topology|graph) file (?P<path>\S+)
     topology.file            `XML` (?:Parse|parse|Load|load)\b.*(?:[Ee]rror|[Uu]nexpected|[Ee]xpected|failed)
     topology.no-device       `nvmlDeviceGetHandleByPciBusId`\(.*\) failed
+    topology.file            `NCCL_TOPO_FILE|NCCL_GRAPH_FILE` => (?i)NCCL_(?:TOPO|GRAPH)_FILE\b.*(?:could not|
+                             cannot|fail|
+                             unable|invalid|no such)
     topology.sysfs           `Could not find real path of` (?P<path>(?!/sys/class/net)\S+)
     topology.no-graph        `Failed to find reverse path`
     topology.no-device       `Could not read node #`
@@ -166,6 +171,7 @@ doubt
     nccl.ignored-value       `Invalid value `(?P<value>.+?) for (?P<name>[A-Z][A-Z0-9_]+), using default
     nccl.ignored-value       `Unable to recognize NCCL_` => (?P<name>NCCL_[A-Z0-9_]+)
     nccl.ignored-value       (?P<name>NCCL_[A-Z0-9_]+): `unknown value`
+    nccl.setting-ignored     (?P<name>NCCL_[A-Z0-9_]+) `set by environment is ignored`
     nccl.ignored-value       `Unknown CTA policy`
     nccl.ignored-value       (?P<name>NCCL_[A-Z0-9_]+)(?:=\S+)? `is out of range|is being ignored because|
                              is greater than the maximum`

@@ -18,13 +18,15 @@ _BEFORE = re.compile(
     | \[(?:prterun|prte|mpirun)[^\]]*,(?P<prte>\d+)\]<std(?:out|err)>:?[ ]?
     | [ ]*(?P<task>\d{1,5}):[ ](?![\d ]*-)
     | \[(?P<label>\d{1,5})\][ ](?=\S)(?!.{0,60}[NR]CCL[ ])
+    | \[\d{10}\.\d{3,9}\][ ](?=\[)
     | \[default(?P<local>\d+)\]:[ ]?
     | \[[Rr]ank[ :]{0,2}(?P<rank>\d+)\]:?[ ]?
     | (?P<plain>[Rr]ank[ ]?\d+)[ ]?[:|][ ]
     | \[pod/(?P<pod>[^/\]\s]+)/[^\]]*\][ ]?
     | (?P<compose>[A-Za-z][\w.-]*[-_.]?\d[\w.-]*)[ ]*\|[ ]?
-    | \[(?P<crashed>[A-Za-z][\w.-]*):\d+(?:[ ]?:\d+)*\][ ](?=\S)
+    | \[(?P<crashed>[A-Za-z][\w.-]*):\d+(?:[ ]*:\d+)*\][ ]+(?=\S)
     | \((?P<actor>[\w.:\[\]\-]+(?:[ ][\w.\-]+)?)[ ]pid=(?P<pid>\d+)(?:,[ ]ip=(?P<ip>[\d.a-f:]+))?\)[ ]?
+    | \([\w.-]+,[ ]rank=(?P<skytask>\d+),[ ]pid=(?P<skypid>\d+),[ ]ip=(?P<skyip>[\d.a-f:]+)\)[ ]?
     | \|[ ](?=\S)
     | \[(?P<stream>stdout|stderr)\][ ]
     | \[(?P<bracket>[a-z][a-z\d.]*(?:-[a-z\d.]+)*-[a-z]*\d+
@@ -59,7 +61,7 @@ _WHERE_TIMES_STAND = 160
 _HOSTS = ("pod", "compose", "syslog", "clush", "bracket", "crashed")
 _WRITERS = (
     *("mpi", "prte", "task", "label", "local", "rank", "plain"),
-    *("pod", "compose", "actor", "pid", "ip", "clush", "bracket"),
+    *("pod", "compose", "actor", "pid", "ip", "skypid", "skyip", "clush", "bracket"),
 )
 """Parts of a label that do not change from line to line, as times do."""
 
@@ -84,7 +86,8 @@ def line(file: str, number: int, text: str) -> SourceLine:
     rank = parts.get("rank") or parts.get("mpi") or parts.get("prte")
     if rank is None and "plain" in parts:
         rank = parts["plain"].lower().removeprefix("rank").strip()
-    task = parts.get("task") or parts.get("label")
+    task = parts.get("task") or parts.get("label") or parts.get("skytask")
+    pid = parts.get("pid") or parts.get("skypid")
     return SourceLine(
         file=file,
         number=number,
@@ -93,8 +96,8 @@ def line(file: str, number: int, text: str) -> SourceLine:
         host=next((parts[name] for name in _HOSTS if name in parts), None),
         rank=int(rank) if rank else None,
         task=int(task) if task else None,
-        pid=int(parts["pid"]) if "pid" in parts else None,
-        address=parts.get("ip") or parts.get("rayip"),
+        pid=int(pid) if pid else None,
+        address=parts.get("ip") or parts.get("rayip") or parts.get("skyip"),
         time=time_of(text),
     )
 

@@ -9,15 +9,20 @@ from msgspec.structs import replace
 
 from nccltool.triage.logs import (
     channel_lines,
+    connections,
+    cuda,
     fabrics,
     gloo,
     kernel,
+    limits,
     line_decoder,
     literal_search,
     nccl,
     nccl_tests,
     nccl_warnings,
     prefixes,
+    progress,
+    rdma,
     rendezvous,
     schedulers,
     shell,
@@ -28,7 +33,10 @@ from nccltool.triage.logs import (
 from nccltool.triage.logs.base import LogEvent
 from nccltool.triage.logs.patterns import literals
 
-_DIALECTS = (torch, gloo, rendezvous, schedulers, kernel, fabrics, nccl_tests, shell)
+_DIALECTS = (
+    *(torch, gloo, rendezvous, connections, schedulers, kernel, limits, cuda, fabrics, rdma),
+    *(nccl_tests, progress, shell),
+)
 """Those that look at one line at a time. NCCL's writers can share a line; torchrun's tables and tracebacks have
 several lines."""
 _STATELESS = tuple(

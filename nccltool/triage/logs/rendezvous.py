@@ -8,6 +8,11 @@ failure
     store.in-use          `EADDRINUSE` => ^(?!.*ddress already in use)(?:(?:.*?port: ?|.*?\]:)(?P<port>\d+))?
     store.in-use          `failed to listen on any local network address` => ^(?!.*(?:ddress already|EADDRINUSE))
                           (?:(?:.*?port: ?|.*?\]:)(?P<port>\d+))?
+    net.no-route          ^(?!.*NCCL)(?:.*?\(?\[?(?P<peer>(?:\d{1,3}\.){3}\d{1,3}))?
+                          .*`No route to host|Network is unreachable`
+    net.no-route          `ssh: connect to host` (?P<peer>\S+) port \d+: (?:Connection|Operation) timed out
+    net.no-route          `dial tcp `(?P<peer>[\d.]+)(?::\d+)?: (?:i/o timeout|connect: (?:connection
+                          [ ]timed out|no route))
     store.unresolved      `host not found`
     store.unresolved      (?:gaierror|Error|error).*`name resolution`
     store.unresolved      ^(?!.*\bgai error).*`Name or service not known`

@@ -10,7 +10,7 @@ failure
     job.time-limit   `DUE TO TIME LIMIT`
     job.preempted    `DUE TO PREEMPTION`
     job.time-limit   `walltime` \d+ exceeded limit
-    job.time-limit   `TERM_RUNLIMIT`
+    job.time-limit   `TERM_RUNLIMIT|was active longer than specified deadline`
     job.cancelled    `TERM_`(?:OWNER|ADMIN)\b
     job.cancelled    `ancel` => (?i)\buser cancell?ed\b|\bcancell?ed by (?:the )?user\b
     job.preempted    `TERM_PREEMPT|The node was low on resource`
@@ -25,20 +25,25 @@ failure
     host.oom         [Ee]`xceeded `(?:job |step )?memory limit
     host.oom         `OOMKilled`
     host.oom         (?:^|[\s:="'])`OutOfMemory`(?!Error)
-    host.oom         srun: error.*`Out Of Memory`
+    host.oom         srun: error: (?P<node>[\w.-]+):.*`Out Of Memory`
     host.oom         `OUT_OF_ME`
     host.oom         `due to memory pressure (OOM)` => (?:ip=|IP: )(?P<address>[\d.]+)
     host.oom         `due to the node running low on memory`
     mpi.no-start     `unable to reliably start one or more daemons|Host key verification failed`
-    mpi.no-start     `ssh: `(?:connect to host|Could not resolve)
+    mpi.no-start     `ssh: `(?:connect to host \S+ port \d+: Connection refused|Could not resolve)
+    mpi.no-start     `An ORTE daemon has unexpectedly failed|A daemon (pid` => daemon\b.*(?:failed|died)
+    mpi.no-start     `HYDU_sock_connect|HYDT_bscd|HYDU_create_process`
+    mpi.no-start     `Permission denied (publickey`
+    mpi.no-start     `srun: error: Unable to ` => Unable to (?:create step|confirm allocation|allocate resources)
+    mpi.no-start     `PMI` => (?:PMIX? ERROR|PMIx_Init failed|PMI2?_Init failed)
     mpi.no-start     `not enough slots available|ssh exited with exit code 255`
     mpi.truncated    `MPI_ERR_TRUNCATE`
     mpi.killed       `EXIT CODE: 9`
     mpi.lost         `ORTE has lost communication with a remote daemon|PRTE has lost communication`
-    job.preempted    `reempt` => (?:\b(?:was|been|is|being|job|node|pod) preempted|^\s*(?:Warning|
+    job.preempted    `reempt` => (?i:\b(?:was|been|is|being|job|node|pod) preempted|^\s*(?:Warning|
                      Normal)\s+Preempt\w*|[Pp]reemption (?:notice|signal|event)|reason:? "?Preempt)
     job.preempted    `Evicted` => (?:Reason:|reason:|Warning|Status:)\s*"?Evicted|\bEvicted\b.*pod
-    job.preempted    `TaintManagerEviction`
+    job.preempted    `TaintManagerEviction|termination is imminent|marked for termination`
     job.preempted    `spot |Spot `(?:instance )?(?:interruption|termination|reclaim)
     job.preempted    `maintenance` => (?:TERMINATE_ON_HOST_MAINTENANCE|maintenance event|for maintenance)
     job.sigterm      (?:[Rr]eceived|[Cc]aught|[Gg]ot|[Bb]ypassing) (?:signal )?`SIGTERM`
@@ -61,16 +66,12 @@ echo
                      [ ](?P<signal>\d+)
     mpi.exit         `exited with non-zero status|a non-zero exit code`
     mpi.exit         `BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES`
+    mpi.exit         `MPI_ERRORS_ARE_FATAL`
     mpi.exit         `MPI_ABORT was invoked` => invoked on rank (?P<rank>\d+)
     job.actor-died   `ActorDiedError|Worker unexpectedly exits`
     job.actor-died   `worker died or was killed` => (?:Worker IP address: (?P<peer>[\d.]+))?$
 state
     job.state        `FAILED` => ^\s*\d+\S*\s+(?:\S+\s+)?(?P<state>FAILED|NODE_FAIL)\b
-    job.progress     `loss` => (?i)\b(?:step|iter\w*|epoch|it)\b\W{0,4}(?P<step>\d+).*\bloss\b|['"]loss['"]:[ ]
-    job.progress     (?P<step>\d+)/\d+ \[.*s`/it`
-    job.progress     (?P<step>\d+)/\d+ \[.*`it/s`
-    job.progress     (?:\b|_)`tok/s|tok_per_sec|tokens/s|tokens_per_sec|samples/s|samples_per_sec|Tokens/s|
-                     Tokens_per_sec`
 success
     job.completed    ^\s*\d+\S*\s+(?:\S+\s+)*`COMPLETED`\s+(?:.*\s)?0:0\b
     job.completed    `State: COMPLETED|exits successfully`
@@ -83,7 +84,8 @@ success
     job.completed    `ucceeded` => (?:phase|status|state|Job|job):? ?(?:has )?[Ss]ucceeded\b|^Succeeded$
     job.completed    `ompleted` => (?:main container|job|run|training|benchmark|all ranks|workers?) completed(?:
                      [ ]successfully)?\b|completed successfully
-    job.completed    `max steps reached`
+    job.completed    `max steps reached|Application shutdown complete`
+    bench.osu        ^# `OSU MPI`
     job.completed    (?i)\ball (?:\d+ )?(?:epochs?|steps?|iterations|ranks|workers|tasks)[ ]
                      (?:are |have )?f`inished`\b
     job.completed    `raining` => (?i)\b(?:finished|completed|done) training\b|\btraining (?:took|done|time)\b

@@ -1,20 +1,36 @@
 """What people paste into a log: commands, settings, limits, and the output of tools."""
 
-from nccltool.triage.logs.patterns import table
+import re
+from collections.abc import Iterator
+
+from nccltool.triage.logs.base import LogEvent, SourceLine
+from nccltool.triage.logs.patterns import event, table
 
 PATTERNS = table(r"""
 state
-    shell.command      ^(?:\[[^\]]*\] |\([^)]*\) |[\w@.:~/-]*)?`$ `(?P<command>\S.*)
+    shell.command      ^(?:(?:\[[^\]]*\]|\([^)]*\)) ?)*[\w@.:~/-]* ?`$ `(?P<command>\S.*)
+    shell.command      `# ` => ^(?:\([^)]*\) )?\[?[\w.-]+@[\w.-]+[: ][^#$]{0,80}# (?P<command>\S.*)
     shell.command      `+ ` => ^\++ (?P<command>(?!nccltool)[a-zA-Z./].*)
     shell.command      ^`>>> `(?P<command>(?:run\b|[\w./-]+ ).*)
     shell.command      ^`# `(?P<command>(?:mpirun|mpiexec|srun|torchrun|python\S*|\./|bash|accelerate|deepspeed|
                        docker|nerdctl|kubectl exec|timeout|NCCL_|env |sudo|vllm|lmdeploy).*)
     shell.command      `===== ` => ^=+ (?P<command>.*\brun\b.*) =+$
+    shell.rank-call    ^(?:rank \d+: )?(?P<op>\w+):? `numel=`(?P<count>\d+)
+    shell.note         `# ` => ^(?:\[[^\]]*\]<std\w+>:)?#{1,3} (?P<note>(?!nThread|Using dev|Collective|nccl-tests|
+                       Out of|Avg bus|Rank |size |OSU|Size|\s)\w.{3,200})$
+    shell.note         `--- ` => ^-{3,} (?P<note>\w.{3,120}?)(?: -{3,})?$
+    shell.note         `== ` => ^={2,} (?P<note>\w.{3,120}?)(?: ={2,})?$
+    job.nothing-more   `nothing more|no further` => (?i)^[#$( ]*.*\b(?:nothing more|no further (?:line|output))
+    shell.tool         `$ ` => \$ (?:.*[| ;])?(?P<tool>gdb|py-spy|pstack|strace|ethtool|perfquery|ibqueryerrors|
+                       ib_\w+_bw|ib_\w+_lat|p2pBandwidthLatencyTest|lspci|dmesg|nstat|tcpdump|kubectl describe|
+                       ibstat|show_gids|rdma|dcgmi|mlxlink|iperf3?|numactl|journalctl)\b
+    shell.local-rank   rank (?P<rank>\d+)\b.*\b`LOCAL_RANK=`(?P<local>\d+).*CUDA_VISIBLE_DEVICES=(?P<seen>[\d,]+)
     shell.env          \b(?P<name>(?:TORCH_)?`NCCL_|GLOO_|MASTER_`[A-Z0-9_]+)=(?P<value>[^\s'"]+)
     shell.memlock      (?P<name>`max locked memory`)\s+\(kbytes, -l\) (?P<limit>\S+)
     shell.memlock      (?P<name>`Max locked memory`)\s+(?P<limit>\S+)
     shell.files        `open files`\s+\(-n\) (?P<limit>\S+)
     shell.driver       `Driver Version:` (?P<driver>[\d.]+)(?:\s+CUDA Version: (?P<cuda>[\d.]+))?
+    shell.hca          ^CA` '`(?P<hca>[\w.-]+)'
     shell.port-down    `tate:` => ^\s*(?:State: Down|Physical state: (?:Disabled|Polling))
     shell.port-active  `tate:` => ^\s*(?:State: Active|state:\s+PORT_ACTIVE)
     shell.port-active  ^\w+ port \d `==> `\S+ \(Up\)
@@ -22,6 +38,7 @@ state
     shell.acs-on       `ACSCtl`:.*ReqRedir\+
     shell.acs-off      `ACSCtl`:.*ReqRedir-
     shell.iommu        (?:intel|amd)_`iommu=on`(?!.*iommu=pt)
+    shell.loads        `libnccl.so` => libnccl\.so\S* => (?P<library>/\S+)
     shell.missing      `cannot access` '(?P<path>[^']+)': No such file
     shell.peermem      `peermem ` => nv(?:idia)?_peer_?mem\s+\d+
     shell.speed        `Speed:` (?P<mbps>\d+)Mb/s
@@ -34,3 +51,18 @@ state
     shell.world        ^\s*(?:.*\$ )?`srun`\b.* -n ?(?P<world>\d+)
     shell.world        `--ntasks`[= ](?P<world>\d+)
 """)
+
+_SETTING = re.compile(r"\b(?P<name>(?:TORCH_)?(?:NCCL_|GLOO_|MASTER_)[A-Z0-9_]+)=(?P<value>[^\s'\"]+)")
+
+
+def events(line: SourceLine) -> Iterator[LogEvent]:
+    """What a line says; a command can set many variables."""
+    for item, fields in PATTERNS.found(line.text):
+        if item.kind != "shell.env":
+            yield event(item, line, fields)
+            continue
+        named = set()
+        for match in _SETTING.finditer(line.text):
+            if match["name"] not in named:
+                named.add(match["name"])
+                yield event(item, line, match.groupdict())

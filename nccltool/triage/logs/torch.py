@@ -23,12 +23,11 @@ failure
     torch.fingerprint    `Detected mismatch between collectives` => ^(?!.*but Rank).*mismatch between collectives
     torch.barrier        Ranks? (?P<ranks>\d+(?:, ?\d+)*) `failed to pass monitoredBarrier`
     hvd.stalled          `Missing ranks:` => [Mm]issing ranks:(?:\s*\[?(?P<ranks>\d+(?:, ?\d+)*))?
-    hvd.stalled          `Stalled ranks:`
+    hvd.stalled          `Stalled ranks:|Stalled ops:`
     hvd.stalled          \[`missing ranks: `(?P<ranks>[\d, ]+)\]
     hvd.mismatch         `Mismatched `(?:\w+ )*(?:shape|size|data type|type|operation|rank|device)s?\b
-    torch.stuck          `No available block found` => No available (?:shared memory broadcast )?block found in
-                         [ ]\d+ second
-    torch.stuck          `RPC call to execute_model timed out`
+    torch.stuck          `RPC call to `\w+ timed out
+    hvd.uneven           `uneven workload distribution|Uneven inputs|uneven inputs`
     torch.stuck          `This thread has been waiting for` => rendezvous|Rendezvous
     torch.unused         `Expected to have finished reduction in the prior iteration`
     torch.unused         `Expected to mark a variable ready only once`
@@ -45,7 +44,16 @@ failure
     host.oom             `DefaultCPUAllocator`: (?:can't|not enough)
     host.oom             ^(?:numpy\S*)?`MemoryError`\b
     host.oom             `killed by signal: Killed`
+    host.oom             `std::bad_alloc`
+    host.oom             ^(?!.*(?:ibv_|NCCL|mlx|CUDA|cuda|/dev/shm|WARN|rdma|fi_mr|mlock|egister memory|
+                         emory region|ueue)).*`Cannot allocate memory`
+    host.oom             signal: `killed (out of memory)`
+    torch.oom            `CUDA_ERROR_OUT_OF_MEMORY|hipErrorOutOfMemory`
+    torch.oom            `No available memory for the cache blocks|Free memory on device`
+    torch.oom            `Not enough memory. Please try|is larger than the available KV cache memory`
+    torch.oom            `mem-fraction-static` => (?i)(?:not enough|out of|oom).*mem-fraction-static
     limits.files         `received 0 items of ancdata`
+    limits.shared        `unable to open shared memory object`
     shm.dataloader       `insufficient shared memory|out of shared memory|killed by signal: Bus error`
     shm.full             `unable to write to file </torch_|unable to resize file </torch_`
     shm.full             `unable to mmap` \d+ bytes from file </?torch_
@@ -57,18 +65,26 @@ failure
     version.build        `no kernel image is available for execution`
     version.build        libtorch\S*: `undefined symbol`: (?P<symbol>nccl\w+|cuda\w+)
     version.build        `not compatible with the current PyTorch installation`
+    version.build        Error: (?P<library>\S+\.so\S*): `undefined symbol: `(?P<symbol>\w+)
+    version.build        `used to compile PyTorch` => CUDA version \((?P<a>[\d.]+)\) mismatches
+    version.driver       `unsupported display driver|cudaErrorInsufficientDriver`
     version.build        `' not found` => version \x60(?:GLIBC|GLIBCXX|CXXABI|NCCL|OPENSSL)[\w.]*' not found
     version.library      `cannot open shared object file` => (?P<name>lib(?:nccl|rccl|cuda|cudart|cublas\w*|
                          cudnn\w*|torch\w*|c10\w*)\.so[.\d]*): cannot open shared
     version.library      `Unable to load NCCL library`
     version.build        `named symbol not found`
+    cuda.launch          `the launch timed out and was terminated`
+    cuda.library         `CUBLAS_STATUS_|CUDNN_STATUS_` => (?:EXECUTION_FAILED|INTERNAL_ERROR|NOT_INITIALIZED)
     cuda.xid-hint        `CUDA error: `(?P<error>(?:an illegal instruction|misaligned address|hardware|unknown
                          [ ]error|uncorrectable|GPU is lost)[\w ]*)
     cuda.invalid-device  `invalid device ordinal`
     app.stopped          (?i)\b(?:nan|inf)\b.{0,12} s`topping training`
-    data.check-failed    `checksum` => (?i)checksum (?:mismatch|error|failed|differs)|(?:wrong|bad) checksum
+    data.check-failed    `checksum` => (?i)checksum.{0,40}(?:mismatch|error|failed|differ)|(?:wrong|bad) checksum
     data.check-failed    (?i)(?:data|result|value|validation|verification)s? m`ismatch`(?:ed)?\b.*(?:expected|
                          rank|element|index)
+    data.check-failed    `differs from reference|differ from reference|iterations wrong|iterations differ` =>
+                         ^(?!.*\b0 of)(?!.*\bno ).*differ|[1-9]\d* of \d+ iterations
+    data.check-failed    `MISMATCH` [1-9]\d*/\d+
     data.check-failed    `corrupt` => (?i)(?:data|silent) corruption (?:detected|found)|result is corrupt
     data.check-failed    `bounds check failed`
     data.check-failed    (?i)\b(?:data|results?|buffers?|outputs?)\b.*v`erification failed`
@@ -91,9 +107,12 @@ echo
                          [ ]error|internal error|invalid argument|invalid usage|remote process exited)
     torch.nccl-error     `ncclRemoteError`
 doubt
+    torch.no-block       `No available block found|No available shared memory broadcast block found`
     app.nan              \bloss\S*[ =:']*` nan|=nan|:nan|'nan`\b
 state
-    hvd.row              ^(?:(?P<ranks>\d+): )?\[\w*`allreduce|allgather|broadcast`\w*[./][\w./-]+(?:, |\])
+    hvd.row              ^(?:(?P<ranks>\d+): )?\[\w*`llreduce|llgather|roadcast`\w*
+                         [./_][\w./-]+(?:, |\])
+    hvd.ready            `[ready ranks: `(?P<ranks>[\d, ]+)\]
     torch.not-destroyed  `process group has NOT been destroyed|destroy_process_group() was not called`
 """,
     OF=_OF,

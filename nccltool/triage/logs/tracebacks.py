@@ -23,11 +23,15 @@ failure
     app.nccl-crash  (?:^|\])\s*(?:\[ *\d+\]|#?\d+:?|@)\s.*`libnccl.so`[.\d]*[(+]
     app.nccl-crash  ` nccl` => ^\s*(?:\[ *\d+\]|#\d+|\d+ +0x[0-9a-f]+|@ +0x[0-9a-f]+)\s+(?:0x[0-9a-f]+ +)?(?:in )?
                     (?P<symbol>nccl[A-Z]\w+|ras[A-Z]\w+)\b
+    app.plugin-crash  `rofiler|nspector|uner|nccl_ofi` => ^\s*(?:\[ *\d+\]|#\d+|\d+ +0x[0-9a-f]+|@ +0x[0-9a-f]+|
+                    File "<unknown>", line 0, in)\s*(?:0x[0-9a-f]+ +)?(?:in )?(?P<symbol>(?!nccl[A-Z])\w*
+                    (?:rofiler|nspector|uner|nccl_ofi)\w*)\(
+    app.segfault    `Segfault encountered`
     app.heap        `free(): |invalid next size|double free or corruption|malloc(): |corrupted size`
     app.heap        `munmap_chunk(): `
     app.segfault    `Signal: Segmentation fault|segmentation fault`
     app.launch      python\S*: `can't open file` '(?P<path>[^']+)'
-    app.launch      ^\S+: `error: `(?:unrecognized|the following) arguments
+    app.launch      ^(?:\S+: )?`error: `(?:unrecognized|the following|argument|invalid choice)
     app.launch      `command not found` => (?:torchrun|mpirun|srun|python\S*|deepspeed|accelerate): command not
 echo
     app.abort       `terminate called|*** SIGABRT`
@@ -37,6 +41,7 @@ state
     app.chained     `above exception`
     app.ignored     `Exception ignored in`
     app.frame       `  File "` => ^\s+File "(?P<path>[^"]+)", line (?P<number>\d+)(?:, in (?P<function>\S+))?
+    app.rank-done   (?i)\brank[ :=]*(?P<rank>\d+)\b.{0,20}\b`finished its|ran out of|exhausted|has no more`\b
     app.rank-left   ^(?:\[?[Rr]ank[ :]*(?P<rank>\d+)\]?:?.*)?\b(?:done|finished|leaving)\b.*\b`exit`(?:ing)?\b
 """,
     before={" nccl": "]0123456789abcdefn \t"},

@@ -9,6 +9,7 @@ from nccltool.triage.timeline.exits import exit_of, timeout_of
 from nccltool.triage.timeline.job_course import JobCourse
 from nccltool.triage.timeline.model import NO_HOST, Timeline
 from nccltool.triage.timeline.observed import ObservedCommunicator, ObservedHost
+from nccltool.triage.timeline.trials import Trials
 
 _KEPT = 64
 """Events of one kind that are kept for each host, or each rank where the host is not known."""
@@ -35,6 +36,7 @@ class TimelineBuilder:
         self._tasks_differ: bool = False
         self._names: dict[tuple[str, str, str], str] = {}
         self._course = JobCourse()
+        self._trials = Trials()
 
     def take(self, events: Iterable[LogEvent]) -> None:
         for event in events:
@@ -49,6 +51,7 @@ class TimelineBuilder:
         number = self._order.setdefault(event.file, len(self._order))
         self._counts[event.kind] += 1
         self._course.add(event, (number, event.line))
+        self._trials.add(event)
         self._attribute(event)
         if event.kind in ("nccl.env", "shell.env"):
             self._environment.setdefault(event.get("name"), {})[event.get("value")] = None
@@ -119,6 +122,8 @@ class TimelineBuilder:
             processes=dict(self._processes),
             tasks_are_ranks=self._tasks_are_ranks(),
             recovered=self._course.recovered(),
+            contrasts=self._trials.contrasts() if len(self._order) == 1 else (),
+            steps_before=self._course.steps_before,
             lines_read=lines_read,
         )
 

@@ -11,15 +11,17 @@ _ENDINGS = {
     *("store.closed", "nccl.peer-closed", "gloo.peer-closed"),
 }
 """Failures that follow the end of a job, when the processes around it are ended too."""
-DECISIVE = ("bench.average", "torchrun.succeeded", "job.completed", "run.passed")
+DECISIVE = ("bench.average", "bench.osu", "torchrun.succeeded", "job.completed", "run.passed")
 """Kinds of events that say that a whole job came to its end in order."""
+_TEST_BEGINS = ("bench.begin", "bench.header")
 _STEPS_ON = 3
 """Steps of training behind a failure that say that it ended nothing: ranks that do not know of it make fewer."""
 _DEADLY = {
-    *("torch.timeout", "torch.down", "torch.stuck"),
+    *("torch.timeout", "torch.down", "torch.stuck", "bench.failed", "bench.timeout", "data.wrong"),
     *("job.exit", "mpi.exit", "torchrun.exit", "torchrun.failed"),
 }
 """Failures that no process survives: steps behind them are those of other ranks, unless the job was restarted."""
+_MOVES = ("job.progress", "bench.row")
 _RESTARTS = ("torchrun.restart", "torchrun.joined")
 
 _JOB_WORDS = re.compile(
@@ -37,6 +39,7 @@ class JobCourse:
         self._changed_since = False
         self._steps_since: set[str] = set()
         self._deadly = False
+        self._steps_before = 0
         self._open_test: LogEvent | None = None
         self._hung: LogEvent | None = None
 
@@ -48,6 +51,11 @@ class JobCourse:
     def hung(self) -> LogEvent | None:
         """The line behind which a job stood still."""
         return self._hung or self._open_test
+
+    @property
+    def steps_before(self) -> int:
+        """Steps, rows and answers before the first failure."""
+        return self._steps_before
 
     @property
     def has_end(self) -> bool:
@@ -65,6 +73,8 @@ class JobCourse:
         return self._last_success > self._last_failure and not self._changed_since
 
     def _follow(self, event: LogEvent, place: Place) -> None:
+        if event.kind in _MOVES and self._last_failure is None:
+            self._steps_before += 1
         if event.role in ("failure", "echo"):
             if event.kind not in _ENDINGS or self._last_success is None:
                 self._last_failure, self._changed_since = place, False
@@ -78,13 +88,17 @@ class JobCourse:
                 self._steps_since.add(event.get("step") or event.text[:80])
         elif event.kind in _RESTARTS:
             self._deadly = False
+        elif event.kind in _TEST_BEGINS:
+            self._changed_since = (
+                self._changed_since or self._deadly
+            )  # another test; the one before it stays failed
         elif event.kind == "shell.command" and _JOB_WORDS.search(event.get("command")):
             self._changed_since = self._last_failure is not None
 
     def _watch(self, event: LogEvent) -> None:
         """A test that printed its heading and no row stood still."""
-        if event.kind == "bench.header":
-            self._open_test = event
+        if event.kind in _TEST_BEGINS:
+            self._open_test = self._open_test or event
         elif event.kind == "job.timed-out":
             self._hung = self._hung or event
         elif event.kind in ("bench.row", "bench.average") or event.role in ("failure", "echo"):

@@ -12,9 +12,14 @@ from nccltool.triage.incident import Offender
 from nccltool.triage.logs.base import LogEvent, Role
 from nccltool.triage.timeline.exits import CollectiveTimeout, ProcessExit
 from nccltool.triage.timeline.observed import ObservedCommunicator, ObservedHost
+from nccltool.triage.timeline.trials import Contrast
 
 NO_HOST = "?"
 """The host of what is known of some host, but not of which one."""
+
+
+_WORKING = 2
+"""Steps that a job cannot make without collectives that work."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -39,6 +44,10 @@ class Timeline:
     """The numbers that a launcher put before the lines are those of ranks, not of nodes."""
     recovered: bool
     """Whatever failed, a job then came to its end in order, without somebody having changed its settings."""
+    contrasts: tuple[Contrast, ...]
+    """What runs of one job prove that differ in one thing only."""
+    steps_before: int
+    """Steps, rows of tests and answers of servers before the first failure."""
     lines_read: int
 
     def of(self, *kinds: str) -> tuple[LogEvent, ...]:
@@ -111,10 +120,19 @@ class Timeline:
         return self.hung is not None or (wrong and not self.recovered)
 
     @property
+    def step_seconds(self) -> float | None:
+        """The median time of the steps whose time is logged."""
+        told = [
+            (float(event.get("time")), event.get("unit")) for event in self.of("job.progress") if event.get("time")
+        ]
+        times = sorted(time / 1000 if unit == "ms" else time for time, unit in told)
+        return times[len(times) // 2] if times else None
+
+    @property
     def had_worked(self) -> bool:
         """Whether HCAs and collectives had worked before: then it was no matter of configuration."""
         many = any((timeout.sequence or 0) > 100 for timeout in self.timeouts)
-        return many or self.has("bench.row", "ib.port-error")
+        return many or self.steps_before >= _WORKING or self.has("bench.row", "ib.port-error")
 
     def rank_of(self, event: LogEvent) -> int | None:
         """The rank that wrote a line: by its label, by the process, or by the task of the launcher."""
@@ -122,7 +140,14 @@ class Timeline:
             return event.rank
         if event.host is not None and (event.host, event.pid) in self.processes:
             return self.processes[event.host, event.pid or 0]
-        return event.task if self.tasks_are_ranks else None
+        if self.tasks_are_ranks:
+            return event.task
+        return event.device if self._one_host else None
+
+    @property
+    def _one_host(self) -> bool:
+        """All ranks are on one host: NCCL's number of a GPU is that of its rank."""
+        return len(self.hosts) == 1 and self.nodes == 1 and bool(self.communicators)
 
     def variable(self, name: str) -> str | None:
         """The value that the logs show for a variable of the environment."""

@@ -108,13 +108,28 @@ def test_a_broken_archive_is_said(tmp_path: Path) -> None:
         list(log_files.chunks(str(file)))
 
 
-@pytest.mark.parametrize("head", [b"\x7fELF\x02\x01", b"PK\x03\x04", b"BZh9"], ids=["core", "zip", "bzip2"])
+@pytest.mark.parametrize(
+    "head",
+    [
+        *(b"\x7fELF\x02\x01", b"PK\x03\x04", b"BZh9"),
+        *(b'{"schemaVersion": 1, "traceEvents": [', b'{"header": {"id": "0x1"}, "coll_perf": {'),
+    ],
+    ids=["core", "zip", "bzip2", "trace", "inspector"],
+)
 def test_what_is_no_log_is_left_out_of_a_folder_and_said_when_it_is_named(head: bytes, tmp_path: Path) -> None:
     (tmp_path / "core.4711").write_bytes(head + b"\nNCCL WARN Cuda failure 2 'out of memory'\n")
     (tmp_path / "rank0.log").write_bytes(TEXT)
     assert [Path(file).name for file in log_files.files([str(tmp_path)])] == ["rank0.log"]
     with pytest.raises(BadInput, match=r"core\.4711 is .*, not a log"):
         list(log_files.chunks(str(tmp_path / "core.4711")))
+
+
+def test_a_program_is_left_out_of_a_folder_and_said_when_it_is_named(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("raise RuntimeError('NCCL error: out of memory')\n")
+    (tmp_path / "rank0.log").write_bytes(TEXT)
+    assert [Path(file).name for file in log_files.files([str(tmp_path)])] == ["rank0.log"]
+    with pytest.raises(BadInput, match=r"train\.py is a program, not a log"):
+        log_files.files([str(tmp_path / "train.py")])
 
 
 def test_a_name_that_the_system_refuses_is_said() -> None:

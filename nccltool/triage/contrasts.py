@@ -1,0 +1,97 @@
+"""What experiments prove: clues from runs of one job that differ in one thing only (timeline/trials.py)."""
+
+from collections.abc import Iterator
+
+from nccltool.triage.causes.base import FITS, Clue
+from nccltool.triage.incident import Offender
+from nccltool.triage.timeline.model import Timeline
+from nccltool.triage.timeline.trials import Contrast
+
+PROVES = 0.8
+"""The strength of an experiment in which one thing was changed."""
+
+_MECHANISMS = (
+    ("p2p-acs-iommu", ("NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL")),
+    ("shm-size", ("NCCL_SHM_DISABLE",)),
+    ("nvlink-fabric", ("NCCL_NVLS_ENABLE",)),
+    ("imex-mnnvl", ("NCCL_MNNVL_ENABLE",)),
+    ("gdr-missing", ("NCCL_NET_GDR_", "NCCL_DMABUF_")),
+    ("ib-config", ("NCCL_IB_", "UCX_IB_", "NVSHMEM_IB_", "NCCL_CROSS_NIC")),
+    ("net-interface", ("NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME", "NCCL_OOB_", "NCCL_SOCKET_FAMILY")),
+    ("plugin", ("NCCL_NET_PLUGIN", "NCCL_TUNER_", "NCCL_PROFILER_", "NCCL_PROFILE_", "NCCL_NET", "FI_", "OFI_")),
+    ("collnet-sharp", ("NCCL_COLLNET_", "SHARP_", "UCC_")),
+    ("topology", ("NCCL_TOPO_", "NCCL_GRAPH_")),
+    ("nccl-bug", ("NCCL_", "RCCL_", "HSA_")),
+)
+"""Root cause -> beginnings of the variables that switch its mechanism off or around it; the first that fits."""
+_OWN_FAULT = frozenset({"NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL", "NCCL_SHM_DISABLE", "NCCL_IB_DISABLE"})
+"""Variables that make a run bad by themselves: the setting is the cause, not what it switches off."""
+
+
+_CRASHES = ("app.segfault", "app.nccl-crash", "app.heap")
+"""What no setting of NCCL may lead to."""
+
+
+def clues(label: str, timeline: Timeline) -> Iterator[Clue]:
+    """The reasons for or against a cause that the experiments in a log give."""
+    for contrast in timeline.contrasts:
+        if label == "none":
+            if _cause(contrast):
+                yield Clue(-PROVES, "one run is worse than another", contrast.bad)
+        elif label == _cause(contrast):
+            yield Clue(PROVES, _why(contrast), contrast.bad)
+        elif label == "slow-path" and contrast.outcome == "slow":
+            yield Clue(FITS, "one run is slower than another", contrast.bad)
+
+
+def _cause(contrast: Contrast) -> str | None:
+    if contrast.outcome == "wrong":
+        return "data-corruption"
+    if contrast.what == "version":
+        return "nccl-bug"
+    if contrast.bad.kind in _CRASHES and contrast.name.startswith("NCCL_") and "PLUGIN" not in contrast.name:
+        return "nccl-bug"
+    if contrast.what == "unknown":
+        return "slow-path"
+    if contrast.what == "hosts":
+        return "slow-path" if contrast.outcome == "slow" else None
+    if contrast.name.endswith("_IFNAME") and contrast.value == "lo" and not contrast.in_bad:
+        return "net-unreachable"  # what works over the loopback does not leave its own host
+    if contrast.outcome == "slow" and not contrast.in_bad and not _switches_off(contrast):
+        return None  # what a setting adds is no fault of the run without it
+    if contrast.in_bad and (contrast.name in _OWN_FAULT or contrast.name.startswith(("NCCL_ALGO", "NCCL_PROTO"))):
+        return "slow-path" if contrast.outcome == "slow" and contrast.name == "NCCL_IB_DISABLE" else "env-invalid"
+    return next((label for label, names in _MECHANISMS if contrast.name.startswith(names)), None)
+
+
+def _switches_off(contrast: Contrast) -> bool:
+    return contrast.value in ("0", "LOC", "^") or (contrast.name.endswith("_DISABLE") and contrast.value == "1")
+
+
+def _why(contrast: Contrast) -> str:
+    how = {"failed": "fails", "wrong": "gives wrong data", "slow": "is slower"}[contrast.outcome]
+    match contrast.what:
+        case "version":
+            return f"the run with NCCL {contrast.name} {how}, another version does not"
+        case "unknown":
+            return "of two runs with the same sizes one is slower"
+        case "hosts":
+            return f"the run on {contrast.name} {how}, others do not"
+    setting = f"{contrast.name}={contrast.value}"
+    return f"the run {'with' if contrast.in_bad else 'without'} {setting} {how}"
+
+
+def offender(label: str, timeline: Timeline) -> Offender | None:
+    """What an experiment for this cause changed."""
+    for contrast in timeline.contrasts:
+        if label != _cause(contrast):
+            continue
+        if contrast.what == "version":
+            return Offender("library", contrast.name)
+        if contrast.what == "setting" and (contrast.in_bad or label == "ib-config"):
+            return Offender("plugin" if label == "plugin" else "variable", _named(contrast, label))
+    return None
+
+
+def _named(contrast: Contrast, label: str) -> str:
+    return contrast.value.rpartition("/")[2] if label == "plugin" else contrast.name

@@ -1,0 +1,40 @@
+"""CUDA's and HIP's errors by the names of their enumerations, and what runtimes say in their place."""
+
+from nccltool.triage.logs.patterns import table
+
+PATTERNS = table(r"""
+failure
+    cuda.not-ready       `SYSTEM_NOT_READY|SystemNotReady`
+    cuda.not-ready       (?i)(?:cuda\w*|cu\w+|error)\b.{0,40}\b(?:returned|code|error|rc=|failed:?)\s*:?\(?`802`\b
+    cuda.multicast       `cuMulticast|cuMemMulticast` => (?i)cuM(?:em)?ulticast\w+.*(?:fail|error|returned [1-9]|
+                         not[ _](?:supported|permitted))
+    cuda.multicast       `ulticast` => (?i)multicast (?:object|memory|handle|team|binding).*(?:fail|could not|
+                         error)|
+                         (?:fail\w*|could not|cannot) .*multicast (?:object|memory|handle|team)
+    cuda.illegal         `CUDA_ERROR_ILLEGAL_ADDRESS|cudaErrorIllegalAddress|hipErrorIllegalAddress`
+    cuda.launch          `CUDA_ERROR_LAUNCH_FAILED|cudaErrorLaunchFailure|hipErrorLaunchFailure`
+    cuda.xid-hint        `CUDA_ERROR_ILLEGAL_INSTRUCTION|cudaErrorIllegalInstruction|cudaErrorHardwareStackError`
+    cuda.xid-hint        `CUDA_ERROR_HARDWARE_STACK_ERROR|an illegal instruction was encountered`
+    cuda.ecc             `ECC_UNCORRECTABLE|cudaErrorECCUncorrectable|hipErrorECCNotCorrectable`
+    cuda.nvlink          `NVLINK_UNCORRECTABLE|NvlinkUncorrectable|Nvlink error was detected|uncorrectable NVLink`
+    cuda.no-peer         `PEER_ACCESS_UNSUPPORTED|PeerAccessUnsupported|PeerAccessNotEnabled`
+    cuda.no-peer         `TooManyPeers|TOO_MANY_PEERS`
+    cuda.no-peer         `peer access` => (?i)(?:cannot|could not|can't|failed to|unable to) (?:enable|get|open)
+                         [ ](?:\w+ )?peer access
+    cuda.no-peer         `peer access is not supported`
+    cuda.peer-garbled    `Verification error @ element`
+    cuda.peer-import     cuda`IpcOpenMemHandle`\b.*(?i:fail|error|invalid)
+    imex.handle          `HANDLE_TYPE_FABRIC|HandleTypeFabric` => (?i)fail|error|not[ _](?:supported|permitted)|
+                         returned [1-9]
+    imex.handle          `abric handle` => (?i)(?:fail\w*|cannot|could not|unable to|error).*fabric handle|fabric
+                         [ ]handle.*(?:fail|could not|cannot|error|not permitted)
+    imex.handle          `type fabric` => (?i)handle type fabric.*(?:fail|could not|cannot|error|not supported)
+    cuda.shared-device   `the same ` => (?i)\b(?:ranks|processes|workers)\b.{0,60}\bthe same (?:CUDA )?(?:GPU|
+                         device)\b
+                         (?!.*(?:must|should|cannot|can't|avoid|\bif\b))
+    cuda.shared-device   `share|both use` => (?i)\branks? \d+ and (?:rank )?\d+\b.{0,20}\b(?:share|both use)\b
+                         .{0,12}\b
+                         (?:gpu|cuda|device)
+doubt
+    torch.guessed-gpu    (?:\[?[Rr]ank ?(?P<rank>\d+)\]?)?.*`using GPU 0 `(?:to perform barrier|as device used by)
+""")

@@ -1,0 +1,25 @@
+"""Limits of the operating system, as any program reports them: locked memory, open files, and shared memory."""
+
+from nccltool.triage.logs.patterns import table
+
+PATTERNS = table(r"""
+failure
+    ib.memlock    `locked memory` => (?i)(?:allocate|register|reserve)\w* .{0,20}locked memory|locked memory
+                  .*exceed
+    ib.memlock    `ulimit -l` => (?i)\b(?:set|raise|increase|check|low|small|limit\w*|fail\w*)\b.*ulimit -l
+    ib.memlock    `mlock` => \bmlock(?:all|2)?\b.{0,60}(?:[Ff]ail|Cannot allocate|ENOMEM|EPERM|
+                  not permitted|refused)|[Ff]ailed to mlock
+    ib.memlock    ` pin ` => (?i)(?:unable|failed|could not|cannot) to pin (?:\w+ ){0,3}(?:memory|pages|buffer)
+    ib.memlock    `locked pages|lock pages` => (?i)fail|limit|exceed|refus|could not|cannot
+    ib.no-memory  `egister memory|emory region|ompletion queue|ueue pair|fi_mr_reg|rdma_`.*Cannot allocate memory
+    ib.no-memory  `post internal receive buffers`
+    ib.no-memory  `ENOMEM` => (?i)(?:ibv_|fi_mr|rdma|\bMR\b|register).*ENOMEM
+    limits.files  `file-max limit`
+    limits.files  `ulimit -n|LimitNOFILE|RLIMIT_NOFILE` => (?i)\b(?:exceed\w*|reached|exhausted)\b
+    limits.files  `rrno 24`\b
+    limits.files  `file descriptors` => (?i)(?:out of|too many|no more|exhausted|limit .{0,20}) (?:open )?file
+                  [ ]descriptors|file descriptors.*(?:exhausted|exceeded)
+    shm.full      `o space left on device` => /(?:psm_|sem\.|nccl-|torch_|dev/shm)\w*
+    shm.full      `/dev/shm` => (?i)\b(?:not enough|no|insufficient) (?:free )?(?:space|memory|room)\b.*/dev/shm|
+                  check that /dev/shm|/dev/shm (?:is (?:full|too small)|has (?:only )?no)
+""")

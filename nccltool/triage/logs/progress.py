@@ -1,0 +1,66 @@
+"""Lines that say that a job goes on: steps of trainers, rows of progress bars, answers of servers."""
+
+from collections.abc import Iterator
+
+from nccltool.triage.logs.base import LogEvent, SourceLine
+from nccltool.triage.logs.patterns import table
+
+_LOADING = (
+    r"(?!.*(?i:\b(?:load|download|fetch|tokeniz|captur|compil|resolv|extract|convert|build|filter|saving|unpack|warm"
+    r"|map|read|init|import|copy|upload|check|sanity|process|prepar|pack)))"
+)
+"""Bars that fill before the first step or beside the steps."""
+_STEP = r"\b(?:step|iter\w*|epoch|it|batch|update|global_?step)s?\b"
+
+PATTERNS = table(
+    r"""
+state
+    job.progress     iteration +(?P<step>\d+)/.*`elapsed time per iteration` \((?P<unit>m?s)\):? (?P<time>[\d.]+)
+    job.progress     `s/it|s/step|s/batch|sec/it` => ^{BAR}.*?(?P<step>\d+)/(?:\d+|\?) \[.*?
+                     (?P<time>[\d.]+)(?P<unit>m?s)(?:ec)?/(?:it|step|batch)
+    job.progress     `it/s|step/s|batch/s|steps/s` => ^{BAR}.*?(?P<step>\d+)/(?:\d+|\?) \[.*?[\d.]+ ?
+                     (?:it|steps?|batch)/s
+    job.progress     `loss|Loss` => (?i)\bepoch\W{0,3}\(?\w*\)?\s*\[\d+\]\s*\[ *(?P<step>\d+)/\d+\]
+                     (?:.*?\btime:? +(?P<time>\d+\.\d+))?
+    job.progress     `loss|Loss` => (?i){STEP}\W{0,4}(?P<step>\d+)(?!\.\d).*loss
+    job.progress     `loss|Loss` => (?i)loss\b.*{STEP}\W{0,4}(?P<step>\d+)(?!\.\d)
+    job.progress     `loss|Loss` => ['"](?:train_|lm_)?loss['"]:[ ]
+    job.progress     `ime: |ime ` => (?i)^(?!.*\]\s*\[).*?{STEP}\W{0,4}(?P<step>\d+).*\btime:? +
+                     (?P<time>\d+\.\d+) ?(?P<unit>m?s)?\b
+    job.progress     `samples/s|images/s|img/s|imgs/s|tokens/s|tok/s|sequences/s|seq/s` => (?P<rate>\d[\d.,]*) ?
+                     (?P<of>samples|images|imgs?|tokens|tok|sequences|seq)/s
+    job.progress     `images/sec|img/sec|samples/sec|tokens/sec|step/sec` => (?P<of>images|img|samples|tokens|
+                     step)/sec\b[^:=]{0,24}[:=] *(?P<rate>\d[\d.,]*)
+    job.progress     (?:\b|_)`tok/s|tok_per_sec|tokens/s|tokens_per_sec|samples/s|samples_per_sec|Tokens/s|
+                     Tokens_per_sec|images/s|img/s|Img/s|TFLOP/s|TFLOPs|tflops|seq/s|tokens_per_gpu`
+    job.progress     `skipped=` => \bstep=(?P<step>\d+), skipped=\d+
+    job.progress     `ime` => (?i)\bstep\W{0,3}(?P<step>\d+)\W{1,4}time\W{1,3}(?P<time>[\d.]+) ?(?P<unit>m?s)\b
+    job.utilization  `MFU|mfu`\W{1,4}(?P<percent>\d{1,3}(?:\.\d+)?) ?%
+    job.progress     `completed step` => completed step:? (?P<step>\d+)(?:, seconds: (?P<time>[\d.]+))?
+    job.progress     `global_step` => global_step\W{1,4}(?P<step>\d+)
+    job.progress     `tep ` => (?i)\bstep:? +(?P<step>\d+) ?/ ?\d+
+    job.progress     `tep ` => (?i)^\W{0,3}(?:\w+ )?step (?P<step>\d+)\b
+    job.progress     `[batch=`(?P<step>\d+)/
+    job.progress     (?i){STEP}\W{1,3}(?P<step>\d+)\b.*\b`took|elapsed|step_time|time/step|grad_norm|lr=|lr:`
+    job.progress     `... ok`$
+    job.progress     `Decode batch|Prefill batch`
+    job.progress     "POST .*`" 200 OK`
+    job.progress     `[bench]`.*(?:GB/s|ms\b)
+    job.bandwidth    `busbw` => (?i)(?P<bytes>\d+) ?(?P<unit>[MG])i?B.*\bbusbw[ :=]+(?P<busbw>[\d.]+) ?GB/s
+    job.loading      `examples/s|s/it|it/s` => ^\W*(?P<what>(?:[A-Z]\w+ )?(?:Running|Map|Load|Token|Download|Fetch|
+                     Generating|Filter|Prepar|Process)[\w ]*).*?(?P<done>\d+)/(?P<of>\d+) \[
+    job.serving      `Application startup complete|The server is fired up and ready|Uvicorn running on`
+    job.serving      `Started server process|Server is ready to receive|init engine (profile, create kv cache`
+""",
+    STEP=_STEP,
+    BAR=_LOADING,
+)
+
+
+def events(line: SourceLine) -> Iterator[LogEvent]:
+    """What a line says; of several patterns for one step, that which tells the most."""
+    found = list(PATTERNS.events(line))
+    steps = [one for one in found if one.kind == "job.progress"]
+    yield from (one for one in found if one.kind != "job.progress")
+    if steps:
+        yield max(steps, key=lambda one: len(one.fields))

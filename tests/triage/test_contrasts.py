@@ -1,0 +1,50 @@
+"""Which root cause an experiment in a log points at, and whom."""
+
+import pytest
+
+from nccltool.triage.incident import RankedCauses
+from nccltool.triage.judge import judge
+from nccltool.triage.logs.reader import LogReader
+from nccltool.triage.timeline.builder import TimelineBuilder
+
+GOOD = "1073741824 268435456 float sum -1 8871 139.13 273.91 0 8899 139.00 273.66 0\n# Avg bus bandwidth : 270.1\n"
+LOST = "n1: Test NCCL failure common.cu:958 'unhandled system error'\n"
+CRASHED = "Segmentation fault (core dumped)\n"
+
+
+def judged(bad: str, settings: str) -> RankedCauses:
+    reader, builder = LogReader(), TimelineBuilder()
+    log = f"$ mpirun -np 2 ./all_reduce_perf\n{bad}$ mpirun -np 2 -x {settings} ./all_reduce_perf\n{GOOD}"
+    builder.take(reader.read("a.log", [log.encode()]))
+    return judge(builder.timeline(reader.lines_read))
+
+
+@pytest.mark.parametrize(
+    ("settings", "cause"),
+    [
+        ("NCCL_P2P_DISABLE=1", "p2p-acs-iommu"),
+        ("NCCL_SHM_DISABLE=1", "shm-size"),
+        ("NCCL_NVLS_ENABLE=0", "nvlink-fabric"),
+        ("NCCL_IB_GID_INDEX=3", "ib-config"),
+        ("NCCL_SOCKET_IFNAME=eth0", "net-interface"),
+        ("NCCL_SOCKET_IFNAME=lo", "net-unreachable"),
+        ("NCCL_PROTO=Simple", "nccl-bug"),
+    ],
+)
+def test_what_a_run_works_without_is_the_cause(settings: str, cause: str) -> None:
+    found = judged(LOST, settings)
+    assert found.root_cause == cause, found.candidates
+
+
+def test_a_crash_that_a_setting_avoids_is_a_defect() -> None:
+    assert judged(CRASHED, "NCCL_NVLS_ENABLE=0").root_cause == "nccl-bug"
+
+
+def test_the_version_that_fails_is_named() -> None:
+    reader, builder = LogReader(), TimelineBuilder()
+    log = f"NCCL version 2.90.3\n{LOST}# another library\nNCCL version 2.90.1\n{GOOD}"
+    builder.take(reader.read("a.log", [log.encode()]))
+    found = judge(builder.timeline(reader.lines_read))
+    assert found.root_cause == "nccl-bug"
+    assert found.offender
+    assert (found.offender.kind, found.offender.name) == ("library", "2.90.3")
