@@ -13,7 +13,8 @@ from benchmarks import extent
 
 ALL = (
     *("startup", "overhead", "adaptive", "lateness", "sweep", "drills"),
-    *("hosts", "judging", "ranks", "scale", "links", "train", "triage", "serve", "chaos", "fuzz", "attacks"),
+    *("hosts", "judging", "settings", "ranks", "scale", "links", "train"),
+    *("triage", "failures", "serve", "chaos", "fuzz", "attacks"),
 )
 
 

@@ -29,6 +29,12 @@ class Process:
         """Whether it is a process of a node: all of them are forked from one."""
         return "nccltool.worker" in self.words
 
+    @property
+    def is_command(self) -> bool:
+        """Whether preflight started it as a command: not an ssh, which has our module among the words for its far
+        end, nor a fork of preflight that reads facts, which has its words."""
+        return "nccltool" in self.words and "preflight" not in self.words
+
 
 def look(pids: Sequence[int]) -> tuple[Process, ...]:
     """Those of them that live, oldest first."""
@@ -51,7 +57,7 @@ def find(trial: Trial, runner: int, processes: Sequence[Process], networks: Sequ
     if trial.target is Target.RUNNER:
         return runner
     if trial.target is Target.CHILD:
-        return _last(one for one in processes if one.parent == runner and "nccltool" in " ".join(one.words))
+        return _last(one for one in processes if one.parent == runner and one.is_command)
     if trial.target is Target.SSH:
         host = f"n{trial.node + 1}"
         return _last(one for one in processes if one.words[0].endswith("ssh") and host in one.words)
@@ -85,6 +91,14 @@ def _number(trial: Trial, target: Target) -> int:
     if target is Target.AGENT and not trial.scene.is_ssh:
         return trial.node
     return trial.local_rank if target is Target.SUPERVISOR else 0
+
+
+def is_forked_for_ranks(pid: int) -> bool:
+    """Whether torch is loaded: agents are forked after that, and before it processes that read facts of a host."""
+    try:
+        return "libtorch" in Path(f"/proc/{pid}/maps").read_text()
+    except OSError:
+        return False
 
 
 def _last(found: Iterable[Process]) -> int | None:

@@ -206,11 +206,15 @@ class _Disturbed:
         previous = None
         while not self._is_over():
             pid = self._target()
-            if pid is not None and (pid == previous or self.trial.target is Target.RUNNER):
+            # a fork that is about to become another program is no agent
+            if pid is not None and (pid == previous or self.trial.target is Target.RUNNER) and self._is_it(pid):
                 return pid
-            previous = pid  # a fork that is about to become another program is no agent
+            previous = pid
             time.sleep(_LOOK_S)
         return None
+
+    def _is_it(self, pid: int) -> bool:
+        return self.trial.target is not Target.AGENT or chaos_processes.is_forked_for_ranks(pid)
 
     def _target(self) -> int | None:
         runner = self.command.process.pid

@@ -155,12 +155,14 @@ def _wrong(one: FuzzInput, code: int, out: bytes, err: bytes) -> str:
         return f"exits with {code}"
     if code == 2 and "Error: " not in told and "nagios" not in "".join(one.words) and one.call is None:
         return "exits with 2 and says nothing"
-    return _raw(one.words, out, told)
+    return _raw(one, out, told)
 
 
-def _raw(words: tuple[str, ...], out: bytes, told: str) -> str:
-    """What would act on a terminal, in what is for people; a document is data."""
-    text = out.decode(errors="replace")
+def _raw(one: FuzzInput, out: bytes, told: str) -> str:
+    """What would act on a terminal, in what is for people: a document is data, a shell gets its own word back."""
+    words, text = one.words, out.decode(errors="replace")
+    for typed in one.env.get("COMP_WORDS", "").split(" "):
+        text = text.replace(typed, "")
     is_data = any(form in word for word in words for form in ("json", "junit", "sarif", "ctrf", "--output"))
     if "--color" in words or any(word.startswith("--color") for word in words):
         text, told = _COLORS.sub("", text), _COLORS.sub("", told)

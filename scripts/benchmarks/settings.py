@@ -1,0 +1,250 @@
+"""How right the doctor is about published settings, and about misconfigurations that people reported.
+
+`tests/data/published_settings.jsonl` has blocks of settings of vendors, sites, and trainers, with what is wrong in
+them; `tests/data/misconfigurations.jsonl` has those of public threads, with what was at fault. The doctor sees the
+variables, and of a host only what a case tells. A third of the cases is blind: people who write rules do not look
+at them, so the list of wrong findings has open cases only.
+"""
+
+import re
+import shlex
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from benchmarks import extent
+from nccltool.core import versions
+from nccltool.core.findings import Finding, Severity
+from nccltool.doctor import run
+from nccltool.doctor.diagnosis import Diagnosis
+from nccltool.doctor.options import DoctorOrder
+from nccltool.hosts.facts import ConfFile, from_json, to_json
+from nccltool.hosts.sources import env
+
+DATA = Path(__file__).parents[2] / "tests/data"
+CASES = int(extent.of("1000", "20"))
+"""Of each file, from its beginning."""
+ERRORS, WARNINGS, RECALL = 0.95, 0.80, 0.92
+"""The goals: shares of errors and warnings that are right, and of misconfigurations that are found."""
+PARTS: tuple["Part", ...] = ("open", "blind")
+Part = Literal["open", "blind"]
+
+
+class Wrong(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A setting that an expert would object to."""
+
+    subject: str
+    """The variable."""
+    least: Literal["error", "warning", "info", "none"]
+    """A finding that is less severe misses it; `none` = a finding is right, and silence too."""
+    most: Literal["error", "warning"]
+    """A finding that is more severe is wrong."""
+    why: str
+    source: str
+
+
+class JobFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What must be known to see a fault, beyond the variables."""
+
+    nccl: str | None = None
+    torch: str | None = None
+    nodes: int | None = None
+    ranks: int | None = None
+    """Of a node."""
+    host: dict[str, msgspec.Raw] = {}
+    """Parts of a snapshot."""
+
+
+class Case(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A block of settings, and what is wrong in it."""
+
+    id: str
+    part: Part
+    source: str
+    read: str
+    library: Literal["nccl", "rccl", "unknown"]
+    platform: str
+    kind: Literal["env", "conf"]
+    settings: tuple[tuple[str, str], ...]
+    right: tuple[Wrong, ...]
+    """Findings that are right."""
+    remedy: str = ""
+    facts: JobFacts = JobFacts()
+
+    @property
+    def is_published(self) -> bool:
+        return self.id.startswith("published")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judged:
+    """What the doctor said of a case, and what it would say of the settings that its fixes leave."""
+
+    case: Case
+    findings: tuple[Finding, ...]
+    exit_code: int
+    lines: tuple[str, ...]
+    """Commands of `--fix`."""
+    anew: tuple[Finding, ...]
+    """Findings that only the fixed settings have."""
+
+    def of(self, severity: Severity) -> list[Finding]:
+        return [one for one in self.findings if one.severity == severity]
+
+    def is_right(self, finding: Finding) -> bool:
+        """An error is right only where an expert would call it one."""
+        return any(
+            one.subject == finding.subject.name and (finding.severity != "error" or one.most == "error")
+            for one in self.case.right
+        )
+
+    @property
+    def missed(self) -> list[Wrong]:
+        """Faults that no error or warning is about."""
+        said = {one.subject.name for one in self.findings if one.severity != "info"}
+        return [one for one in self.case.right if one.least in ("error", "warning") and one.subject not in said]
+
+    @property
+    def against_the_vendor(self) -> list[str]:
+        """Commands that change what a vendor published and no expert objects to."""
+        wrong = {one.subject for one in self.case.right}
+        return [line for line in self.lines if self.case.is_published and _changed(line)[0] not in wrong]
+
+
+def main() -> bool:
+    """Print the figures of both parts, and the wrong findings of the open one; whether the goals are met."""
+    judged = [_judged(case) for case in cases()]
+    met = [_figures(part, [one for one in judged if one.case.part == part]) for part in PARTS]
+    for one in judged:
+        for text in _wrong(one) if one.case.part == "open" else ():
+            print(f"  {one.case.id}: {text}")
+    return all(met)
+
+
+def cases() -> list[Case]:
+    """Of both files. Raises msgspec.ValidationError for a line of another form."""
+    decoder = msgspec.json.Decoder(Case)
+    files = ("published_settings.jsonl", "misconfigurations.jsonl")
+    return [decoder.decode(line) for name in files for line in (DATA / name).read_bytes().splitlines()[:CASES]]
+
+
+def _judged(case: Case) -> Judged:
+    before = _diagnosis(case, dict(case.settings))
+    commands = tuple(line for line in before.fixes if not line.startswith("#"))
+    after = _diagnosis(case, _with(case, before.fixes))
+    known = {(one.code, one.subject.name) for one in before.findings}
+    return Judged(
+        case=case,
+        findings=before.findings,
+        exit_code=before.verdict.exit_code,
+        lines=commands,
+        anew=tuple(one for one in after.findings if (one.code, one.subject.name) not in known),
+    )
+
+
+def _diagnosis(case: Case, settings: dict[str, str]) -> Diagnosis:
+    """Of a host of which nothing is known but the settings, and what the case tells."""
+    parts = {
+        "host": "host",
+        "versions": {"torch": case.facts.torch} if case.facts.torch else {},
+        **case.facts.host,
+    }
+    facts = from_json(msgspec.json.encode(parts), case.id)
+    if case.kind == "conf":
+        text = "".join(f"{name}={value}\n" for name, value in settings.items())
+        file = ConfFile(role="system", path="/etc/nccl.conf", exists=True, text=text)
+        facts = msgspec.structs.replace(facts, conf_files=(file,))
+    else:
+        facts = msgspec.structs.replace(facts, env=env.chosen(settings))
+    with tempfile.NamedTemporaryFile(suffix=".json") as snapshot:
+        Path(snapshot.name).write_text(to_json(facts, 0))
+        order = DoctorOrder(
+            facts=(Path(snapshot.name),),
+            nccl=versions.parse(case.facts.nccl) if case.facts.nccl else None,
+            nodes=case.facts.nodes,
+            local_ranks=case.facts.ranks,
+            fix=True,
+        )
+        return run.diagnose(order, ("benchmark",))
+
+
+_IN_FILE = re.compile(r"# /etc/nccl\.conf:\d+: (?:set (?P<name>\w+)=(?P<value>.*)|remove this line)")
+
+
+def _with(case: Case, lines: Sequence[str]) -> dict[str, str]:
+    """The settings behind these lines of `--fix`."""
+    settings = dict(case.settings)
+    order = list(settings)
+    for line in lines:
+        place = re.match(r"# /etc/nccl\.conf:(\d+): ", line)
+        in_file = _IN_FILE.fullmatch(line)
+        if case.kind == "conf" and place and in_file:
+            settings.pop(order[int(place[1]) - 1], None)
+            if in_file["name"]:
+                settings[in_file["name"]] = in_file["value"]
+        elif not line.startswith("#"):
+            name, value = _changed(line)
+            settings.pop(name, None)
+            if value is not None:
+                settings[name] = value
+    return settings
+
+
+def _changed(line: str) -> tuple[str, str | None]:
+    """The variable that a command sets or unsets (None)."""
+    word, assignment = shlex.split(line)[:2]
+    name, _, value = assignment.partition("=")
+    return name, value if word == "export" else None
+
+
+def _figures(part: Part, judged: Sequence[Judged]) -> bool:
+    errors = [one.is_right(finding) for one in judged for finding in one.of("error")]
+    warnings = [one.is_right(finding) for one in judged for finding in one.of("warning")]
+    wrong = [one for one in judged if not one.case.is_published]
+    expected = sum(entry.least in ("error", "warning") for one in wrong for entry in one.case.right)
+    found = expected - sum(len(one.missed) for one in wrong)
+    strictly = sum(
+        any(finding.subject.name == entry.subject for finding in one.of("error"))
+        for one in wrong
+        for entry in one.case.right
+        if entry.least in ("error", "warning")
+    )
+    good = [one for one in judged if one.case.is_published and not one.case.right]
+    lines, anew = sum(len(one.lines) for one in judged), sum(len(one.anew) for one in judged)
+    against = sum(len(one.against_the_vendor) for one in judged)
+    print(
+        f"{part}: {len(judged)} cases: errors right {_share(sum(errors), len(errors))} (at least {ERRORS:.2f}),"
+        f" warnings right {_share(sum(warnings), len(warnings))} (at least {WARNINGS:.2f});"
+        f" misconfigurations found as error or warning {_share(found, expected)} (at least {RECALL:.2f}), as error"
+        f" {_share(strictly, expected)};"
+        f" exit code 0 for {_share(sum(one.exit_code == 0 for one in good), len(good))} of the good blocks;"
+        f" --fix: {lines} commands, {anew} new findings (0), {against} against the vendor (0)",
+        flush=True,
+    )
+    shares = (
+        (sum(errors), len(errors), ERRORS),
+        (sum(warnings), len(warnings), WARNINGS),
+        (found, expected, RECALL),
+    )
+    return all(count >= goal * whole for count, whole, goal in shares) and not anew and not against
+
+
+def _share(count: int, whole: int) -> str:
+    return f"{count}/{whole} = {count / whole:.2f}" if whole else "0/0"
+
+
+def _wrong(one: Judged) -> Iterator[str]:
+    settings = dict(one.case.settings)
+    for finding in (*one.of("error"), *one.of("warning")):
+        if not one.is_right(finding):
+            name = finding.subject.name
+            yield f"wrong {finding.severity} {finding.code} {name}={settings.get(name, '')}: {finding.message}"
+    for entry in one.missed if not one.case.is_published else ():
+        yield f"missed {entry.subject}={settings.get(entry.subject, '')}: {entry.why}"
+    yield from (f"against the vendor: {line}" for line in one.against_the_vendor)
+    for finding in one.anew:
+        yield f"new after --fix: {finding.severity} {finding.code} {finding.subject.name}: {finding.message}"
