@@ -109,6 +109,8 @@ FAMILIES = (
         "doctor.rules.interfaces",
         "doctor.rules.tuning",
         "doctor.views",
+        "doctor.fabrics",
+        "doctor.fabric_views",
         "triage.causes",
     ),
     *(

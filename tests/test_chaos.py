@@ -202,6 +202,15 @@ def test_the_target_is_found(target: Target, local: int, by_ssh: int) -> None:
     assert chaos_processes.find(hit, 10, [], (0, 1, 2)) is None
 
 
+def test_a_child_command_is_no_ssh_and_no_fork() -> None:
+    hit = trial(replace(BY_SSH, product="preflight"), Target.CHILD, Act.KILL)
+    ssh = Process(11, 10, 100, ("ssh", "-T", "--", "n1", "/venv/bin/python", "-m", "nccltool.worker"), 0)
+    child = Process(12, 10, 101, ("/venv/bin/python", "-m", "nccltool", "probe"), 0)
+    fork = Process(13, 10, 102, ("/venv/bin/python", "-m", "nccltool", "preflight", "--nodes", "2"), 0)
+    assert chaos_processes.find(hit, 10, [child, ssh, fork], (0, 1, 2)) == 12
+    assert chaos_processes.find(hit, 10, [ssh, fork], (0, 1, 2)) is None
+
+
 @pytest.fixture(scope="module")
 def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     with Stage(tmp_path_factory.mktemp("chaos")) as one:

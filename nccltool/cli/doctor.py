@@ -43,7 +43,7 @@ _RULES = "Only rules whose code or name starts with this. Repeatable."
     option(
         "--env-file",
         type=click.Path(dir_okay=False),
-        help="Read variables from FILE: output of `env` or a Docker env file.",
+        help="Check variables in FILE (output of `env` or a Docker env file); the host only with --root.",
     ),
     option(
         "--pid",
@@ -89,7 +89,11 @@ _RULES = "Only rules whose code or name starts with this. Repeatable."
 )
 @section(
     OUTPUT,
-    option("--fix", is_flag=True, help="Print shell commands that fix the findings; change nothing."),
+    option(
+        "--fix",
+        is_flag=True,
+        help="Print shell commands that fix errors and warnings without new findings; change nothing.",
+    ),
     option(
         "--show-settings", is_flag=True, settable="project", help="Also list every variable and where it is set."
     ),

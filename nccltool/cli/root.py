@@ -17,6 +17,7 @@ SECTIONS = {
         "train": "Run small training jobs and check them against a reference",
         "preflight": "Check a cluster before jobs run on it",
         "doctor": "Check NCCL settings against this host",
+        "env": "Print the NCCL settings that a fabric needs",
         "checks": "List, show, copy, and validate preflight suites",
     },
     "Find the cause": {

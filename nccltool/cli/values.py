@@ -123,6 +123,12 @@ def _rules(_: click.Context) -> Iterator[str]:
     yield from (rule.code for rule in rules.every())
 
 
+def _fabrics(_: click.Context) -> Iterable[str]:
+    from nccltool.doctor import fabric_choice, fabrics
+
+    return (fabric_choice.AUTO, *fabrics.NAMES)
+
+
 def _explained(_: click.Context) -> Iterator[str]:
     from nccltool.cli import help_pages
 
@@ -158,5 +164,6 @@ suites = or_files(_of(lambda _: _files_of_checks("checks")))
 platforms = or_files(_of(lambda _: (*_files_of_checks("platforms"), "auto", "none")))
 checks = or_files(_of(lambda _: _files_of_checks("")))
 stages = _of(_stages, separated=True)
+fabrics = _of(_fabrics)
 rules = _of(_rules, separated=True)
 explained = _of(_explained)

@@ -118,7 +118,7 @@ def test_junk_in_files_is_no_crash(nccltool: Nccltool, tmp_path: Path) -> None:
     loop.symlink_to(loop)
     junk.write_bytes(bytes(range(256)) * 8192)
     said = nccltool("doctor", "--select", "CNF", NCCL_CONF_FILE=str(loop))
-    assert said.code == 1
+    assert said.code == 0
     assert "CNF001" in said.out
     said = nccltool("doctor", "--select", "CNF,SYN", "--nccl-version", "2.30.7", NCCL_CONF_FILE=str(junk))
     assert said.code in (0, 1)

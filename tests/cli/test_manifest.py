@@ -1,6 +1,8 @@
 """nccltool manifest: its words, and that the pods' words mean what was asked for."""
 
+import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import click
@@ -51,12 +53,12 @@ def test_the_command_of_the_pods(words: str, args: str | None, nccltool: Nccltoo
 
 
 def test_variables_that_are_set_here_are_not_those_of_the_pods(nccltool: Nccltool) -> None:
-    (_, job) = documents(nccltool, "probe", NCCLTOOL_NODES="4", NCCLTOOL_DEADLINE="10", RANK="0", WORLD_SIZE="2")
+    (*_, job) = documents(nccltool, "probe", NCCLTOOL_NODES="4", NCCLTOOL_DEADLINE="10", RANK="0", WORLD_SIZE="2")
     assert (job["spec"]["completions"], job["spec"]["activeDeadlineSeconds"]) == (1, 4500)
 
 
 def test_variables_of_the_command_itself_count(nccltool: Nccltool) -> None:
-    (_, job) = documents(
+    (*_, job) = documents(
         nccltool, "probe", NCCLTOOL_NAME="fabric", NCCLTOOL_TOLERATION="gpu dedicated=ml:NoExecute"
     )
     assert job["metadata"]["name"] == "fabric"
@@ -105,17 +107,30 @@ def _environments(kind: str, objects: list[dict[str, Any]], nodes: int) -> Itera
     ],
 )
 def test_every_pod_is_a_node_and_meets_the_others(
-    kind: str, endpoint: str, nccltool: Nccltool, monkeypatch: pytest.MonkeyPatch
+    kind: str, endpoint: str, nccltool: Nccltool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     objects = documents(nccltool, "--kind", kind, "probe", "--nodes", "3", "--op", "broadcast")
+    (content,) = objects[0]["stringData"].values()
+    mounted = tmp_path / "secret"
+    mounted.touch(mode=0o600)
+    mounted.write_text(content)
     args = next(pods(objects))["containers"][0]["args"]
     for number, env in enumerate(_environments(kind, objects, 3)):
         for name, value in env.items():
-            monkeypatch.setenv(name, value)
+            monkeypatch.setenv(name, str(mounted) if name == "NCCLTOOL_RDZV_SECRET_FILE" else value)
         order = options.from_options(probe.asked(parsed("probe", *args[1:])), env)
         job = order.job
         assert (job.nodes, job.node_ranks, job.nproc_per_node, job.endpoint) == (3, (number,), 1, endpoint)
+        assert job.secret == content.encode().hex()
         assert (job.ops, job.join_timeout_s, order.leads) == (("broadcast",), 600.0, number == 0)
+
+
+def test_each_manifest_has_a_secret_of_its_own(nccltool: Nccltool) -> None:
+    made = [documents(nccltool, "probe", "--nodes", "2")[0] for _ in range(2)]
+    assert [one["kind"] for one in made] == ["Secret", "Secret"]
+    first, second = (one["stringData"]["secret"] for one in made)
+    assert first != second
+    assert len(bytes.fromhex(first)) == len(bytes.fromhex(second)) == 32
 
 
 def test_every_kind_is_tried_above() -> None:
@@ -158,7 +173,8 @@ def test_the_page_shows_what_is_printed(nccltool: Nccltool) -> None:
     words = (*IMAGE, "--gpus", "8", "probe", "--nodes", "2")
     said = nccltool(*words)
     page = ROOT / "docs/commands/manifest.md"
-    hold(page, f"```console\n$ nccltool {' '.join(words)}\n", "```\n", said.out)
+    shown = re.sub(r'"?\b[0-9a-f]{64}\b"?', f'"{"0123456789abcdef" * 4}"', said.out)  # it is random
+    hold(page, f"```console\n$ nccltool {' '.join(words)}\n", "```\n", shown)
 
 
 def test_an_init_container(nccltool: Nccltool) -> None:

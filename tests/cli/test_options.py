@@ -64,7 +64,7 @@ def test_exit_codes_of_a_plugin(
     ("command", "words", "env", "code"),
     [
         ("doctor", ("--select", "NETIF"), {"NCCL_SOCKET_IFNAME": "ib9"}, 2),
-        ("doctor", ("--select", "DBG"), {"NCCL_DEBUG": "TRACE"}, 1),
+        ("doctor", ("--select", "DBG"), {"NCCL_DEBUG": "BOGUS"}, 1),
         ("doctor", ("--select", "NETIF"), {}, 0),
         ("doctor", ("--select", "NOSUCH"), {}, 3),
         ("probe", ("--op", "bogus"), {}, 3),

@@ -45,6 +45,7 @@ _OF_THE_RUN = (
     (r"\b\d{8}T\d{6}Z(-[0-9a-f]+)?\b", "RUN"),
     (r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?Z?", "TIME"),
     (r"\bpid \d+", "pid NUMBER"),
+    (r'"?\b[0-9a-f]{64}\b"?', "SECRET"),
     (r"\b((nccltool|torch|backend-version):? |(torch|version)=\")\d+\.\d+\.\d+(\+\w+)?", r"\1VERSION"),
 )
 """What differs from run to run of anything."""

@@ -61,6 +61,7 @@ def test_a_graph_is_timed(on_paper: OnPaper) -> None:
 EVERY = {"context", "ddp", "fsdp", "fsdp1", "model", "pipeline", "tensor", "three_d", "tp_fsdp", "zero1"}
 
 
+@pytest.mark.slow
 def test_every_training_equals_its_reference(on_paper: OnPaper) -> None:
     ended = on_paper(DGX, "train", "all", *ONE_NODE, "4", "--steps", "2", "--time-steps", "1")
     assert ended.code == 0, ended.said

@@ -12,6 +12,7 @@ from nccltool.core.errors import BadInput
 from nccltool.core.look import PLAIN, Look
 from nccltool.core.markdown import WIDTH, to_text
 from nccltool.core.text import shortened
+from nccltool.hosts.nccl import spelling
 from nccltool.hosts.nccl import variables as nccl_variables
 from nccltool.preflight.stages import NAMES as STAGES
 
@@ -112,7 +113,7 @@ def _unknown(word: str) -> BadInput:
 
 
 def _near(word: str) -> Iterator[str]:
-    yield from nccl_variables.nearest(word)
+    yield from (guess.name for guess in spelling.meant(word) if guess.name in nccl_variables.every())
     by_key = {kind: kind for kind in KINDS}
     for kind in reversed(KINDS):  # of names that are spelled alike, that of the first kind
         by_key |= {normal(name): name for name in _kind(kind).names() if kind != "variables"}
