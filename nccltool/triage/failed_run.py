@@ -6,7 +6,7 @@ found, never in its place, and never at the price of the run's result.
 
 import platform
 import re
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from nccltool.core.documents import RunInfo
 from nccltool.core.errors import NccltoolError
 from nccltool.core.findings import Finding, Subject, define
 from nccltool.core.verdicts import Verdict
-from nccltool.triage.incident import Incident
+from nccltool.triage.incident import Incident, Offender
 
 CONFIDENCE = 0.7
 """Below it a root cause is a guess, and a run that failed has enough to read. Signs that only fit, as a death by
@@ -29,7 +29,7 @@ _SEEN = ("rank", "host")
 """What a run names from what it saw itself."""
 _KILLED = re.compile(r"(?:[Kk]illed process |oom-kill:[^\n]*?\bpid=)(\d{1,9})")
 _OF_MEMORY = re.compile(r"oom|out of memory|killed process", re.IGNORECASE)
-_PID = re.compile(rb'"pid":(\d{1,9})')
+_SPAWNED = re.compile(rb'"event":"spawned","rank":(\d{1,9}),[^\n]*?"pid":(\d{1,9})')
 TRIAGE = define("triage", "note", "info")
 
 
@@ -48,7 +48,7 @@ def findings(info: RunInfo, verdict: Verdict, known: Sequence[Finding], folder: 
         return ()
     if _contradicts(incident, errors, info.hosts):
         return ()
-    return (_finding(incident, folder),)
+    return (_finding(incident, _whose(incident.offender, folder), folder),)
 
 
 def _of_the_kernel(info: RunInfo, folder: Path) -> Mapping[str, bytes]:
@@ -59,24 +59,32 @@ def _of_the_kernel(info: RunInfo, folder: Path) -> Mapping[str, bytes]:
     return {f"kernel log of {platform.node()}": _about(said, _processes(folder)).encode()}
 
 
-def _about(said: str, processes: Set[int]) -> str:
+def _about(said: str, processes: Mapping[int, int]) -> str:
     """Without what the kernel says of memory, where it killed no process of the run, but one of somebody else.
 
     In a container the kernel's numbers of processes are others than ours: no kill counts there.
     """
     killed = {int(pid) for pid in _KILLED.findall(said)}
-    if not killed or killed & processes:
+    if not killed or killed & processes.keys():
         return said
     return "".join(line for line in said.splitlines(keepends=True) if not _OF_MEMORY.search(line))
 
 
-def _processes(folder: Path) -> Set[int]:
-    """Those of the run on any host, as its events name them."""
+def _processes(folder: Path) -> dict[int, int]:
+    """The rank of each process of the run on any host, as its events name them."""
     try:
         events = user_files.contents(folder / "events.jsonl", silence_s=0)
     except NccltoolError:
-        return frozenset()
-    return {int(pid) for pid in _PID.findall(events)}
+        return {}
+    return {int(pid): int(rank) for rank, pid in _SPAWNED.findall(events)}
+
+
+def _whose(offender: Offender | None, folder: Path) -> Offender | None:
+    """A process by its rank; that of an agent or of somebody else is told by the evidence alone."""
+    if offender is None or offender.kind != "process":
+        return offender
+    rank = _processes(folder).get(int(offender.name)) if offender.name.isdecimal() else None
+    return None if rank is None else Offender("rank", str(rank))
 
 
 def _is_known(incident: Incident, errors: Sequence[Finding]) -> bool:
@@ -95,12 +103,12 @@ def _contradicts(incident: Incident, errors: Sequence[Finding], hosts: Sequence[
     return not (offender.kind == "host" and tuple(hosts) == (offender.name,))
 
 
-def _finding(incident: Incident, folder: Path) -> Finding:
+def _finding(incident: Incident, offender: Offender | None, folder: Path) -> Finding:
     by_logs = incident.findings[0]
-    offender = f", {incident.offender.kind} {incident.offender.name}" if incident.offender else ""
+    named = f", {offender.kind} {offender.name}" if offender else ""
     return TRIAGE.finding(
         subject=by_logs.subject,
-        message=f"the logs show {incident.root_cause}{offender} (confidence {incident.confidence:.2f}):"
+        message=f"the logs show {incident.root_cause}{named} (confidence {incident.confidence:.2f}):"
         f" {by_logs.message}",
         evidence=(*by_logs.evidence, f"{incident.lines_read} lines read: {folder / 'log.txt'}, kernel log"),
         remedy=by_logs.remedy,

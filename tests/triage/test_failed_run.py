@@ -104,3 +104,13 @@ def test_a_failure_of_its_own_is_said_and_nothing_more(tmp_path: Path) -> None:
     (finding,) = added_to(failed(found("rank-died")), tmp_path)
     assert finding.severity == "info"
     assert finding.message.startswith("triage of the run's logs failed: IsADirectoryError: ")
+
+
+@pytest.mark.parametrize("log", [LOST, KILLED])
+def test_a_killed_process_is_named_by_its_rank(tmp_path: Path, kernel: Path, log: str) -> None:
+    """torchrun's line names the agent of the rank, which is no rank."""
+    (tmp_path / "log.txt").write_text(log)
+    (tmp_path / "events.jsonl").write_text('{"event":"spawned","rank":1,"node_rank":1,"pid":4711}\n')
+    kernel.write_text("[Fri Nov 21 11:02:19 2026] oom-kill:constraint=CONSTRAINT_MEMCG,task=a,pid=4711,uid=0\n")
+    (finding,) = added_to(failed(found("rank-died")), tmp_path)
+    assert "out-of-memory, rank 1 (" in finding.message

@@ -81,5 +81,5 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     local = [one.local for one in killed if one.local is not None]
     if local and not timeline.has("host.oom") and len(timeline.hosts) < 2 and (timeline.nodes or 1) == 1:
         return Offender("rank", str(local[0]))
-    host = timeline.host_named("host.oom", "host.malloc", "mpi.killed")
-    return host or clues.host_or_rank() or timeline.part("process", "host.oom", name="victim")
+    host = timeline.host_named("host.oom", "host.malloc", "mpi.killed") or clues.host_or_rank()
+    return host or timeline.part("process", "host.oom", name="victim")

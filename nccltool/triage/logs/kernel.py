@@ -30,6 +30,7 @@ failure
                         .*?(?P<gpu>[\da-fA-F]{4,8}:[\da-fA-F:.]+))?
     kernel.ecc          `row remap` => [Rr]ow remap\w* (?:failure|failed)(?!.*: No)
     host.oom            (?:[Oo]ut of memory|oom).*`Killed process` (?P<victim>\d+) \((?P<name>[^)]*)\)
+    host.oom            `oom-kill:` => oom-kill:constraint=.*\btask=(?P<name>[^,]*),pid=(?P<victim>\d+)
     host.oom            `invoked oom-killer`
     kernel.link-down    (?:mlx[45]\w*|bnxt\w*|ice|irdma)\b.*?(?P<device>[\w.-]+): L`ink down`
     kernel.link-down    (?P<device>[\w.-]+): NIC L`ink is `[Dd]own
