@@ -134,7 +134,7 @@ def process_stopped(run: RunState, severity: Severity, cost: str) -> Finding | N
         severity=severity,
         message=f"{_process(run, host, first)} is stopped (state T): something sent it SIGSTOP; {cost}",
         evidence=(*others[:_OTHERS_SHOWN], *_waiting(run)) if severity == "error" else (),
-        remedy=f"on {host}: kill -CONT {first.pid}; find out what stops processes there",
+        remedy=f"find out what stops processes on {host}: a debugger, a scheduler that suspends jobs, kill -STOP",
     )
 
 

@@ -1,11 +1,12 @@
-"""Why a host cannot take part, where its node process ended before the start."""
+"""Node processes that ended before they should: before the start, and before their ranks were done."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 
+from nccltool.core import processes
 from nccltool.core.findings import Finding, Subject
 from nccltool.hosts.sources import net, tcp_table
-from nccltool.launch import finding_kinds
+from nccltool.launch import blame, finding_kinds
 from nccltool.launch.launchers.base import last_said
 from nccltool.launch.meeting import Meeting
 from nccltool.launch.session import NodeProcess
@@ -21,6 +22,21 @@ def ended_early(host: str, exit_code: int, lines: Sequence[str]) -> Finding:
         message=f"{host} cannot be used: the node process there ended (exit code {exit_code}) before it started",
         evidence=last_said(lines),
         remedy="run there: python -c 'import torch, nccltool'; to use another Python, pass --remote-python",
+    )
+
+
+def node_failed(process: NodeProcess, has_begun: bool, message: str = "") -> Finding:
+    """It ended before its ranks were done, and no rank is known to have caused it. `has_begun`: the ranks met."""
+    host, code = process.command.host, process.exit_code() or 0
+    how = f"was killed by {processes.signal_name(-code)}" if code < 0 else f"ended (exit code {code})"
+    check = "" if has_begun else "; check that python -c 'import torch' works there"
+    return finding_kinds.NODE_FAILED.finding(
+        subject=Subject(kind="host", name=host) if host else Subject(kind="run", name="node process"),
+        message=message or f"the node process{f' on {host}' if host else ''} {how} before its ranks were done",
+        evidence=tuple(process.said)[-10:],
+        remedy=blame.killed_remedy(host or "this host", -code)
+        if code < 0
+        else f"read log.txt in the run directory{check}",
     )
 
 
@@ -43,10 +59,10 @@ def with_address(finding: Finding) -> Finding:
     )
 
 
-def look_at_silent(meeting: Meeting, processes: Sequence[NodeProcess]) -> None:
+def look_at_silent(meeting: Meeting, sent: Sequence[NodeProcess]) -> None:
     """A login that hangs may do so because large packets are lost: then the kernel sends them again."""
     while meeting.silent:
         nodes = (meeting.silent.pop(),)
-        process = next((one for one in processes if one.command.nodes == nodes), None)
+        process = next((one for one in sent if one.command.nodes == nodes), None)
         if process is not None and (stuck := tcp_table.stuck_bytes(process.process.pid)):
             meeting.blame_large_packets(nodes[0], stuck)

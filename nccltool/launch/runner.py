@@ -377,17 +377,7 @@ class _Runner:
     def _node_failed(self, message: str = "") -> Finding:
         failed = [*self._ended_badly, *(one for one in self.session.processes if one.exit_code())]
         process = (failed or self.session.processes)[0]
-        host = process.command.host
-        return finding_kinds.NODE_FAILED.finding(
-            subject=Subject(kind="host", name=host) if host else Subject(kind="run", name="node process"),
-            message=message
-            or f"the node process{f' on {host}' if host else ''} ended (exit code {process.exit_code()}) "
-            "before its ranks were done",
-            evidence=tuple(process.said)[-10:],
-            remedy=blame.killed_remedy(host or "this host", signal.SIGKILL)
-            if process.exit_code() == -signal.SIGKILL
-            else "read log.txt in the run directory; check that python -c 'import torch' works there",
-        )
+        return early_ends.node_failed(process, self._state.world is not None, message)
 
 
 def run_dir_full(error: RunDirError, what_follows: str) -> Finding:

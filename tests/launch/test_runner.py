@@ -163,7 +163,7 @@ def test_a_node_process_that_is_killed(play: Play) -> None:
     (found,) = outcome.findings
     assert (found.code, found.message) == (
         "node-failed",
-        "the node process ended (exit code -9) before its ranks were done",
+        "the node process was killed by SIGKILL before its ranks were done",
     )
     assert found.remedy == (
         "run on this host: dmesg | grep -i -E 'out of memory|killed process' (the OOM killer sends SIGKILL)"
