@@ -50,6 +50,7 @@ SIGNS_OF_FAILURE = {
     "cuda.no-device": (0.6, "the process sees no usable GPU"),
     "torch.no-gpu": (TYPICAL, "the process sees no GPU"),
     "cuda.invalid-device": (0.6, "the process selected a GPU that does not exist"),
+    "cuda.bad-call": (0.5, "the program made a CUDA call that CUDA rejected"),
     "torch.models-differ": (0.6, "the model differs between ranks"),
     "app.assert": (TYPICAL, "a device-side assertion failed"),
     "app.launch": (0.6, "the program could not be started with its command line"),

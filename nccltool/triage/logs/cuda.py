@@ -15,7 +15,17 @@ failure
     cuda.launch          `CUDA_ERROR_LAUNCH_FAILED|cudaErrorLaunchFailure|hipErrorLaunchFailure`
     cuda.xid-hint        `CUDA_ERROR_ILLEGAL_INSTRUCTION|cudaErrorIllegalInstruction|cudaErrorHardwareStackError`
     cuda.xid-hint        `CUDA_ERROR_HARDWARE_STACK_ERROR|an illegal instruction was encountered`
+    cuda.xid-hint        `invalid program counter|on global/shared address space|CUDA_ERROR_MISALIGNED_ADDRESS`
+    cuda.xid-hint        `CUDA unknown error - `
+    version.driver       `not supported in the installed CUDA driver|CUDA driver is a stub library`
+    version.build        `device kernel image is invalid|PTX JIT compil|shared object symbol not found`
+    version.build        `CUDNN_STATUS_VERSION_MISMATCH|cuDNN version incompatibility`
+    torch.no-gpu         `No CUDA GPUs are available|No HIP GPUs are available`
+    cuda.bad-call        `too many resources requested for launch|too many blocks in cooperative launch`
+    cuda.bad-call        `stream is capturing|previous error during capture|CUDA error: invalid resource handle`
+    cuda.bad-call        `CUDA error: invalid argument|HIP error: invalid argument|CUDA error: invalid config`
     cuda.ecc             `ECC_UNCORRECTABLE|cudaErrorECCUncorrectable|hipErrorECCNotCorrectable`
+    cuda.nvlink          `Invalid access of peer GPU memory|CUDA_ERROR_CONTAINED|cudaErrorContained`
     cuda.nvlink          `NVLINK_UNCORRECTABLE|NvlinkUncorrectable|Nvlink error was detected|uncorrectable NVLink`
     cuda.no-peer         `PEER_ACCESS_UNSUPPORTED|PeerAccessUnsupported|PeerAccessNotEnabled`
     cuda.no-peer         `TooManyPeers|TOO_MANY_PEERS`

@@ -15,16 +15,20 @@ failure
     nccl.no-family           `Address family not supported` => Socket creation failed
     nccl.bad-family          `is neither AF_INET` => connecting to address (?P<address>\S*) ?with family
                              [ ](?P<family>\d+)
-    nccl.bad-comm-id         `Invalid NCCL_COMM_ID|should not be called when NCCL_COMM_ID is set`
+    nccl.bad-comm-id         `Invalid NCCL_COMM_ID|should not be called when NCCL_COMM_ID is set|Net : No valid |
+                             when getting address info`
     nccl.version-mismatch    `Mismatched NCCL version` => rank (?P<rank>\d+) version (?P<a>\S+) rank
                              [ ](?P<other>\d+) version (?P<b>\S+)
     nccl.version-mismatch    `NCCL version mismatch with remote peer` => peer (?P<peer>\S+) \(local: (?P<a>\S+?),
                              [ ]remote:? (?P<b>[^)]+)
     nccl.driver-old          `driver version is insufficient`
+    nccl.driver-old          `requires CUDA driver|minimum version (R465)|driver < R465`
+    version.build            `NCCL library is too old|NCCL library is not backwards|not supported prior to CUDA`
+    version.build            `compiled with too old version`
     nccl.driver-old          `Minimum requirement is` => Driver version found is (?P<version>\S+)\. Minimum
     nccl.bootstrap-mismatch  `Bootstrap Root : mismatch in` => mismatch in (?P<what>rank count|info)
-    nccl.bootstrap-mismatch  `has already checked in`
-    nccl.truncated           `Message truncated` => received (?P<got>\d+) bytes instead of (?P<want>\d+)
+    nccl.bootstrap-mismatch  `has already checked in|Bootstrap Root : localId`
+    nccl.truncated           `Message truncated` => received (?P<got>[\d,]+) bytes instead of (?P<want>[\d,]+)
     nccl.truncated           `message truncated` => receiving (?P<got>\d+) bytes instead of (?P<want>\d+)
     nccl.wrong-magic         `wrong magic` (?P<magic>[0-9a-fx]+) != (?P<want>[0-9a-fx]+)
     nccl.wrong-type          `wrong type` (?P<got>\d+) != (?P<want>\d+)
@@ -39,12 +43,22 @@ failure
     nccl.bad-argument        \w+` : invalid `(?:root|type|reduction operation|rank)
     nccl.bad-argument        `mismatchs with NCCL device|Attempt to use communicator before`
     nccl.bad-argument        `communicators are not allowed in the same group|does not match the parent`
-    nccl.bad-argument        `nvalid config |nvalid rank requested`
+    nccl.bad-argument        `nvalid config |nvalid rank requested|nvalid device count|corrupted comm object`
+    nccl.bad-argument        `argument is NULL|initialized via NCCL_|communicator was revoked`
+    nccl.bad-argument        `comm `0x\w+ has already been destroyed
+    nccl.bad-argument        `self without a matching|none or all communicators in|be all uncaptured`
+    nccl.bad-argument        `not in a group call|mixing different streams within|to user-created ncclRedOp`
+    nccl.bad-argument        `unknown to this communicator|ncclRedOpDestroy : |ncclCommGrow: `
+    nccl.bad-argument        `FP8 reduction support|improper usage of ncclComm|support symmetric memory`
     nccl.connect-failed      [Cc]`onnect to `(?P<peer>[\w.:%\-\[\]]+)<(?P<port>\d+)> (?:failed ?: |returned \d+\()
                              (?P<error>[A-Z][\w ]+)
     nccl.connect-failed      `no POLLOUT events`
     nccl.connect-failed      `exceeded error retry count` => connect to (?P<peer>[\w.:%\-\[\]]+)<
                              (?P<port>\d+)> returned (?P<error>[\w ]+), exceeded
+    nccl.connect-failed      `connect returned` (?P<error>[A-Z][\w ]+), exceeded
+    nccl.connect-failed      `PollConnect to `(?P<peer>[\w.:%\-\[\]]+)<(?P<port>\d+)> failed with error
+                             [ ](?P<error>[A-Z][\w ]+)
+    nccl.connect-failed      `exceeded timeouts (|exceeded retries (`
     nccl.connect-failed      `Call to connect`(?: to (?P<peer>[\w.:%\-\[\]]+?)(?:<(?P<port>\d+)>)?)? (?:failed|
                              timeout)\s*:? (?P<error>[A-Z][\w ]+)
     nccl.bind-failed         `Call to bind` .*failed ?: (?P<error>.+)
@@ -59,6 +73,7 @@ failure
     ib.no-memory             (?P<call>ibv_(?:exp_)?(?:reg_mr\w*|create_\w+|alloc_pd))\b.*`Cannot allocate memory`
     ib.bad-address           (?P<call>ibv_reg_mr\w*)\b.*`Bad address`
     gdr.failed               `ibv_reg_dmabuf_mr` failed
+    gdrcopy.missing          `GDRCOPY failure|GDRCOPY lib wrapper|GDRCopy >= `
     ib.register-failed       `ibv_reg_`mr\w* failed(?!.*(?:Cannot allocate|Bad address|fall))(?: with error
                              [ ](?P<error>.+))?
     ib.completion            `Got completion` (?:from (?:peer|remote) (?P<peer>[\w.:%-]+?)(?:<\d+>)? )?with
@@ -73,9 +88,13 @@ failure
                              [ ]allocate)
     ib.open-failed           `Call to ibv_`(?:open_device|query_\w+|get_device_list) failed
     ib.mixed                 `incompatible with the local`
+    ib.mixed                 `different link_layer`
     ib.mixed                 Attempted to (?:merge|connect) `incompatible devices`
+    ib.open-failed           `NET/IB : Unable to query|failed in ncclIbRoceGetVersionNum`
     ib.open-failed           `Unable to open device` (?P<hca>\S+)
     nccl.mismatched          `Mismatched collective detected` => around rank (?P<rank>\d+)
+    nccl.mismatched          `symmetric registration check failed` on rank (?P<rank>\d+)
+    nccl.mismatched          rank (?P<rank>\d+) .*`must have identical segment`
     ras.mismatch             have different (?P<op>\w+) `operation counts`
     ib.receive-mismatch      `posted incorrect receive info|collective mismatch error`
     plugin.none              `Failed to initialize any NET plugin`
@@ -107,6 +126,8 @@ failure
     cuda.oom                 (?:[Cc]uda|HIP) (?:failure|error)\s*\d* ?:? ?'?\s*`out of memory`
     cuda.oom                 `Failed to CUDA `(?:calloc|malloc|host alloc)
     host.malloc              malloc\(size=\d+\) `returned null`
+    host.malloc              `Failed to malloc `\d+ bytes
+    host.malloc              `malloc of `\d+ bytes failed
     cuda.not-ready           `system not yet initialized`
     cuda.not-permitted       (?i:(?:cuda|hip)[ _]?(?:failure|error)?[ _]?)(?:800|
                              NOT_PERMITTED\])? ?'?`operation not permitted`
@@ -114,7 +135,8 @@ failure
     cuda.launch              `unspecified launch failure`
     cuda.ecc                 `uncorrectable ECC error`
     cuda.no-peer             `peer access is not supported between|failed to peer with device`
-    cuda.peer-import         `failed to open CUDA IPC handle`
+    cuda.peer-import         `failed to open CUDA IPC handle|failed to get CUDA IPC handle`
+    cuda.peer-import         `cudaIpcGetMemHandle failed`
     cuda.peer-import         cuda`IpcOpenMemHandle`.*(?:fail|error)
     cuda.no-peer             `peer mapping resources exhausted`
     cuda.no-device           `no CUDA-capable device is detected|CUDA-capable device(s) is/are busy`
@@ -125,34 +147,50 @@ failure
     cuda.no-library          `Failed to find CUDA library`
     cuda.failed              `Cuda failure|HIP failure`:? ?(?:(?P<number>\d+) ?)?'?(?P<error>[^']+)
     nvls.failed              `Failed to bind NVLink SHARP`
-    nvls.fabric-hint         `configuration error in the Fabric Manager`
+    nvls.fabric-hint         `configuration error in the Fabric Manager|NVswitch links mismatch`
+    cuda.multicast           `Multicast support requested|does not support multimem`
     nvls.p2p-off             `P2P is disabled between NVLINK connected GPUs` => NVLINK connected GPUs (?P<a>\d+)
                              [ ]and (?P<b>\d+)
     nvls.conflict            `ranks using the same NVML device`
-    mnnvl.broken             MNNVL \(cliqueSize (?P<size>\d+)\) `is available but not working`
+    mnnvl.broken             MNNVL \(cliqueSize (?P<size>\d+)\) `is available but not `(?:working|supported)
     mnnvl.import             `isFabric=true|import fabric handle`
     mnnvl.import             cuMem`ImportFromShareableHandle`.*(?:[Ff]ail|error)
+    imex.handle              `(FABRIC) failed|FABRIC handle not valid`
     mnnvl.unsupported        `MNNVL is not supported on this system`
     mnnvl.imex               `IMEX` => (?:Check the IMEX|imex|IMEX)\b.*(?:not|fail|error|FAIL|ERROR|UNAVAILABLE|
                              DOWN|Lost|lost)
     topology.attribute       Attribute (?P<attribute>\S+) `of node `(?P<node>\S+) not found
     topology.graph-file      `XML Import Channel`
     topology.file            `Could not open XML` (?P<what>topology|graph) file (?P<path>\S+)
-    topology.file            `XML` (?:Parse|parse|Load|load)\b.*(?:[Ee]rror|[Uu]nexpected|[Ee]xpected|failed)
+    topology.file            `XML` (?:Parse|parse|Load|load)\b.*(?:[Ee]rror|[Uu]nexpected|[Ee]xpected|failed|
+                             unterminated)
+    topology.file            `XML Mismatch|XML parser is limited|too many XML |node not found in XML`
+    topology.file            `XML Topology has wrong|XML Graph has wrong`
     topology.no-device       `nvmlDeviceGetHandleByPciBusId`\(.*\) failed
     topology.file            `NCCL_TOPO_FILE|NCCL_GRAPH_FILE` => (?i)NCCL_(?:TOPO|GRAPH)_FILE\b.*(?:could not|
                              cannot|fail|
                              unable|invalid|no such)
     topology.sysfs           `Could not find real path of` (?P<path>(?!/sys/class/net)\S+)
-    topology.no-graph        `Failed to find reverse path`
+    topology.no-graph        `Failed to find reverse path|Could not find rev link|No path computed to go from`
+    topology.no-graph        `Error : ring `\d+ does not
+    topology.no-graph        `find CPU close to GPU|ould not find intermediate GPU|Could not find node of type`
+    topology.no-graph        `error : could not find ` => Add (?:NVLink|PCI Link|C2c) error
+    topology.no-graph        `too many nodes of type|too many Topo links|too many DEV nodes`
+    topology.no-numa         `could not find CPU numa ID|Unknown CPU architecture`
     topology.no-device       `Could not read node #`
     topology.no-net          `Could not find any local path from gpu`
     topology.no-net-id       `Could not find NET with id` (?P<id>\S+)
-    topology.no-net-id       `Could not find GPU with rank`
+    topology.no-net-id       `Could not find GPU with rank|but that NIC is not available for rank`
+    topology.no-net          `Network returned 0 device`
     topology.no-graph        `Unable to find paths between`
     topology.no-graph        `topology` => (?:[Tt]opology|topo)\b.*(?:unconnected|unreachable|inconsistent)
+    topology.no-transport    `find transport to connect|No transport found !`
+    topology.no-transport    [Rr]ank \d+ has `no transport for `(?:send|recv)
     topology.no-transport    `No transport found for rank` (?P<from>\d+)\[\w+\] -> rank (?P<to>\d+)
-    topology.uds             `UDS:` (?:Binding to socket|Cannot connect|Sending data)
+    topology.uds             `UDS:` (?:Binding to socket|Cannot (?:connect|bind)|Sending data|Socket creation|
+                             Receiving data)
+    env.refused              `TOPO/NET : `(?:Only matched|Could not force)
+    env.refused              `Specified fused NIC|OOO RQ is force enabled but`
 echo
     nccl.peer-closed         `Connection closed by remote peer` => remote peer(?: (?P<peer>[\w.:%-]+)(?:<
                              (?P<port>\d+)>)?)?
@@ -173,18 +211,25 @@ doubt
     nccl.ignored-value       (?P<name>NCCL_[A-Z0-9_]+): `unknown value`
     nccl.setting-ignored     (?P<name>NCCL_[A-Z0-9_]+) `set by environment is ignored`
     nccl.ignored-value       `Unknown CTA policy`
+    nccl.ignored-value       `Invalid NCCL_` => Invalid (?P<name>NCCL_(?!COMM_ID)[A-Z0-9_]+) (?:value )?
+                             (?P<value>-?\d+)
+    nccl.ignored-value       (?P<name>NCCL_[A-Z0-9_]+)(?: value)?(?: \S+)? `is too big. Limiting|
+                             is not a power of two|leaving it set at`
     nccl.ignored-value       (?P<name>NCCL_[A-Z0-9_]+)(?:=\S+)? `is out of range|is being ignored because|
                              is greater than the maximum`
     ib.qp-retry              ibv_modify_qp failed with .*`retrying` (?P<try>\d+)/(?P<of>\d+)
     ib.gid-change            `GID table change`
     ib.async-benign          `client reregistration`
-    ib.uneven                `Detected mixed local Net device counts`
+    ib.uneven                `Detected mixed local Net device counts|has a different number of devices=`
     ib.failover              Device (?P<hca>\S+) `marked as failed`
+    ib.failover              `as permanently failed|Port recovery failed|failed devices out of`
     ib.acs-hint              `occurs when ACS is enabled`
     ib.rail-hint             `not cross-rail connected`
     ib.gid-hint              `incorrect GID index`
     plugin.failed            `Failed to initialize NET plugin` (?P<name>.+)$
-    plugin.unsupported       `External network plugin` (?P<name>.+?) is unsupported
+    plugin.unsupported       External \w+ plugin (?P<name>.+?)` is unsupported`
+    plugin.unsupported       (?P<name>\S+) plugin `has incompatible version`
+    plugin.failed            `Profiler init failed with error`
     plugin.broken            `/Plugin` ?:.*?(?P<name>(?!libnccl-(?:net|tuner|profiler|
                              env)\.so)lib[\w./-]+\.so[\w.]*): (?:cannot open shared object file|undefined symbol|
                              version .* not found)
