@@ -9,7 +9,7 @@ what had so much was right in 82 % when it was said at once, in 96 % when 20 mor
 import contextlib
 import copy
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from nccltool.core import signals
@@ -20,7 +20,8 @@ from nccltool.triage.incident import Incident, RankedCauses
 from nccltool.triage.judge import judge
 from nccltool.triage.log_discovery import LogDiscovery
 from nccltool.triage.logs import tail
-from nccltool.triage.logs.reader import IncrementalLogReader
+from nccltool.triage.logs.log_files import LogContent
+from nccltool.triage.logs.reader import IncrementalLogReader, cut
 from nccltool.triage.timeline.builder import TimelineBuilder
 from nccltool.triage.timeline.job_course import DECISIVE
 from nccltool.triage.timeline.model import Timeline
@@ -146,8 +147,8 @@ class _Follower:
     def _take_all(self) -> bool:
         """Take a piece of each log; whether there is nothing more at this moment."""
         caught_up = True
-        for name, chunks in self._inputs.packed():
-            self._take_packed(name, chunks)
+        for content in self._inputs.packed():
+            self._take_packed(content)
         for file in list(self._inputs.files.values()):
             piece = file.read()
             if file.before is not None:
@@ -163,6 +164,8 @@ class _Follower:
             return caught_up
         piece = pipe.read(TICK_S if caught_up else 0)
         self._take(pipe.log, piece)
+        if pipe.ends_early:
+            self._end_early(pipe.log)
         return caught_up and not piece
 
     def _take(self, log: tail.LineBuffer, piece: bytes) -> None:
@@ -189,11 +192,17 @@ class _Follower:
             self._add(read, log.rest)
             log.rest = b""
 
-    def _take_packed(self, name: str, chunks: Iterator[bytes]) -> None:
-        log = tail.LineBuffer(name)
-        for chunk in chunks:
+    def _take_packed(self, content: LogContent) -> None:
+        log = tail.LineBuffer(content.file)
+        for chunk in content:
             self._take(log, chunk)
         self._end(log)
+        if content.ends_early:
+            self._end_early(log)
+
+    def _end_early(self, log: tail.LineBuffer) -> None:
+        read = self._reads.get(log.name)
+        self._builder.add(cut(log.name, read.reader.lines_read if read else 0))
 
     def _over(self, now: float) -> str:
         """Why nothing more will come, or need not be waited for; empty = go on."""

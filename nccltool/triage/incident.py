@@ -1,10 +1,12 @@
 """What triage found in logs. Frozen; and as a JSON document."""
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from nccltool.core.documents import SCHEMA, RunInfo, encoded
 from nccltool.core.findings import Finding
+from nccltool.core.text import counted
 from nccltool.core.verdicts import Verdict
 
 
@@ -82,6 +84,17 @@ class Incident(RankedCauses):
     findings: tuple[Finding, ...]
     lines_read: int
     overview: Overview = field(default_factory=Overview)
+    ends_early: tuple[str, ...] = ()
+    """Packed logs that were cut, or are still being written: the last lines are missing."""
+
+
+def early_ends(files: Sequence[str]) -> str:
+    """A reason to doubt: which files end early; empty where none does."""
+    if not files:
+        return ""
+    name = "standard input" if files[0] == "-" else files[0]
+    who = f"{name} and {counted(len(files) - 1, 'more file')} end" if files[1:] else f"{name} ends"
+    return f"{who} early: the last lines are missing"
 
 
 def incident_to_json(incident: Incident) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from nccltool.core import packed
 from nccltool.core.errors import BadInput
 from nccltool.triage import flight_recorder
 from nccltool.triage.logs import log_files, tail
@@ -75,7 +76,7 @@ class LogDiscovery:
         head = log_files.head_of(name)
         if what := log_files.foreign(head):
             self.say(f"skipped {name}: it is {what}")
-        elif log_files.is_packed(head):
+        elif packed.kind(head):
             self._packed.append(name)
         elif self._may_be_a_dump(name, head):
             self._maybe_dumps[name] = _Seen()
@@ -90,11 +91,10 @@ class LogDiscovery:
         """Whether it is what a followed file was called before: its lines have been read."""
         return _ROTATED.sub("", name) in self.files and bool(_ROTATED.search(name))
 
-    def packed(self) -> Iterator[tuple[str, Iterator[bytes]]]:
+    def packed(self) -> Iterator[log_files.LogContent]:
         """Files that are read once, as they are."""
         while self._packed:
-            name = self._packed.pop()
-            yield name, log_files.chunks(name)
+            yield log_files.LogContent(self._packed.pop())
 
     def read_dumps(self, now: float) -> bool:
         """Read dumps that were written; whether there is a new one. What turns out to be none is a log."""

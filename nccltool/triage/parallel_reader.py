@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from nccltool.core import processes
+from nccltool.core import packed, processes
 from nccltool.core.errors import BadInput
 from nccltool.triage.logs import log_files
 from nccltool.triage.logs.base import LogEvent
@@ -55,7 +55,7 @@ def events(files: Sequence[str], reader: LogReader, most: int | None = None) -> 
 
 def _read_here(files: Sequence[str], reader: LogReader) -> Iterator[LogEvent]:
     for file in files:
-        yield from reader.read(file, log_files.chunks(file))
+        yield from reader.read_file(file)
 
 
 def _is_worth_it(files: Sequence[str]) -> bool:
@@ -64,7 +64,7 @@ def _is_worth_it(files: Sequence[str]) -> bool:
 
 
 def _size(file: str) -> int:
-    return log_files.size_of(file) * (_UNPACKED if file.endswith((".gz", ".xz", ".zst")) else 1)
+    return log_files.size_of(file) * (_UNPACKED if file.endswith(packed.ENDINGS) else 1)
 
 
 def _has_plain_name(file: str) -> bool:

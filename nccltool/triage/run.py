@@ -15,6 +15,7 @@ from nccltool.triage import causes, flight_recorder, own_run, parallel_reader
 from nccltool.triage.incident import Incident, RankedCauses
 from nccltool.triage.judge import judge
 from nccltool.triage.logs import log_files
+from nccltool.triage.logs.base import CUT
 from nccltool.triage.logs.reader import LogReader
 from nccltool.triage.overview import overview
 from nccltool.triage.timeline.builder import TimelineBuilder
@@ -104,14 +105,23 @@ def incident(timeline: Timeline, command: tuple[str, ...]) -> Incident:
     return Incident(
         **{part.name: getattr(diagnosis, part.name) for part in fields(diagnosis)},
         info=_info(timeline, command),
-        verdict=verdict(failed=is_found, can_tell=_tells(timeline) and not timeline.has(own_run.UNTOLD)),
+        verdict=verdict(failed=is_found, can_tell=_tells(timeline) and not timeline.has(own_run.UNTOLD, CUT)),
+        ends_early=timeline.ends_early,
         findings=(_finding(diagnosis, own_run.remedy(timeline, diagnosis.root_cause)),) if is_found else (),
         lines_read=timeline.lines_read,
         overview=overview(timeline),
     )
 
 
-_OF_ANY_TEXT = ("app.frame", "app.traceback", "shell.command", "torchrun.row", "nccl.version", "bench.command")
+_OF_ANY_TEXT = (
+    "app.frame",
+    "app.traceback",
+    "shell.command",
+    "torchrun.row",
+    "nccl.version",
+    "bench.command",
+    CUT,
+)
 """Kinds of events that prose and programs contain too."""
 
 

@@ -7,10 +7,12 @@ from nccltool.core.look import PLAIN, Look
 from nccltool.core.notices import BELOW, INDENT, verdict_line
 from nccltool.core.text import counted, escaped, shortened
 from nccltool.triage import junit
-from nccltool.triage.incident import Incident, LogLine, Overview, incident_to_json
+from nccltool.triage.incident import Incident, LogLine, Overview, early_ends, incident_to_json
 
 _LONGEST_LINE = 240
 _LONGEST_CELL = 60
+_LEAST = 0.3
+"""A candidate below this confidence is not worth a line."""
 _SURE = 0.8
 """From here on nothing more is needed to settle it."""
 
@@ -66,6 +68,8 @@ def render(incident: Incident, look: Look = PLAIN) -> str:
 
 def _text(incident: Incident, look: Look, amount: _Amount) -> str:
     why = incident.candidates[0].why[: amount.reasons] if incident.candidates else ()
+    if (cut := early_ends(incident.ends_early)) and cut not in why:
+        why = (*why, cut)
     head = [
         *verdict_line(look, incident.verdict.status, headline(incident)),
         *(line for reason in why for line in look.wrapped(INDENT + escaped(reason), 2 * INDENT)),
@@ -81,6 +85,8 @@ def headline(incident: Incident) -> str:
     match incident.verdict.status:
         case "pass":
             return f"triage: no failure found, {read}"
+        case "unknown" if incident.ends_early and incident.lines_read:
+            return f"triage: no failure found before an early end, {read}"
         case "unknown":
             return f"triage: nothing in the logs to check, {read}"
     if incident.root_cause == "other":
@@ -124,7 +130,8 @@ def _what_to_do(incident: Incident, look: Look) -> Iterator[str]:
 def _others(incident: Incident, look: Look, amount: _Amount) -> Iterator[str]:
     if amount is not _ALL and incident.confidence >= _SURE:
         return
-    if others := incident.candidates[1 : 1 + amount.others]:
+    rivals = [one for one in incident.candidates[1:] if one.confidence >= _LEAST]
+    if others := rivals[: amount.others]:
         yield "other candidates"
         width = max(len(one.root_cause) for one in others)
         for one in others:

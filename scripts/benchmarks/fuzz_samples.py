@@ -174,9 +174,9 @@ def packed(data: bytes, kind: int) -> bytes:
     if kind == 1:
         return lzma.compress(data)
     if kind == 2:
-        from nccltool.triage.logs import log_files
+        from nccltool.core import packed
 
-        return bytes(log_files._zstd().compress(data))
+        return bytes(packed.zstd().compress(data))
     made = io.BytesIO()
     with tarfile.open(fileobj=made, mode="w") as archive:
         member = tarfile.TarInfo("job.log")

@@ -1,5 +1,6 @@
 """nccltool triage, from files to exit codes."""
 
+import gzip
 import io
 import json
 from pathlib import Path
@@ -34,6 +35,39 @@ def test_what_says_nothing_is_exit_code_4(text: str, tmp_path: Path, nccltool: N
     file.write_text(text)
     said = nccltool("triage", str(file), "--format", "json")
     assert (said.code, json.loads(said.out)["status"]) == (4, "unknown")
+
+
+@pytest.mark.parametrize("others", [(), ("rank1.log",)], ids=["alone", "beside a healthy log"])
+@pytest.mark.parametrize("way", [(), ("--follow", "--for", "1")], ids=["read", "followed"])
+def test_a_packed_log_that_ends_early_never_passes(
+    others: tuple[str, ...], way: tuple[str, ...], tmp_path: Path, nccltool: Nccltool
+) -> None:
+    whole = gzip.compress(HEALTHY.encode() * 100)
+    (tmp_path / "rank0.log.gz").write_bytes(whole[: len(whole) // 2])
+    for name in others:
+        (tmp_path / name).write_text(HEALTHY)
+    said = nccltool("triage", *way, str(tmp_path))
+    assert said.code == 4
+    assert said.out.startswith("UNKNOWN triage: no failure found before an early end, ")
+    assert f"{tmp_path}/rank0.log.gz ends early: the last lines are missing" in said.out
+
+
+def test_a_root_cause_before_an_early_end_is_named(tmp_path: Path, nccltool: Nccltool) -> None:
+    file = tmp_path / "rank0.log.gz"
+    file.write_bytes(gzip.compress(SHM.encode())[:-4])
+    said = nccltool("triage", str(file), "--format", "json")
+    document = json.loads(said.out)
+    assert (said.code, document["root_cause"], document["ends_early"]) == (1, "shm-size", [str(file)])
+    assert "ends early" in nccltool("triage", str(file)).out
+
+
+@pytest.mark.parametrize(("missing", "code"), [(0, 1), (4, 4)], ids=["whole", "cut"])
+def test_that_a_test_stands_still_is_not_told_by_an_early_end(
+    missing: int, code: int, tmp_path: Path, nccltool: Nccltool
+) -> None:
+    packed = gzip.compress(b"# nThread 1 nGpus 1 minBytes 8 maxBytes 8 step: 2(factor)\n# Using devices\n")
+    (tmp_path / "job.log.gz").write_bytes(packed[: len(packed) - missing])
+    assert nccltool("triage", str(tmp_path)).code == code
 
 
 def test_standard_input_and_a_folder(tmp_path: Path, nccltool: Nccltool, monkeypatch: pytest.MonkeyPatch) -> None:

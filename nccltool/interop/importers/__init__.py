@@ -10,6 +10,8 @@ import re
 import nccltool.interop.importers.nccl_json as nccl_json
 import nccltool.interop.importers.rccl_json as rccl_json
 import nccltool.interop.importers.text as text
+from nccltool.core import packed
+from nccltool.core.errors import BadInput
 from nccltool.interop.importers.base import Half, Report, Row, Told, refuse
 
 __all__ = ["Half", "Report", "Row", "Told", "read"]
@@ -20,6 +22,8 @@ _JSON = re.compile(r"\s*(\{|\[\s*[\[{\]])")
 
 def read(data: bytes, where: str, told: Told) -> tuple[Report, ...]:
     """The tests in a file. Raises BadInput that names the file, the place, and what was expected there."""
+    if what := packed.kind(data):
+        raise BadInput(f"{where} is packed with {what}", "unpack it; nothing was imported")
     content = data.decode("utf-8-sig", errors="replace")
     if not content.strip():
         refuse(where, "it is empty; expected output of nccl-tests")

@@ -25,6 +25,8 @@ Escalate only if the job failed and the complete logs show no failure.
 """
 
 from nccltool.triage.causes.base import Clue, Clues, Given, Offender, Timeline
+from nccltool.triage.incident import early_ends
+from nccltool.triage.logs.base import CUT
 
 DECIDES = "exit code of the job and logs of all ranks"
 EXPLAINS = frozenset[str]()
@@ -41,6 +43,8 @@ def clues(timeline: Timeline) -> Given:
         works = timeline.first("job.progress", "job.serving", "bench.row", "nccl.init-complete", "nccl.rings")
         told = "it made progress, and no line reports a failure" if works else "no line reports a failure"
         yield Clue(0.7 if works else 0.4, told, works)
+    if cut := early_ends(timeline.ends_early):
+        yield Clue(-0.6, cut, timeline.first(CUT))
     if looked := timeline.first("shell.tool", "job.nothing-more"):
         yield Clue(-0.6, "someone looked for a fault", looked)
 

@@ -12,11 +12,13 @@ healthy jobs print. state: how things are. success: the job, or a part of it, ca
 
 Family: TypeAlias = Literal[
     "app", "bench", "cuda", "data", "efa", "env", "fabric", "gdr", "gdrcopy", "gloo", "host", "hvd", "ib", "imex",
-    "iommu", "job", "kernel", "limits", "mnnvl", "mpi", "nccl", "net", "nvls", "nvml", "nvshmem", "plugin", "ras",
-    "run", "sharp", "shell", "shm", "store", "topology", "torch", "torchrun", "ucx", "version",
+    "iommu", "job", "kernel", "limits", "log", "mnnvl", "mpi", "nccl", "net", "nvls", "nvml", "nvshmem", "plugin",
+    "ras", "run", "sharp", "shell", "shm", "store", "topology", "torch", "torchrun", "ucx", "version",
 ]  # fmt: skip
 """Who says something, or what it is about: the first word of the kind of an event."""
 
+CUT = "log.cut"
+"""The kind of the last event of a packed log that ends early: what followed is missing."""
 LONGEST_TEXT = 600
 """Characters of a line that an event keeps."""
 

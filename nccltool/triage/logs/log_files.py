@@ -1,16 +1,13 @@
-"""Where logs come from: files, folders of files, standard input; plain, gzip, xz or zstd."""
+"""Where logs come from: files, folders of files, standard input; plain, or packed."""
 
-import gzip
-import importlib
-import lzma
 import os
 import sys
-import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, cast
 
+from nccltool.core import packed
 from nccltool.core.errors import BadInput
 from nccltool.core.user_files import opened
 
@@ -25,7 +22,6 @@ NOT_LOGS = {
 """Endings of files in a folder that hold no lines."""
 HEAD_BYTES = 256
 """Of the beginning of a file that are looked at, and remembered of one that grows."""
-_GZIP, _XZ, _ZSTD = b"\x1f\x8b", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd"
 _RECORDS = {
     b'"coll_perf"': "records of NCCL Inspector",
     b'"inspector_output_format_version"': "records of NCCL Inspector",
@@ -37,7 +33,6 @@ _RECORDS = {
 _FOREIGN = {
     b"\x7fELF": "a program, a library, or a core dump",
     b"PK\x03\x04": "a zip archive",
-    b"BZh": "packed with bzip2",
 }
 """How files begin that are no logs, whatever they are called. A library holds every message that could come."""
 
@@ -116,77 +111,54 @@ def foreign(head: bytes) -> str:
     return next((what for word, what in _RECORDS.items() if word in head), "")
 
 
-def chunks(file: str) -> Iterator[bytes]:
-    """The content of a file, unpacked, in pieces. Raises BadInput when it cannot be read."""
-    try:
-        if file == "-":
-            if sys.stdin is None:
-                raise BadInput("standard input cannot be read: it is closed", "pipe a log into it")
-            yield from _pieces(sys.stdin.buffer, file)
+class LogContent:
+    """The content of a log, unpacked, in pieces."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.ends_early = False
+        """It is packed, and was cut or is still being written: known behind the last piece."""
+
+    def __iter__(self) -> Iterator[bytes]:
+        """Raises BadInput when it cannot be read."""
+        try:
+            if self.file == "-":
+                if sys.stdin is None:
+                    raise BadInput("standard input cannot be read: it is closed", "pipe a log into it")
+                yield from self._pieces(sys.stdin.buffer)
+                return
+            with opened(self.file) as raw:
+                yield from self._pieces(raw)
+        except (OSError, *packed.ERRORS) as error:
+            own = getattr(error, "strerror", None)  # of the operating system; else the content is damaged
+            why = own or str(error) or type(error).__name__
+            remedy = "name a log that this user may read" if own else "unpack the readable part and name that file"
+            raise BadInput(f"{self.file} cannot be read: {why}", remedy) from error
+
+    def behind(self, head: bytes, rest: IO[bytes]) -> Iterator[bytes]:
+        """The content of a packed stream whose first bytes have been read already."""
+        yield from self._unpacked(head, rest)
+
+    def _pieces(self, raw: IO[bytes]) -> Iterator[bytes]:
+        first = raw.read(CHUNK_BYTES)
+        if what := foreign(first):
+            is_packed = what in _FOREIGN.values()
+            remedy = "unpack it and name the log inside" if is_packed else "name the log of the job"
+            raise BadInput(f"{self.file} is {what}, not a log", remedy)
+        if packed.kind(first):
+            yield from self._unpacked(first, raw)
             return
-        with opened(file) as raw:
-            yield from _pieces(raw, file)
-    except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
-        own = getattr(error, "strerror", None)  # of the operating system; else the content is damaged
-        why = own or str(error) or type(error).__name__
-        remedy = "name a log that this user may read" if own else "unpack the readable part and name that file"
-        raise BadInput(f"{file} cannot be read: {why}", remedy) from error
-
-
-def is_packed(head: bytes) -> bool:
-    """Whether these are the first bytes of a file that chunks() would unpack."""
-    return head.startswith((_GZIP, _XZ, _ZSTD))
-
-
-def unpacked(head: bytes, rest: IO[bytes], file: str) -> Iterator[bytes]:
-    """The content of a packed stream whose first bytes have been read already."""
-    yield from _pieces(cast(IO[bytes], _Joined(head, rest)), file)
-
-
-def _pieces(raw: IO[bytes], file: str) -> Iterator[bytes]:
-    first = raw.read(CHUNK_BYTES)
-    unpacked = _unpacked(_Joined(first, raw), first, file)
-    if unpacked is None:
+        if packed.is_cut_head(self.file, first):
+            self.ends_early = True
+            return
         while first:
             yield first
             first = raw.read(CHUNK_BYTES)
-        return
-    with closing(unpacked), suppress(EOFError):  # it is still being written, or was cut: what is there counts
-        while piece := unpacked.read(CHUNK_BYTES):
-            yield piece
 
-
-def _unpacked(source: "_Joined", head: bytes, file: str) -> Any:
-    if what := foreign(head):
-        remedy = "unpack it and name the log inside" if what in _FOREIGN.values() else "name the log of the job"
-        raise BadInput(f"{file} is {what}, not a log", remedy)
-    if head.startswith(_GZIP):
-        return gzip.GzipFile(fileobj=cast(Any, source))
-    if head.startswith(_XZ):
-        return lzma.LZMAFile(cast(Any, source))
-    if head.startswith(_ZSTD):
-        return _Zstd(_zstd().ZstdFile(cast(Any, source)))
-    return None
-
-
-def _zstd() -> Any:
-    """Python's own zstd: in its library from 3.14 on, a package of the same content before."""
-    return importlib.import_module("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")
-
-
-class _Zstd:
-    """A stream whose errors are those of other packed files."""
-
-    def __init__(self, stream: Any) -> None:
-        self._stream = stream
-        self.close = stream.close
-
-    def read(self, size: int) -> bytes:
-        """The next bytes, at most `size`."""
-        try:
-            return cast(bytes, self._stream.read(size))
-        except _zstd().ZstdError as error:
-            raise OSError(str(error)) from error
+    def _unpacked(self, head: bytes, rest: IO[bytes]) -> Iterator[bytes]:
+        inside = packed.Unpacked(cast(IO[bytes], _Joined(head, rest)), packed.kind(head))
+        yield from inside.pieces(CHUNK_BYTES)
+        self.ends_early = inside.ends_early
 
 
 class _Joined:

@@ -17,6 +17,7 @@ from nccltool.triage.logs import (
     limits,
     line_decoder,
     literal_search,
+    log_files,
     nccl,
     nccl_tests,
     nccl_warnings,
@@ -30,7 +31,7 @@ from nccltool.triage.logs import (
     torchrun,
     tracebacks,
 )
-from nccltool.triage.logs.base import LogEvent
+from nccltool.triage.logs.base import CUT, LogEvent
 from nccltool.triage.logs.patterns import literals
 
 _DIALECTS = (
@@ -68,11 +69,28 @@ def _search_without(ended: frozenset[str]) -> literal_search.LiteralSearch:
     return literal_search.LiteralSearch(item for item in PATTERNS if item.kind not in ended)
 
 
+def cut(file: str, lines: int) -> LogEvent:
+    """That a log ends early, behind so many lines."""
+    return LogEvent(kind=CUT, role="doubt", text="(the file ends early)", file=_utf8(file), line=lines)
+
+
+def _utf8(file: str) -> str:
+    """A name may not be UTF-8, documents are."""
+    return file.encode(errors="backslashreplace").decode()
+
+
 class LogReader:
     """Reads any number of logs, one after the other; holds no lines."""
 
     def __init__(self) -> None:
         self.lines_read = 0
+
+    def read_file(self, file: str) -> Iterator[LogEvent]:
+        """The events of one file; behind them, that it ends early. Raises BadInput when it cannot be read."""
+        content, before = log_files.LogContent(file), self.lines_read
+        yield from self.read(file, content)
+        if content.ends_early:
+            yield cut(file, self.lines_read - before)
 
     def read(self, file: str, chunks: Iterable[bytes]) -> Iterator[LogEvent]:
         """The events of one log, in the order of its lines."""
@@ -88,7 +106,7 @@ class IncrementalLogReader:
 
     def __init__(self, file: str) -> None:
         self.lines_read = 0
-        self._file = file.encode(errors="backslashreplace").decode()  # a name may not be UTF-8, documents are
+        self._file = _utf8(file)
         self._channels = channel_lines.ChannelLines()
         self._ends = tracebacks.Tracebacks()
         self._writers = nccl.PlainInfoLines(self._file)

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from nccltool.core import packed
 from nccltool.core.errors import BadInput
 from nccltool.triage.logs import log_files
 from nccltool.triage.logs.line_decoder import shortened
@@ -125,8 +126,15 @@ class TailedInput:
             self._fd = sys.stdin.fileno()
         except (AttributeError, OSError, ValueError) as error:
             raise BadInput("standard input cannot be read: it is closed", "pipe a log into it") from error
+        self.content = log_files.LogContent("-")
+        """What came, where it is packed."""
         self._packed: Iterator[bytes] | None = None
         self._began = False
+
+    @property
+    def ends_early(self) -> bool:
+        """Whether its end came, and was not that of what is packed in it."""
+        return self.ended and self.content.ends_early
 
     def read(self, wait_s: float) -> bytes:
         """The next piece; empty when none came in time, or at the end. What is packed is read without pauses."""
@@ -138,8 +146,8 @@ class TailedInput:
             return b""
         piece = os.read(self._fd, PIECE_BYTES)
         self.ended = not piece
-        if not self._began and log_files.is_packed(piece):
-            self._packed = log_files.unpacked(piece, sys.stdin.buffer, "-")
+        if not self._began and packed.kind(piece):
+            self._packed = self.content.behind(piece, sys.stdin.buffer)
             return self.read(wait_s)
         self._began = True
         return piece

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 
-from nccltool.triage.logs.base import LogEvent, family_of
+from nccltool.triage.logs.base import CUT, LogEvent, family_of
 from nccltool.triage.timeline.exits import exit_of, timeout_of
 from nccltool.triage.timeline.job_course import JobCourse
 from nccltool.triage.timeline.model import NO_HOST, Timeline
@@ -118,7 +118,7 @@ class TimelineBuilder:
             exits=tuple(exit_of(event) for kind in _ENDS for event in self._events.get(kind, ())),
             environment={name: tuple(values) for name, values in self._environment.items()},
             world_size=self._world_size(),
-            hung=self._course.hung or self._stuck_in_init(),
+            hung=self._hung(),
             processes=dict(self._processes),
             tasks_are_ranks=self._tasks_are_ranks(),
             recovered=self._course.recovered(),
@@ -126,6 +126,12 @@ class TimelineBuilder:
             steps_before=self._course.steps_before,
             lines_read=lines_read,
         )
+
+    def _hung(self) -> LogEvent | None:
+        """The last line before a job stood still: not of a log that ends early, which misses what followed."""
+        last = self._course.hung or self._stuck_in_init()
+        missing = {event.file for event in self._events.get(CUT, ())}
+        return None if last and last.file in missing and last.kind != "job.timed-out" else last
 
     def _stuck_in_init(self) -> LogEvent | None:
         """The last line of a log in which ranks began to make a communicator and none has finished."""

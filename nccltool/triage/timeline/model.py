@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from nccltool.triage.incident import Offender
-from nccltool.triage.logs.base import LogEvent, Role
+from nccltool.triage.logs.base import CUT, LogEvent, Role
 from nccltool.triage.timeline.exits import CollectiveTimeout, ProcessExit
 from nccltool.triage.timeline.observed import ObservedCommunicator, ObservedHost
 from nccltool.triage.timeline.trials import Contrast
@@ -109,6 +109,11 @@ class Timeline:
 
     def everything(self) -> Iterator[LogEvent]:
         return chain.from_iterable(self.events.values())
+
+    @property
+    def ends_early(self) -> tuple[str, ...]:
+        """The packed files whose last lines are missing."""
+        return tuple(dict.fromkeys(event.file for event in self.of(CUT)))
 
     def killed_by(self, signal: int) -> list[ProcessExit]:
         return [ended for ended in self.exits if ended.signal == signal]

@@ -1,5 +1,6 @@
 """What is refused in screen output, and with which sentence."""
 
+import gzip
 from collections.abc import Callable
 
 import pytest
@@ -117,3 +118,9 @@ def test_ways_of_the_same_text(way: Callable[[str], str]) -> None:
     (found,) = importers.read(way(GOOD).encode(), "out.txt", Told())
     assert [row.halves for row in found.rows] == [row.halves for row in wanted.rows]
     assert (found.op, found.world_size, found.average) == (wanted.op, wanted.world_size, wanted.average)
+
+
+def test_a_packed_file_is_refused_with_its_kind() -> None:
+    with pytest.raises(BadInput, match="is packed with gzip") as raised:
+        importers.read(gzip.compress(GOOD.encode())[:-9], "out.txt", Told())
+    assert "unpack it" in raised.value.remedy
