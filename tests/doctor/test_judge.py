@@ -1,11 +1,13 @@
 """Hosts and rules in, outcomes and findings out."""
 
 import time
+from collections import defaultdict
 from collections.abc import Sequence
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from nccltool.core.errors import BadInput
 from nccltool.core.findings import Subject
@@ -14,9 +16,10 @@ from nccltool.core.verdicts import of_findings
 from nccltool.core.versions import Version
 from nccltool.doctor import judge, report, rules
 from nccltool.doctor.rules.base import JudgedHost, Results, across, known, rule
-from nccltool.hosts.facts import Cloud, Nvidia, Shm, Versions
+from nccltool.hosts.facts import Cloud, ConfFile, Container, Nvidia, Shm, Versions
 from nccltool.hosts.nccl import variables
 from tests.doctor.rules.base import UNREAD, host
+from tests.doctor.rules.parts import limits
 
 PAGE = "\n\nWhy: w\nExample: e\nInstead: i\nSource: s"
 
@@ -145,6 +148,74 @@ def test_versions_and_gpus_come_from_the_facts() -> None:
 
 
 EVERY = rules.every()
+
+
+RCCL = Versions(rccl="2.27.7", torch_hip="6.4")
+IFNAME = {"NCCL_SOCKET_IFNMAE": "eth0", "NCCL_SOKCET_IFNAME": "eth0"}
+ONCE = "set NCCL_SOCKET_IFNAME once: {} may mean it, too"
+GONE = ConfFile(role="NCCL_CONF_FILE", path="/gone", exists=False, text=Unknown("does not exist"))
+FOLDER = replace(GONE, exists=True, text=Unknown("/gone is not a regular file"))
+NAMED = {"NCCL_CONF_FILE": "/gone"}
+
+
+@pytest.mark.parametrize(
+    ("one", "told"),
+    [
+        (host(IFNAME), {"warning": ["rename it to NCCL_SOCKET_IFNAME or unset it"] * 2}),
+        (
+            host({**IFNAME, "nccl_socket_ifname": "ib0"}),
+            {
+                "warning": [
+                    ONCE.format("NCCL_SOKCET_IFNAME, nccl_socket_ifname"),
+                    ONCE.format("NCCL_SOCKET_IFNMAE, nccl_socket_ifname"),
+                    ONCE.format("NCCL_SOCKET_IFNMAE, NCCL_SOKCET_IFNAME"),
+                ]
+            },
+        ),
+        (
+            host({"nccl_debug": "INFO", "NCCL_DEBUG": "WARN"}),
+            {"warning": ["unset it: NCCL_DEBUG is set to another value"]},
+        ),
+        (host({"nccl_debug": "WARN", "NCCL_DEBUG": "WARN"}), {"warning": ["unset it: NCCL_DEBUG is set"]}),
+        # a misspelled variable of RCCL is as bad as one of NCCL
+        (
+            host({"RCCL_MSCCL_ENALBE": "1", "NCCL_DEBGU": "1"}, versions=RCCL),
+            {"warning": ["rename it to NCCL_DEBUG or unset it", "rename it to RCCL_MSCCL_ENABLE or unset it"]},
+        ),
+        (
+            host({"RCCL_MSCCL_ENBALED": "1"}, versions=RCCL),
+            {"info": ["rename it to RCCL_MSCCL_ENABLE or unset it"]},
+        ),
+        (host({"NCCL_IB_TIEMUOT": "22"}), {"info": ["rename it to NCCL_IB_TIMEOUT or unset it"]}),
+        (host(NAMED, conf_files=(GONE,)), {"warning": ["create or mount it, or unset NCCL_CONF_FILE"]}),
+        (
+            host(NAMED, conf_files=(FOLDER,)),
+            {"warning": ["make it a file that the job's user can read; check with ls -l /gone"]},
+        ),
+        (
+            host(limits=limits(nofile_hard=4096), container=Container(inside=False)),
+            {
+                "warning": [
+                    "printf '%s - nofile 131072\\n' '*' root | sudo tee /etc/security/limits.d/nofile.conf, then log "
+                    "in again; in the systemd unit of a service such as slurmd, LimitNOFILE=131072"
+                ]
+            },
+        ),
+        (
+            host(limits=limits(nofile_hard=4096), container=Container(inside=True), nodes=512),
+            {
+                "warning": [
+                    "docker run --ulimit nofile=263168; in Kubernetes, raise LimitNOFILE of the container runtime"
+                ]
+            },
+        ),
+    ],
+)
+def test_remedies(one: JudgedHost, told: dict[str, list[str]]) -> None:
+    found = defaultdict[str, list[str]](list)
+    for each in judge.judge([one], judge.chosen(EVERY, ["SYN00", "CNF001", "LIM001"])).findings:
+        found[each.severity].append(each.remedy)
+    assert found == told
 
 
 @pytest.mark.parametrize(

@@ -54,10 +54,21 @@ def unreadable_conf_file(host: JudgedHost) -> Results:
             if host.facts.root != "/" and any(isinstance(one, Unknown) for one in there):
                 yield file.lines  # a captured tree may just not have it
                 continue
-            path = escaped(file.path)
-            message = f"NCCL_CONF_FILE names {path}, which cannot be read"
-            remedy = f"make it readable by the job's user; check with ls -l {path}"
-            yield report.file(file.path, message, remedy, evidence=(file.lines.reason,))
+            yield _without_text(host, file, file.lines.reason, is_absent=False in there)
+
+
+def _without_text(host: JudgedHost, file: ParsedConfFile, why: str, is_absent: bool) -> report.RuleFinding:
+    path, variable = escaped(file.path), host.variable("NCCL_CONF_FILE")
+    lines = (report.pointed(variable),) if variable else ()
+    if is_absent:
+        message = f"NCCL_CONF_FILE names {path}, which does not exist"
+        here = "" if file.path.startswith("/") else "; write an absolute path, which any working directory finds"
+        return report.file(
+            file.path, message, f"create or mount it, or unset NCCL_CONF_FILE{here}", evidence=lines
+        )
+    message = f"NCCL_CONF_FILE names {path}, which cannot be read"
+    remedy = f"make it a file that the job's user can read; check with ls -l {path}"
+    return report.file(file.path, message, remedy, evidence=(*lines, why))
 
 
 @for_text("CNF002", "warning", *_PATHS)

@@ -7,7 +7,7 @@ from nccltool.doctor import report
 from nccltool.doctor.rules.base import RACK, JudgedHost, Results, Unknown, escaped, known, rule
 from nccltool.hosts.facts import NOT_READ, Limit, or_none
 
-_FILES, _FEW_FILES = 65536, 4096
+_FILES, _FEW_FILES, _FILES_OF_THE_GUIDE = 65536, 4096, 131072
 """NCCL's guide asks for 131072, and says that 144 ranks with 16 GIN contexts need more than 32768."""
 _FILES_BASE, _FILES_PER_RANK = 1024, 64
 _RANKS_OF_THE_FAILURE = 32
@@ -21,24 +21,32 @@ def _has_gpus(host: JudgedHost) -> bool:
     return bool(known(host.facts.nvidia.driver))
 
 
-@rule("LIM001", "warning", needs=("limits",))
+@rule("LIM001", "warning", needs=("limits", "container"))
 def few_open_files(host: JudgedHost) -> Results:
     """The hard limit on open files is low.
 
     Why: NCCL opens several files per connection and can raise the soft limit only up to the hard limit.
     Example: ulimit -Hn prints 4096
-    Instead: set `* - nofile 131072` in /etc/security/limits.d or LimitNOFILE= in the systemd unit, or use docker
-    run --ulimit nofile=131072
-    Source: NCCL user guide, troubleshooting, file descriptors
+    Instead: set `* - nofile 131072` and, because * does not include root, `root - nofile 131072` in
+    /etc/security/limits.d; set LimitNOFILE= in the systemd unit; or use docker run --ulimit nofile=131072
+    Source: NCCL user guide, troubleshooting, file descriptors; limits.conf(5)
     """
     hard, nodes, local = known(host.facts.limits.nofile_hard), or_none(host.nodes), or_none(host.local_ranks)
     needed = max(_FILES, _FILES_BASE + _FILES_PER_RANK * nodes * local) if nodes and local else _FILES
     if hard is not None and hard < needed:
         message = f"a process may open {hard} files; allow at least {needed}"
-        remedy = "echo '* - nofile 131072' > /etc/security/limits.d/nofile.conf; docker --ulimit nofile=131072"
         lines = (f"soft {or_none(host.facts.limits.nofile_soft)}, hard {hard}",)
         severity: Severity | None = "error" if hard < _FEW_FILES else None
+        remedy = _more_files(host, max(needed, _FILES_OF_THE_GUIDE))
         yield report.host("nofile", message, remedy, evidence=lines, severity=severity)
+
+
+def _more_files(host: JudgedHost, most: int) -> str:
+    """What raises the limit where the process runs: a wildcard of limits.conf(5) does not hold for root."""
+    if or_none(host.facts.container.inside):
+        return f"docker run --ulimit nofile={most}; in Kubernetes, raise LimitNOFILE of the container runtime"
+    lines = f"printf '%s - nofile {most}\\n' '*' root | sudo tee /etc/security/limits.d/nofile.conf"
+    return f"{lines}, then log in again; in the systemd unit of a service such as slurmd, LimitNOFILE={most}"
 
 
 @rule("LIM011", "warning", covers=(), needs=("limits",))
