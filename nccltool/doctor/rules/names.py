@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from nccltool.doctor import report
-from nccltool.doctor.rules.base import OLDEST, JudgedHost, Results, escaped, known, rule
+from nccltool.doctor.rules.base import OLDEST, JudgedHost, Results, escaped, known, listed, rule
 from nccltool.hosts.facts import or_none
 from nccltool.hosts.nccl import spelling, variables
 from nccltool.hosts.nccl.settings import Variable
@@ -39,13 +40,59 @@ def _other_prefix(name: str) -> str | None:
     return other if name.startswith(("NCCL_", "TORCH_NCCL_")) and other in entries else None
 
 
-def _moved(variable: Variable, name: str) -> tuple[report.Fix, ...]:
-    return (*report.unset(variable), report.Fix(name=name, value=variable.value))
+def _only_meaning(variable: Variable) -> str | None:
+    """The one name that a name which nothing reads surely stands for."""
+    name = variable.name
+    if name in variables.every():
+        return None
+    other = _other_prefix(name) or (name.upper() if name.upper() in variables.every() else None)
+    if other:
+        return other
+    guesses = spelling.meant(name)
+    is_sure = len(guesses) == 1 and guesses[0].cost <= _SURE and not guesses[0].is_opposite
+    return guesses[0].name if is_sure else None
 
 
-def _renamed(variable: Variable, name: str, why: str = "") -> report.RuleFinding:
+@dataclass(frozen=True, slots=True)
+class _Rename:
+    """A variable gets its right name, and no other name for the same one is left."""
+
+    variable: Variable
+    name: str
+    others: tuple[Variable, ...]
+    """What else stands for the right name, or has it."""
+
+    @classmethod
+    def of(cls, host: JudgedHost, variable: Variable, name: str) -> "_Rename":
+        stands = (one for one in host.settings.all() if one.name == name or _only_meaning(one) == name)
+        return cls(variable, name, tuple(one for one in stands if one.name != variable.name))
+
+    @property
+    def is_clear(self) -> bool:
+        """All have the same value."""
+        return all(one.value == self.variable.value for one in self.others)
+
+    @property
+    def fix(self) -> tuple[report.Fix, ...]:
+        if not self.is_clear:
+            return ()
+        wrong = report.unset(self.variable, *(one for one in self.others if one.name != self.name))
+        is_set = any(one.name == self.name for one in self.others)
+        return wrong if is_set else (*wrong, report.Fix(name=self.name, value=self.variable.value))
+
+    @property
+    def remedy(self) -> str:
+        if any(one.name == self.name for one in self.others):
+            return f"unset it: {self.name} is set{'' if self.is_clear else ' to another value'}"
+        if self.is_clear:
+            return f"rename it to {self.name}"
+        return f"set {self.name} once: {listed((one.name for one in self.others), 3)} may mean it, too"
+
+
+def _renamed(host: JudgedHost, variable: Variable, name: str, why: str = "") -> report.RuleFinding:
     message = why or f"nothing reads {escaped(variable.name)}; the correct name is {name}"
-    return report.about(variable, message, f"rename it to {name}", part="", fix=_moved(variable, name))
+    rename = _Rename.of(host, variable, name)
+    return report.about(variable, message, rename.remedy, part="", fix=rename.fix)
 
 
 @rule("SYN001", "warning")
@@ -69,16 +116,16 @@ def unknown_variable(host: JudgedHost) -> Results:
         is_set = any(host.get(guess.name) is not None for guess in guesses)
         sure = bool(guesses) and guesses[0].cost <= _SURE and not newer and not is_set
         meant = f"; did you mean {names}{', which does the opposite' if opposite else ''}?" if guesses else ""
+        rename = _Rename.of(host, variable, names) if len(guesses) == 1 and sure and not opposite else None
+        remedy = f"rename it to {names}" if names else "pass --ignore SYN001 if a plugin reads it"
         yield report.about(
             variable,
             f"no known library reads {escaped(variable.name[:80])}{meant}",
-            f"rename it to {names} or unset it"
-            if names
-            else "unset it or pass --ignore SYN001 if a plugin reads it",
+            rename.remedy if rename and not rename.is_clear else f"{remedy} or unset it",
             part="",
             evidence=evidence,
             severity="warning" if sure or _is_of_torch(variable) else "info",
-            fix=_moved(variable, names) if len(guesses) == 1 and sure and not opposite else (),
+            fix=rename.fix if rename else (),
         )
 
 
@@ -144,7 +191,7 @@ def old_torch_name(host: JudgedHost) -> Results:
     """
     for variable, entry in host.listed():
         if entry.status == "alias" and entry.instead and host.get(entry.instead) is None:
-            yield _renamed(variable, entry.instead, f"{variable.name} is the old name of {entry.instead}")
+            yield _renamed(host, variable, entry.instead, f"{variable.name} is the old name of {entry.instead}")
 
 
 @rule("SYN006", "warning")
@@ -176,7 +223,7 @@ def wrong_prefix(host: JudgedHost) -> Results:
     for variable in host.settings.beginning("NCCL_", "TORCH_NCCL_"):
         other = _other_prefix(variable.name) if variable.name not in variables.every() else None
         if other is not None:
-            yield _renamed(variable, other)
+            yield _renamed(host, variable, other)
 
 
 @rule("SYN008", "warning")
@@ -192,4 +239,4 @@ def wrong_case(host: JudgedHost) -> Results:
         upper = variable.name.upper()
         entry = variables.every().get(upper) if variable.name != upper else None
         if entry is not None and entry.component not in ("launcher", "cuda"):
-            yield _renamed(variable, upper)
+            yield _renamed(host, variable, upper)

@@ -122,7 +122,8 @@ def _guess(given: _Word, known: _Word, near: frozenset[str]) -> Guess | None:
     cost = min(letters, words) + known.handicap
     if _has_other_prefix(given, known) and given.words[1:] != known.words[1:]:
         return None  # two mistakes in one name: rather one of a library that is not known here
-    most = _MOST if _is_complete(known.name) else _MOST_OF_NEIGHBORS
+    # the handicap orders our own names, and hides none of them
+    most = _MOST + known.handicap if _is_complete(known.name) else _MOST_OF_NEIGHBORS
     if cost > most:
         return None
     return Guess(_today(known.name), cost, opposite and words < letters)
