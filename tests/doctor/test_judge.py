@@ -196,8 +196,8 @@ NAMED = {"NCCL_CONF_FILE": "/gone"}
             host(limits=limits(nofile_hard=4096), container=Container(inside=False)),
             {
                 "warning": [
-                    "printf '%s - nofile 131072\\n' '*' root | sudo tee /etc/security/limits.d/nofile.conf, then log "
-                    "in again; in the systemd unit of a service such as slurmd, LimitNOFILE=131072"
+                    "printf '%s - nofile 131072\\n' '*' root | sudo tee /etc/security/limits.d/nofile.conf, "
+                    "then log in again; in the systemd unit of a service such as slurmd, LimitNOFILE=131072"
                 ]
             },
         ),
