@@ -56,6 +56,8 @@ SIGNS_OF_FAILURE = {
     "app.launch": (0.6, "the program could not be started with its command line"),
     "app.stopped": (0.6, "the program stopped itself"),
     "app.segfault": (FITS, "a process crashed"),
+    "kernel.segfault": (FITS, "the kernel logged the crash of a process"),
+    "mpi.bad-call": (0.75, "MPI rejected a call of the program"),
 }
 
 _MISUSE = ("invalid usage", "invalid argument")

@@ -36,6 +36,7 @@ EXPLAINS = frozenset({"app-error", "nccl-bug"})
 LASTING = True
 SIGNS = {
     "kernel.gpu-lost": (0.95, "a GPU has fallen off the bus"),
+    "kernel.gpu-broken": (0.85, "the driver lost control of a GPU"),
     "kernel.amdgpu": (0.85, "the AMD GPU driver reported a fault"),
     "kernel.ecc": (SAYS, "a GPU has uncorrectable memory errors"),
     "cuda.ecc": (0.95, "CUDA reports an uncorrectable ECC error"),
@@ -46,7 +47,11 @@ SIGNS = {
     "cuda.library": (FITS, "a CUDA library failed on the GPU"),
     "kernel.aer": (FITS, "the Linux kernel logged uncorrected PCIe errors"),
 }
-_OF_PROGRAMS = ("13", "31", "43", "45", "68", "69")
+SIGNS_OF_FAILURE = {
+    "kernel.nvml": (FITS, "NVML or the container cannot use a GPU"),
+    "kernel.xid-note": (FITS, "the driver noted a GPU event that does not stop programs"),
+}
+_OF_PROGRAMS = ("8", "11", "13", "25", "31", "32", "43", "45", "68", "69", "137")
 """Xids that a program can cause: kernel exceptions, page faults, and what follows from them."""
 _OF_NO_CAUSE = ("unknown error", "initialization error", "hardware stack error")
 

@@ -36,6 +36,7 @@ SOURCES = ("misc/socket", "os/linux", "transport/net_socket", "bootstrap")
 SIGNS = {
     "efa.unreachable": (SAYS, "the fabric provider got no answer from the other host"),
     "efa.failed": (0.75, "a fabric request to another host failed"),
+    "mpi.unreachable": (TYPICAL, "MPI found no path between two processes"),
     "ucx.unreachable": (TYPICAL, "UCX reported the other host unreachable"),
     "net.no-answer": (0.75, "a connection to another host got no answer"),
     "net.no-route": (TYPICAL, "the operating system has no route to another host"),

@@ -38,6 +38,7 @@ SIGNS_OF_FAILURE = {
     "cuda.oom": (0.85, "CUDA had no memory left for NCCL"),
     "host.oom": (SAYS, "a process was killed or refused memory because none was left"),
     "host.malloc": (0.85, "the host had no memory left"),
+    "host.memory-limit": (FITS, "a job step reached its memory limit"),
     "mpi.killed": (FITS, "a process was killed by SIGKILL (9)"),
 }
 _SIGKILL = 9

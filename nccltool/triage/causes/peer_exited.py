@@ -36,6 +36,7 @@ EXPLAINS = frozenset({"other"})
 SIGNS_OF_FAILURE = {
     "gloo.peer-closed": (0.6, "a peer closed its connection"),
     "nccl.peer-closed": (0.6, "a peer closed its connection"),
+    "mpi.peer-closed": (0.6, "an MPI process lost its peer"),
     "job.actor-died": (0.4, "Ray lost a worker"),
     "store.closed": (FITS, "the connection to the store was lost"),
     "torch.no-dump": (0.6, "a rank left no flight recorder dump, but the others did"),

@@ -49,6 +49,7 @@ SIGNS_OF_FAILURE = {
     "torch.timeout": (0.5, "a collective timed out"),
     "gloo.timeout": (FITS, "Gloo timed out waiting for a peer"),
     "job.stalled": (0.3, "a rank reported no progress"),
+    "host.no-storage": (FITS, "a file server did not respond"),
     "store.get-failed": (0.45, "a rank timed out waiting for a key in the store"),
 }
 _SIGKILL, _SIGABRT = 9, 6

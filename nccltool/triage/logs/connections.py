@@ -39,7 +39,7 @@ failure
     net.no-interface     `interface` => (?i)(?:cannot|could not|unable to|failed to) find (?:\w+ ){0,3}interface
                          [ ](?:named |called )?'?(?P<interface>(?!for\b|on\b|with\b|that\b)[\w.-]{2,15})
     net.no-interface     `interface` => (?i)\bno (?:\w+ ){0,2}interface (?:matches|matching|named|called)\b
-    net.no-interface     `SIOCGIFADDR|SIOCGIFINDEX`
+    net.no-interface     `SIOCGIFADDR|SIOCGIFINDEX|None of the TCP networks`
     net.no-interface     `if_include|if_exclude` => (?i)(?:invalid|no such|unknown|not found|does not exist).*
                          (?:interface: (?P<interface>\S+))?
 doubt

@@ -19,6 +19,8 @@ failure
     cuda.xid-hint        `CUDA unknown error - `
     version.driver       `not supported in the installed CUDA driver|CUDA driver is a stub library`
     version.build        `device kernel image is invalid|PTX JIT compil|shared object symbol not found`
+    version.build        `hipErrorNoBinaryForGpu|code object for all current devices`
+    cuda.no-device       `no ROCm-capable device is detected|Unable to open /dev/kfd`
     version.build        `CUDNN_STATUS_VERSION_MISMATCH|cuDNN version incompatibility`
     torch.no-gpu         `No CUDA GPUs are available|No HIP GPUs are available`
     cuda.bad-call        `too many resources requested for launch|too many blocks in cooperative launch`

@@ -16,6 +16,7 @@ failure
     ib.memlock          `Memlock limit:` \d+
     ib.completion       ^(?!.*NCCL).*\bstatus=(?P<status>\d+) \(`transport retry counter exceeded`\).*?
                         (?:dst=(?P<peer>[\d.]+))?(?: dev=(?P<hca>[\w.-]+))?$
+    ucx.link            `:Transport retry counter exceeded`
     ucx.link            `transport retry counter exceeded` => ^(?!.*status=\d).*transport retry
     ib.gid-chosen       (?P<hca>[\w.-]+): `selected GID index` (?P<gid>\d+) \((?P<value>[\da-f:]+)
     ib.memlock          (?i)(?:ulimit|limit|raise|increase|set|check)\b.*\b`memlock`\b(?!=-1|=unlimited)

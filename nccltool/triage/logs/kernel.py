@@ -2,27 +2,43 @@
 
 from nccltool.triage.logs.patterns import table
 
-NVLINK_XIDS = ("74", "144", "145", "146", "147", "148", "149", "150")
+NVLINK_XIDS = ("74", "108", "136", "144", "145", "146", "147", "148", "149", "150", "155", "166", "170")
 """Errors of the driver that are about NVLink."""
 
-PATTERNS = table(r"""
+_NOTES = r"(?:37|63|92|93|121|141|160|162|163)\b"
+"""Xids that report something without a failure: rows were remapped, a counter rose, a power saving began."""
+
+PATTERNS = table(
+    r"""
 failure
-    kernel.xid          (?<!S)`Xid (`(?:PCI:)?(?P<gpu>[\da-fA-F:.]+)\): (?P<xid>\d+)(?:, (?P<detail>.*))?
+    kernel.xid          (?<!S)`Xid (`(?:PCI:)?(?P<gpu>[\da-fA-F:.]+)\): (?P<xid>(?!{NOTES})\d+)(?:,
+                        [ ](?P<detail>.*))?
+    kernel.xid          `Detected XID `(?P<xid>\d+) for GPU (?P<gpu>\d+)
     kernel.sxid         `SXid` \((?:PCI:)?(?P<switch>[\da-fA-F:.]+)\): (?P<xid>\d+)
     kernel.gpu-lost     (?:GPU (?:at PCI:)?(?P<gpu>[\da-fA-F]{4,8}:[\da-fA-F:.]+))?.*`fallen off the bus`
-    kernel.gpu-lost     `nable to determine the device handle` => device handle for [Gg][Pp][Uu] ?
+    kernel.gpu-lost     `nable to determine the device handle` => device handle for [Gg][Pp][Uu] ?(?:\d+: )?
                         (?P<gpu>[\da-fA-F:.]+[\da-fA-F])
     kernel.gpu-lost     `GPU is lost|GPU requires reset|GPU recovery action changed`
     kernel.gpu-lost     GPU (?P<gpu>[\da-fA-F:.]+): `RmInitAdapter failed`
+    kernel.gpu-lost     `NV_ERR_GPU_IS_LOST|GPU lost from the bus`
+    kernel.gpu-broken   `rm_init_adapter failed|assigned to your NVIDIA device is invalid|probe routine failed for`
+    kernel.gpu-broken   `GPU is probably locked|kgspIsHeartbeatTimedOut|GSP RM heartbeat`
+    kernel.nvml         `Failed to initialize NVML: ` => NVML: (?:Unknown|GPU access|Not [Ff]ound)
+    kernel.nvml         `nvidia-container-cli: device error|devices unavailable for nvidia.com/gpu`
     kernel.amdgpu       (?:Memory access fault|HW Exception) `by GPU node-`
     kernel.amdgpu       `amdgpu` (?P<gpu>[\da-f:.]+):.*GPU reset (?:begin|\(\d+\))
-    kernel.amdgpu       `HSA_STATUS_ERROR`_(?:EXCEPTION|ILLEGAL_INSTRUCTION|MEMORY_APERTURE_VIOLATION|MEMORY_FAULT)
-    kernel.amdgpu       `amdgpu_job_timedout` => \*ERROR\* ring \w+ timeout
+    kernel.amdgpu       `HSA_STATUS_ERROR`_(?:EXCEPTION|ILLEGAL_INSTRUCTION|MEMORY_APERTURE_VIOLATION|MEMORY_FAULT|
+                        HARDWARE)
+    kernel.amdgpu       `amdgpu` => amdgpu\b.*(?:ring \S+ timeout|page fault|
+                        [Ff]ailed to (?:evict queue|respond to msg))
+    kernel.ecc          `amdgpu` => amdgpu (?P<gpu>[\da-f:.]+):.*\b[Uu]ncorrectable (?:hardware )?errors? detected
     kernel.gpu-lost     ^(?P<gpu>[\da-fA-F:.]+) .*NVIDIA.*`(rev ff)`
     kernel.gpu-lost     `No devices were found`
     kernel.ecc          (?:(?P<gpu>[\da-fA-F]{4,8}:[\da-fA-F]{2}:[\da-fA-F.]+).*)?(?:DRAM|SRAM|ECC|
                         HBM)\b.*[Uu]`ncorrectable`(?!\s*:\s*0)\s*:?\s*[1-9]
     kernel.ecc          `ECC error` => (?i)(?:dcgm|health|unhealthy).*(?:uncorrectable|double.bit) ECC error
+    kernel.ecc          `double-bit ECC` => (?i)detected [1-9]\d*\b.{0,30}double-bit ECC
+    kernel.throttled    `are being throttled` => (?i)clocks are being throttled
     kernel.ecc          `ncorrectable ECC error` => (?i)uncorrectable ECC error (?:was )?(?:detected|found|on)\b
     kernel.gpu-lost     `ERR!` => (?i)gpu.*ERR!|ERR!.*(?:gpu|nvidia|tesla)
     kernel.ecc          `Remapping Failure Occurred` => Occurred\s*: Yes
@@ -31,7 +47,7 @@ failure
     kernel.ecc          `row remap` => [Rr]ow remap\w* (?:failure|failed)(?!.*: No)
     host.oom            (?:[Oo]ut of memory|oom).*`Killed process` (?P<victim>\d+) \((?P<name>[^)]*)\)
     host.oom            `oom-kill:` => oom-kill:constraint=.*\btask=(?P<name>[^,]*),pid=(?P<victim>\d+)
-    host.oom            `invoked oom-killer`
+    host.oom            `invoked oom-killer|killed as a result of limit of`
     kernel.link-down    (?:mlx[45]\w*|bnxt\w*|ice|irdma)\b.*?(?P<device>[\w.-]+): L`ink down`
     kernel.link-down    (?P<device>[\w.-]+): NIC L`ink is `[Dd]own
     kernel.nic-fault    `NETDEV WATCHDOG`: (?P<device>\S+) .*timed out
@@ -42,8 +58,14 @@ failure
     kernel.link-down    `lost carrier` => (?P<device>[\w.-]+): (?:.* )?[Ll]ost carrier
     kernel.nic-fault    `mlx5`\w*\b.*(?:health compromised|poll_health|fatal|hardware error|firmware.*(?:fail|
                         error))
+    kernel.nic-fault    `print_health_info|a leak of a command resource|ib_query_port failed`
+    kernel.nic-fault    `Keep alive watchdog timeout`
+    kernel.nic-fault    `bnxt_en` => bnxt_en\b.*(?:Firmware not responding|[Ff]atal firmware|FW reset)
     ib.memlock          `CREATE_MKEY`.*status limits exceeded
     kernel.aer          `PCIe Bus Error`: severity=(?P<severity>Uncorrect\w*)(?:.*?)
+    kernel.aer          `AER: `(?:Multiple )?(?P<severity>Uncorrect\w*) \(
+    kernel.aer          `pciehp: Slot`\(\S+\): (?:Link Down|Card not present)
+    kernel.iommu-fault  `arm-smmu` => arm-smmu\S*.*(?:\bevent\b|context fault)
     kernel.iommu-fault  `IO_PAGE_FAULT`(?: device=(?P<device>[\da-f:.]+))?
     kernel.iommu-fault  `DMAR`:.*(?:fault|DRHD: handling)
     fabric.manager      `fabricmanager` => (?i)fabricmanager.*(?:fail|error|inactive|dead|exited|could not be
@@ -57,6 +79,8 @@ failure
     fabric.manager      `abric manager`.*(?:\bis not|isn't) (?:active|up|ready|started|running)
     fabric.state        `NVSwitch` => (?i)nvswitch\b.*(?:not ready|not initialized|fail|fatal)
     fabric.link         `NVLink` => (?i)link \d+\b.*failed to train
+    fabric.link         `ostRxDetLinkMask|ostRxDetectLinkMask`
+    fabric.manager      `match with any supported system topology`
     fabric.state        `FABRIC_STATE_IN_PROGRESS|FABRIC_STATE_NOT_STARTED`
     fabric.state        `abric state` => (?i)fabric state\b.*(?:\bnot\b|in progress|fail)
     fabric.link         `NVLink`(?i:.*(?:inactive|\bfatal|training fail|link \d+\b.{0,40}\bdown\b|error count))
@@ -72,13 +96,21 @@ failure
     imex.daemon         `IMEX` => IMEX (?:domain|daemon|node).*(?:DOWN|DEGRADED|UNAVAILABLE|not (?:ready|running))
     imex.daemon         nvidia-`imex`.*(?:[Ff]ail|FAIL|exited|[Ee]rror|inactive|dead|not (?:running|loaded|ready)|
                         UNAVAILABLE|DEGRADED)
+    app.nccl-crash      `segfault at` => segfault at .* in libnccl\.so
 echo
     kernel.segfault     (?P<name>[\w./-]{1,60})\[(?P<pid>\d+)\]: `segfault at`
+    kernel.segfault     `traps: `(?P<name>[\w./-]{1,60})\[(?P<pid>\d+)\] (?:general protection|
+                        trap (?:invalid|divide))
 doubt
+    kernel.xid-note     (?<!S)`Xid (`(?:PCI:)?(?P<gpu>[\da-fA-F:.]+)\): (?P<xid>{NOTES})
+    host.no-storage     `nfs: server `\S+ not responding
+    host.no-storage     `in progress operations using this service will wait`
     kernel.aer          `AER`: (?:Multiple )?(?P<severity>[Cc]orrect\w*)
     kernel.hung         task (?P<name>\S+):(?P<pid>\d+) `blocked for more than`
 state
     kernel.gpu          `The NVIDIA GPU` (?P<gpu>[\da-fA-F:.]+\d)
     shell.iommu         `Default domain type: Translated`
     kernel.link-up      (?:mlx[45]\w*)\b.*L`ink up`
-""")
+""",
+    NOTES=_NOTES,
+)

@@ -28,7 +28,8 @@ failure
     store.no-environment  `No rendezvous handler for`
     store.too-few         (?P<joined>\d+) of (?P<expected>\d+)` nodes joined`
     store.rendezvous      `RendezvousTimeoutError|RendezvousConnectionError|RendezvousClosedError`
-    store.rendezvous      `failed to shutdown the rendezvous`
+    store.rendezvous      `failed to shutdown the rendezvous|RendezvousStateError`
+    store.rendezvous      `any running Ray instance|node_ip_address.json|Error: Failed to connect to GCS`
 echo
     store.closed          `c10d] recvV` => recv(?:Value|Vector) failed
     store.closed          `c10d] send` => send(?:Value|Vector|Bytes|String) failed

@@ -5,8 +5,10 @@ from nccltool.triage.logs.patterns import table
 PATTERNS = table(
     r"""
 failure
-    job.cancelled    (?:JOB|STEP) (?P<job>[\w.+]+) ON (?P<node>[\w.-]+)` CANCELLED `AT \S+(?: (?P<why>DUE TO
-                     [ ][A-Z ]+))?
+    job.cancelled    (?:JOB|STEP) (?P<job>[\w.+]+) ON (?P<node>[\w.-]+)` CANCELLED `AT (?!\S+ DUE TO TASK)\S+(?:
+                     [ ](?P<why>DUE TO [A-Z ]+))?
+    job.cancelled    `Force Terminated |Job has been cancelled`
+    job.cancelled    `Slurm job `\S+ has expired
     job.time-limit   `DUE TO TIME LIMIT`
     job.preempted    `DUE TO PREEMPTION`
     job.time-limit   `walltime` \d+ exceeded limit
@@ -27,6 +29,7 @@ failure
     host.oom         (?:^|[\s:="'])`OutOfMemory`(?!Error)
     host.oom         srun: error: (?P<node>[\w.-]+):.*`Out Of Memory`
     host.oom         `OUT_OF_ME`
+    host.oom         `killed by the memory monitor|ObjectStoreFullError`
     host.oom         `due to memory pressure (OOM)` => (?:ip=|IP: )(?P<address>[\d.]+)
     host.oom         `due to the node running low on memory`
     mpi.no-start     `unable to reliably start one or more daemons|Host key verification failed`
@@ -37,12 +40,26 @@ failure
     mpi.no-start     `srun: error: Unable to ` => Unable to (?:create step|confirm allocation|allocate resources)
     mpi.no-start     `PMI` => (?:PMIX? ERROR|PMIx_Init failed|PMI2?_Init failed)
     mpi.no-start     `not enough slots available|ssh exited with exit code 255`
+    mpi.no-start     `timeout waiting for task launch|Application launch failed:`
+    mpi.no-start     `Task launch for ` => Task launch for \S+ failed on node (?P<node>[\w.-]+)
+    mpi.unreachable  `are unable to reach each other|MPI process is unreachable|failed to TCP connect to a`
+    mpi.bad-call     `MPI_ERR_`(?:COMM|RANK|TYPE|ARG|COUNT|OP|GROUP|BUFFER|TAG|ROOT|DIMS|REQUEST|WIN|FILE)\b:
+    mpi.bad-call     Fatal error in \w+`: Invalid `
+    mpi.bad-call     `erroneous MPI program|before MPI_INIT was|after MPI_FINALIZE`
+    mpi.bad-call     `Attempting to use an MPI routine`
+    host.malloc      `MPI_ERR_NO_MEM`
+    ib.mixed         `two different OpenFabrics transport`
+    ucx.link         `InfiniBand retry count between`
+    plugin.ofi-failed  `MPIDI_OFI_` => No matching provider|addrinfo\(\) failed|getinfo(?:\(\))? failed|
+                     domain failed
+    app.segfault     `EXIT CODE: 1`(?:39|1)\b
     mpi.truncated    `MPI_ERR_TRUNCATE`
-    mpi.killed       `EXIT CODE: 9`
+    mpi.killed       `EXIT CODE: 9|KILLED BY SIGNAL: 9|EXIT CODE: 137`
     mpi.lost         `ORTE has lost communication with a remote daemon|PRTE has lost communication`
     job.preempted    `reempt` => (?i:\b(?:was|been|is|being|job|node|pod) preempted|^\s*(?:Warning|
                      Normal)\s+Preempt\w*|[Pp]reemption (?:notice|signal|event)|reason:? "?Preempt)
     job.preempted    `Evicted` => (?:Reason:|reason:|Warning|Status:)\s*"?Evicted|\bEvicted\b.*pod
+    job.preempted    `PreemptionBy|DeletionByTaintManager|EvictionByEvictionAPI|imminent node shutdown`
     job.preempted    `TaintManagerEviction|termination is imminent|marked for termination`
     job.preempted    `spot |Spot `(?:instance )?(?:interruption|termination|reclaim)
     job.preempted    `maintenance` => (?:TERMINATE_ON_HOST_MAINTENANCE|maintenance event|for maintenance)
@@ -52,10 +69,11 @@ failure
     job.sigusr       (?:[Rr]eceived|[Cc]aught|[Gg]ot) (?:signal )?`SIGUSR1`
     job.interrupted  ^(?:.*: )?`KeyboardInterrupt`\b
     job.interrupted  ^`^C`
-    job.interrupted  `sending Ctrl-C to|closing signal SIGINT`
+    job.interrupted  `sending Ctrl-C to|closing signal SIGINT|more within 1 sec to abort`
+    job.sigterm      `Killed by signal 15`
     job.terminated   `forcing job termination`
     job.terminated   ^`Terminated`$
-    job.killed       ^(?:.*: line \d+: +\d+ )?`Killed`\b\s*(?:$|[a-z./(])
+    job.killed       ^(?:.*: line \d+: +\d+ )?`Killed`\b(?! by signal)\s*(?:$|[a-z./(])
     job.stalled      \b`no step|no progress|no heartbeat|no output|no iteration`s?\b.*\b(?:for|in|since) \d+ ?
                      (?:s\b|sec|min|m\b|hours)
     job.timed-out    `timeout` => Killed\s+(?:\w+=\S+ )*timeout\b|timeout: sending signal|(?:exit|exited|
@@ -68,8 +86,12 @@ echo
     mpi.exit         `BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES`
     mpi.exit         `MPI_ERRORS_ARE_FATAL`
     mpi.exit         `MPI_ABORT was invoked` => invoked on rank (?P<rank>\d+)
-    job.actor-died   `ActorDiedError|Worker unexpectedly exits`
+    job.actor-died   `ActorDiedError|Worker unexpectedly exits|WorkerCrashedError|NodeDiedError|OwnerDiedError`
+    job.actor-died   (?:address: (?P<peer>[\d.]+))?.*`has been marked dead because`
+    mpi.peer-closed  `peer process has unexpectedly disconnected`
     job.actor-died   `worker died or was killed` => (?:Worker IP address: (?P<peer>[\d.]+))?$
+doubt
+    host.memory-limit  hit memory(?:\+swap)? `limit at `(?:least once|some point)
 state
     job.state        `FAILED` => ^\s*\d+\S*\s+(?:\S+\s+)?(?P<state>FAILED|NODE_FAIL)\b
 success

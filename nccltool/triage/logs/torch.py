@@ -57,9 +57,10 @@ failure
     shm.dataloader       `insufficient shared memory|out of shared memory|killed by signal: Bus error`
     shm.full             `unable to write to file </torch_|unable to resize file </torch_`
     shm.full             `unable to mmap` \d+ bytes from file </?torch_
-    shm.full             `unable to allocate shared memory`
+    shm.full             `nable to allocate shared memory`
     version.driver       `driver on your system is too old` => found version (?P<version>\d+)
-    version.driver       `forward compatibility was attempted|Driver/library version mismatch`
+    version.driver       `forward compatibility was attempted|river/library version mismatch`
+    version.driver       `unsatisfied condition: cuda`
     version.driver       NVRM: `API mismatch`
     version.driver       `unsupported toolchain|couldn't communicate with the NVIDIA driver`
     version.build        `no kernel image is available for execution`

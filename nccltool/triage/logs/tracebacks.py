@@ -14,7 +14,7 @@ from nccltool.triage.logs.patterns import LogPattern, event, table
 PATTERNS = table(
     r"""
 failure
-    app.exception   ^(?P<type>(?:[A-Za-z_]\w*\.)*\w*`Error|Exception`)(?:: (?P<message>.*))?$
+    app.exception   ^(?!Lustre)(?P<type>(?:[A-Za-z_]\w*\.)*\w*`Error|Exception`)(?:: (?P<message>.*))?$
     app.segfault    `Segmentation fault|Caught signal 11`
     app.segfault    (?<!due to )`SIGSEGV`
     app.assert      `device-side assert triggered`
@@ -31,6 +31,7 @@ failure
     app.heap        `munmap_chunk(): `
     app.segfault    `Signal: Segmentation fault|segmentation fault`
     app.launch      python\S*: `can't open file` '(?P<path>[^']+)'
+    app.launch      `execve(): |unable to find the specified executable|could not find an executable`
     app.launch      ^(?:\S+: )?`error: `(?:unrecognized|the following|argument|invalid choice)
     app.launch      `command not found` => (?:torchrun|mpirun|srun|python\S*|deepspeed|accelerate): command not
 echo
@@ -54,7 +55,8 @@ _IGNORED = LogPattern("app.ignored", "doubt")
 
 _ECHO_TYPES = re.compile(
     r"(?:DistBackendError|DistNetworkError|DistStoreError|DistError|ChildFailedError|CalledProcessError|ActorDiedError|"
-    r"RayActorError|RayTaskError\S*|SignalException|SystemExit|BrokenPipeError|EOFError|ConnectionResetError|"
+    r"RayActorError|RayTaskError\S*|NodeDiedError|OwnerDiedError|ActorUnavailableError|ObjectLostError|TaskCancelledError|"
+    r"SignalException|SystemExit|BrokenPipeError|EOFError|ConnectionResetError|"
     r"ConnectionRefusedError|Rendezvous\w+Error|ProcessExitedException|ProcessRaisedException|KeyboardInterrupt|"
     r"WorkerCrashedError|nccl\w+Error|NcclError|NCCLError|ConnectionAbortedError|BrokenProcessPool|CancelledError|EngineDeadError)$"
 )
@@ -67,7 +69,7 @@ _ECHO_TEXTS = re.compile(
     r"Unable to (?:synchronously )?communicate|CUDA error|[Cc]uda failure|"
     r"host not found|[Aa]ddress already in use|worker(?:s)? (?:died|exited)|[Tt]imeout at|NCCL timeout|"
     r"CommInitRank|[Uu]nhandledCudaError|invalid usage|unhandled (?:cuda|system) error|terminat|"
-    r"remote process exited"
+    r"remote process exited|killed by signal: (?:Terminated|Interrupt|Hangup)"
 )
 
 

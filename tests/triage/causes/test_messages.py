@@ -1,4 +1,5 @@
-"""Each warning of NCCL on its own, in the wording of every generation of its prefix, points at its family."""
+"""Each message on its own points at its family: warnings of NCCL in the wording of every generation of its prefix,
+and lines of the programs around it."""
 
 from pathlib import Path
 
@@ -8,8 +9,9 @@ from nccltool.triage.judge import judge
 from nccltool.triage.logs.reader import LogReader
 from nccltool.triage.timeline.builder import TimelineBuilder
 
-_FILE = Path(__file__).parents[2] / "data" / "messages.txt"
-MESSAGES = [line.split(" | ", 2) for line in _FILE.read_text().splitlines()]
+_DATA = Path(__file__).parents[2] / "data"
+MESSAGES = [line.split(" | ", 2) for line in (_DATA / "messages.txt").read_text().splitlines()]
+LINES = [line.split(" | ", 1) for line in (_DATA / "lines.txt").read_text().splitlines()]
 PREFIXES = {
     "2.3": "h1:10:20 [0] {source}:12 WARN {text}",
     "2.18": "h1:10:20 [0] {source}:12 NCCL WARN {text}",
@@ -21,8 +23,11 @@ PREFIXES = {
 }
 
 
-def _judged(warning: str) -> str:
-    lines = (warning, "h1:10:20 [0] NCCL INFO init.cc:30 -> 2", "h1: Test NCCL failure common.cu:9 'some error'")
+_OF_NCCL = ("h1:10:20 [0] NCCL INFO init.cc:30 -> 2", "h1: Test NCCL failure common.cu:9 'some error'")
+_OF_TORCHRUN = ("failed (exitcode: 1) local_rank: 1 (pid: 99) of binary: /usr/bin/python3",)
+
+
+def _judged(*lines: str) -> str:
     reader, builder = LogReader(), TimelineBuilder()
     for event in reader.read("a.log", ["\n".join(lines).encode()]):
         builder.add(event)
@@ -31,5 +36,12 @@ def _judged(warning: str) -> str:
 
 @pytest.mark.parametrize(("cause", "source", "text"), MESSAGES, ids=lambda value: value[:40])
 def test_a_warning_points_at_its_family(cause: str, source: str, text: str) -> None:
-    found = {name: _judged(prefix.format(source=source, text=text)) for name, prefix in PREFIXES.items()}
+    found = {
+        name: _judged(prefix.format(source=source, text=text), *_OF_NCCL) for name, prefix in PREFIXES.items()
+    }
     assert found == dict.fromkeys(PREFIXES, cause)
+
+
+@pytest.mark.parametrize(("cause", "line"), LINES, ids=lambda value: value[:40])
+def test_a_line_points_at_its_family(cause: str, line: str) -> None:
+    assert _judged(line, *_OF_TORCHRUN) == cause
