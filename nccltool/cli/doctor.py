@@ -43,7 +43,8 @@ _RULES = "Only rules whose code or name starts with this. Repeatable."
     option(
         "--env-file",
         type=click.Path(dir_okay=False),
-        help="Check variables in FILE (output of `env` or a Docker env file); the host only with --root.",
+        multiple=True,
+        help="Check variables in FILE; the host only with --root. Repeatable: later files win. -: standard input.",
     ),
     option(
         "--pid",

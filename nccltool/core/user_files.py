@@ -49,6 +49,14 @@ def _all_of(handle: int, what: str, largest: int, silence_s: float) -> bytes:
     return data
 
 
+def piped_in(option: str, *, largest: int = LARGEST, silence_s: float = SILENCE_S) -> bytes:
+    """All that a program pipes into this one. Raises BadInput that names the option."""
+    if sys.stdin is None or sys.stdin.isatty():
+        why = "it is closed" if sys.stdin is None else "it is a terminal"
+        raise BadInput(f"{option} cannot be read from standard input: {why}", "pipe a file into it")
+    return _all_of(sys.stdin.fileno(), f"{option} from standard input", largest, silence_s)
+
+
 def standard_input(largest: int = LARGEST) -> bytes:
     """All that is piped in, however slowly it comes. Raises BadInput."""
     if sys.stdin is None:

@@ -30,6 +30,8 @@ from nccltool.doctor.rules.base import (
 from nccltool.hosts.facts import HostFacts, NotKnown, or_none
 from nccltool.hosts.nccl import settings, variables
 from nccltool.hosts.nccl.settings import Variable
+from nccltool.hosts.sources import env_files as env_files_of
+from nccltool.hosts.sources.env_files import EnvFile
 
 PER_RANK = frozenset((
     "RANK", "LOCAL_RANK", "GROUP_RANK", "ROLE_RANK", "NODE_RANK", "SLURM_PROCID", "SLURM_LOCALID", "SLURM_NODEID",
@@ -38,6 +40,7 @@ PER_RANK = frozenset((
 ))  # fmt: skip
 """Variables that naturally differ from rank to rank: rules that do not need "rank" must not read them."""
 NO_HOST = "no host given; pass --root, --facts, or --hosts"
+NOTHING = "nothing to check: no variable that a rule knows is set"
 _OF_SETTINGS = {"env", "env_source", "rank"}
 """What rules need that settings alone have."""
 _LONGEST = 2000
@@ -106,14 +109,16 @@ def host_of(
     nodes: int | None = None,
     local_ranks: int | None = None,
     hosts: int = 1,
+    env_files: tuple[EnvFile, ...] = (),
 ) -> JudgedHost:
     """The host of a snapshot, for a job of this size; what is not said is taken from the snapshot.
 
     `hosts`: of the same job that are known; the job has as many nodes when nothing else tells.
     """
     version = nccl or _version(facts.versions.nccl)
-    effective = settings.of(facts, version)
+    effective = settings.of(facts, version, env_files_of.places(env_files))
     return JudgedHost(
+        env_files=env_files,
         settings=effective,
         facts=facts,
         nccl=version or NO_NCCL,
@@ -197,6 +202,13 @@ def judge(hosts: Sequence[JudgedHost], rules: Iterable[Rule], without_host: bool
         problems += mine
     problems.sort(key=lambda problem: SEVERITIES.index(problem.severity))
     return Judgement(outcomes=tuple(outcomes), problems=tuple(problems), several=count > 1)
+
+
+def nothing_to_check(rules: Iterable[Rule]) -> Judgement:
+    """There are settings only, and none that a rule knows: no rule passes."""
+    return Judgement(
+        outcomes=tuple(RuleOutcome(code=rule.code, status="skip", reason=NOTHING) for rule in rules), problems=()
+    )
 
 
 def _why_skipped(rule: Rule, hosts: Sequence[JudgedHost]) -> str:

@@ -21,7 +21,7 @@ class DoctorOptions:
 
     root: str | None = None
     facts: tuple[str, ...] = ()
-    env_file: str | None = None
+    env_file: tuple[str, ...] = ()
     pid: int | None = None
     nccl_version: str | None = None
     select: tuple[str, ...] = ()
@@ -36,9 +36,10 @@ class DoctorOrder:
 
     root: Path = Path("/")
     facts: tuple[Path, ...] = ()
-    env_file: Path | None = None
+    env_files: tuple[str, ...] = ()
+    """In this order; `-` = standard input."""
     without_host: bool = False
-    """The settings of a file are to be judged, and not the host that this is."""
+    """The settings of files are to be judged, and not the host that this is."""
     pid: int | None = None
     nccl: Version | None = None
     nodes: int | None = None
@@ -62,6 +63,8 @@ def order(words: DoctorOptions, start: StartOptions) -> DoctorOrder:
         )
     if words.pid and (words.env_file or words.root):
         raise BadInput("--pid cannot be combined with --env-file or --root", "use only one")
+    if words.env_file.count("-") > 1:
+        raise BadInput("--env-file - is given twice: standard input can be read once", "pass it once")
     version = words.nccl_version
     parsed = versions.parse(version) if version is not None else None
     if version is not None and parsed is None:
@@ -69,7 +72,7 @@ def order(words: DoctorOptions, start: StartOptions) -> DoctorOrder:
     return DoctorOrder(
         root=_tree(words.root),
         facts=tuple(Path(name) for name in words.facts),
-        env_file=Path(words.env_file) if words.env_file else None,
+        env_files=words.env_file,
         without_host=bool(words.env_file) and not words.root,
         pid=words.pid,
         nccl=parsed,

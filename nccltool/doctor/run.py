@@ -13,12 +13,13 @@ from nccltool.core.errors import BadInput, DidNotComplete
 from nccltool.core.findings import Finding
 from nccltool.core.run_directory import new_id
 from nccltool.core.unknown import Unknown
-from nccltool.core.user_files import contents
+from nccltool.core.user_files import contents, piped_in
 from nccltool.core.verdicts import of_findings
 from nccltool.core.versions import Version
 from nccltool.doctor import fixes, judge, rules
 from nccltool.doctor.diagnosis import Diagnosis
 from nccltool.doctor.options import DoctorOrder
+from nccltool.doctor.rules import names
 from nccltool.doctor.rules.base import JudgedHost, Rule
 from nccltool.hosts import differences as hosts_differences
 from nccltool.hosts import reader as hosts_reader
@@ -26,9 +27,11 @@ from nccltool.hosts.aspects import MTU, NCCL, Aspect
 from nccltool.hosts.facts import HostFacts, SnapshotReader, known, or_none
 from nccltool.hosts.nccl import library as nccl_library
 from nccltool.hosts.nccl import settings, variables
+from nccltool.hosts.sources import env_files
 from nccltool.hosts.sources import files as hosts_files
 from nccltool.hosts.sources.base import Tree
 from nccltool.hosts.sources.env import chosen as chosen_variables
+from nccltool.hosts.sources.env_files import EnvFile
 from nccltool.launch import host_survey
 from nccltool.launch.job import Job
 
@@ -49,13 +52,15 @@ def diagnose(asked: DoctorOrder, command: tuple[str, ...]) -> Diagnosis:
 
 
 def _diagnosed(asked: DoctorOrder, command: tuple[str, ...], chosen: tuple[Rule, ...]) -> Diagnosis:
-    snapshots, absent = _looked(asked)
-    names = len({facts.host for facts in snapshots})
+    files = tuple(_env_file(name) for name in asked.env_files)
+    snapshots, absent = _looked(asked, files)
+    count = len({facts.host for facts in snapshots})
     nodes = len(snapshots) if asked.where is not None else asked.nodes
-    hosts = [judge.host_of(facts, asked.nccl, nodes, asked.local_ranks, names) for facts in snapshots]
+    hosts = [judge.host_of(facts, asked.nccl, nodes, asked.local_ranks, count, files) for facts in snapshots]
     if asked.library:
         hosts = [replace(host, answer=_answer(host, asked.library)) for host in hosts]
-    judgement = judge.judge(hosts, chosen, asked.without_host)
+    nothing = asked.without_host and not any(names.is_judged(name) for name in hosts[0].settings.variables)
+    judgement = judge.nothing_to_check(chosen) if nothing else judge.judge(hosts, chosen, asked.without_host)
     # with --select, rules alone are wanted
     differ = () if asked.select else differences(snapshots, asked.ignore, asked.where is not None)
     findings = (*absent, *judgement.findings, *differ)
@@ -68,7 +73,7 @@ def _diagnosed(asked: DoctorOrder, command: tuple[str, ...], chosen: tuple[Rule,
         settings=judge.assignments(hosts[0]),
         nccl=str(hosts[0].nccl) if isinstance(hosts[0].nccl, Version) else None,
         fixes=tuple(_fixes(judgement, hosts).lines()) if asked.fix else (),
-        source=str(asked.env_file) if asked.without_host else "",
+        source=_names(files) if asked.without_host else "",
     )
 
 
@@ -105,10 +110,10 @@ def differences(snapshots: Sequence[HostFacts], ignore: Sequence[str], together:
     return hosts_differences.compare(snapshots, together, left_out)
 
 
-def _looked(asked: DoctorOrder) -> tuple[list[HostFacts], tuple[Finding, ...]]:
+def _looked(asked: DoctorOrder, files: Sequence[EnvFile]) -> tuple[list[HostFacts], tuple[Finding, ...]]:
     """Snapshots, and which hosts gave none. Raises DidNotComplete when there is none at all."""
     if asked.where is None:
-        return _here(asked), ()
+        return _here(asked, files), ()
     where = asked.where
     job = Job(run_id=new_id(), kind="facts", env=dict(where.env), node_variable=where.node_variable)
     taken = host_survey.take(where.launch, job, where.launch.shown_names())
@@ -117,19 +122,27 @@ def _looked(asked: DoctorOrder) -> tuple[list[HostFacts], tuple[Finding, ...]]:
     return list(taken.snapshots.values()), taken.findings
 
 
-def _here(asked: DoctorOrder) -> list[HostFacts]:
+def _here(asked: DoctorOrder, files: Sequence[EnvFile]) -> list[HostFacts]:
     if asked.facts:
         reader = SnapshotReader()
         return [reader.read(contents(file, "--facts"), str(file)) for file in asked.facts]
     if asked.pid is not None:
         return [_of_process(asked.pid)]
-    if asked.env_file is not None:
-        file = asked.env_file
-        environment = settings.environment_of(contents(file, "--env-file"), f"--env-file {file}")
+    if files:
+        environment = env_files.environment(files)
         if asked.without_host:
-            return [HostFacts(host="", root="", env=chosen_variables(environment), env_source=str(file))]
-        return [hosts_reader.take(asked.root, environment, env_source=str(file), meanwhile=rules.every)]
+            return [HostFacts(host="", root="", env=chosen_variables(environment), env_source=_names(files))]
+        return [hosts_reader.take(asked.root, environment, env_source=_names(files), meanwhile=rules.every)]
     return [hosts_reader.take(asked.root, meanwhile=rules.every)]
+
+
+def _env_file(name: str) -> EnvFile:
+    data = piped_in("--env-file") if name == "-" else contents(name, "--env-file")
+    return env_files.read(data, "standard input" if name == "-" else name, os.environ)
+
+
+def _names(files: Sequence[EnvFile]) -> str:
+    return ", ".join(file.path for file in files)
 
 
 def _nobody(findings: Sequence[Finding]) -> DidNotComplete:

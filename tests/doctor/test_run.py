@@ -2,7 +2,9 @@
 
 import json
 import os
+import shlex
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -18,7 +20,55 @@ def test_variables_from_a_file(nccltool: Nccltool, tmp_path: Path) -> None:
     file.write_text("NCCL_ALGO=Rign\nSECRET=x\n")
     said = nccltool("doctor", "--env-file", str(file), "--select", "ALG001", "--nccl-version", "2.30.7")
     assert said.code == 1
-    assert f"    {file}: NCCL_ALGO=Rign\n" in said.out
+    assert f"    {file}:1: NCCL_ALGO=Rign\n" in said.out
+
+
+def test_later_files_win(nccltool: Nccltool, tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    first.write_text("NCCL_ALGO=Rign\nNCCL_PROTO=Smiple\n")
+    second.write_text("export NCCL_ALGO='Tere'\n")
+    said = nccltool("doctor", "--env-file", str(first), "--env-file", str(second), "--select", "ALG001")
+    assert said.out.startswith(f"WARN doctor on {first}, {second}: 2 warnings")
+    assert f"    {second}:1: NCCL_ALGO=Tere\n" in said.out
+    assert f"    {first}:2: NCCL_PROTO=Smiple\n" in said.out
+
+
+@pytest.mark.parametrize("text", ["", "# nothing\n", "HOME=/root\nPATH=/bin\nEDITOR=vi\n", "NCCL_DEBUG\n"])
+def test_a_file_without_a_variable_that_a_rule_knows_does_not_pass(
+    text: str, nccltool: Nccltool, tmp_path: Path
+) -> None:
+    file = tmp_path / "job.env"
+    file.write_text(text)
+    said = nccltool("doctor", "--env-file", str(file))
+    assert said.code == 4
+    assert said.out.startswith(
+        f"UNKNOWN doctor on {file}: nothing to check: no variable that a rule knows is set\n"
+    )
+    document = json.loads(nccltool("doctor", "--env-file", str(file), "--format", "json").out)
+    assert {(one["status"], one["reason"]) for one in document["outcomes"]} == {
+        ("skip", "nothing to check: no variable that a rule knows is set")
+    }
+    (tmp_path / "root" / "proc").mkdir(parents=True)
+    said = nccltool("doctor", "--env-file", str(file), "--root", str(tmp_path / "root"))
+    assert said.out.startswith("PASS doctor on root: nothing found")
+
+
+def test_a_bare_name_is_that_of_the_command(nccltool: Nccltool, tmp_path: Path) -> None:
+    file = tmp_path / "job.env"
+    file.write_text("NCCL_ALGO\n")
+    said = nccltool("doctor", "--env-file", str(file), "--select", "ALG001", NCCL_ALGO="Rign")
+    assert f"    {file}:1: NCCL_ALGO=Rign\n" in said.out
+
+
+def test_variables_are_piped_in(nccltool: Nccltool) -> None:
+    words = [sys.executable, "-m", "nccltool", "doctor", "--select", "ALG001", "--env-file", "-"]
+    done = subprocess.run(words, input="NCCL_ALGO=Rign\n", capture_output=True, text=True, check=False)
+    assert "    standard input:1: NCCL_ALGO=Rign\n" in done.stdout
+    closed = subprocess.run(["sh", "-c", f"{shlex.join(words)} <&-"], capture_output=True, text=True, check=False)
+    assert closed.stderr.startswith("Error: --env-file cannot be read from standard input: it is closed\n")
+    assert nccltool("doctor", "--env-file", "-", "--env-file", "-").err.startswith(
+        "Error: --env-file - is given twice"
+    )
 
 
 def test_a_file_without_a_host_is_judged_alone(nccltool: Nccltool, tmp_path: Path) -> None:

@@ -42,6 +42,7 @@ from nccltool.hosts.nccl.library import LibraryAnswer
 from nccltool.hosts.nccl.settings import Variable
 from nccltool.hosts.nccl.values import NameList
 from nccltool.hosts.nccl.variables import KnownVariable
+from nccltool.hosts.sources.env_files import EnvFile
 
 __all__ = ["NotKnown", "Unknown", "Variable", "escaped", "known", "shortened"]
 
@@ -73,6 +74,8 @@ class JudgedHost(NcclHost):
     torch: Version | Unknown = NO_TORCH
     nodes: int | Unknown = NO_NODES
     local_ranks: int | Unknown = NO_LOCAL_RANKS
+    env_files: tuple[EnvFile, ...] = ()
+    """The environment was read from these, in this order."""
     answer: LibraryAnswer | Unknown = NOT_ASKED
     """What NCCL itself said about this environment."""
 

@@ -296,7 +296,9 @@ def home_not_set(host: JudgedHost) -> Results:
     Source: NCCL src/misc/param.cc (userHomeDir)
     """
     home = host.get("HOME")
-    of_process = host.facts.env_source.startswith(("process", "pid"))  # a file of settings seldom has HOME
+    of_process = (
+        host.facts.env_source.startswith(("process", "pid ")) and not host.env_files
+    )  # a file of settings seldom has HOME
     if home or (home is None and not of_process) or host.get("NCCL_CONF_FILE"):
         return
     for file in host.facts.conf_files:

@@ -17,6 +17,16 @@ _SURE = 1.5
 """Slips up to which a misspelling is a warning."""
 
 
+_OF_ANY_PROGRAM = ("HOME", "LD_LIBRARY_PATH", "LD_PRELOAD")
+
+
+def is_judged(name: str) -> bool:
+    """Whether a rule is about a variable, or can tell that its name is wrong."""
+    if name in _OF_ANY_PROGRAM:  # they bear on what is found elsewhere
+        return False
+    return name.upper() in variables.every() or bool(_PREFIX.fullmatch(name) or spelling.meant(name))
+
+
 def _unlisted(host: JudgedHost) -> Iterator[tuple[Variable, tuple[Guess, ...]]]:
     """The variables that nothing known reads, with what was probably meant; others' own names are left out."""
     for variable in host.settings.all():

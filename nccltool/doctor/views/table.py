@@ -9,7 +9,7 @@ from nccltool.core.look import PLAIN, Look
 from nccltool.core.notices import of_finding, shown, verdict_line
 from nccltool.core.text import counted, escaped, shortened
 from nccltool.doctor.diagnosis import Diagnosis
-from nccltool.doctor.judge import NO_HOST
+from nccltool.doctor.judge import NO_HOST, NOTHING
 
 _MOST_REASONS = 8
 _MOST_ON_A_SCREEN = 2
@@ -38,7 +38,8 @@ def _verdict(diagnosis: Diagnosis) -> str:
     found = ", ".join(counted(counts[severity], title) for severity, title in _TITLES.items() if counts[severity])
     status = Counter(outcome.status for outcome in diagnosis.outcomes)
     if not status["pass"] and not found:
-        return f"doctor on {hosts}: no rule could be checked"
+        is_empty = all(outcome.reason == NOTHING for outcome in diagnosis.outcomes)
+        return f"doctor on {hosts}: {NOTHING if is_empty else 'no rule could be checked'}"
     hostless = sum(outcome.reason == NO_HOST for outcome in diagnosis.outcomes)
     passed = f"{status['pass']} of {len(diagnosis.outcomes) - hostless} rules passed"
     return f"doctor on {hosts}: {found or 'nothing found'}; {passed}"

@@ -10,8 +10,6 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal
 
-from nccltool.core.errors import BadInput
-from nccltool.core.text import shortened
 from nccltool.core.unknown import Unknown
 from nccltool.core.versions import Version
 from nccltool.hosts.facts import ConfFile, HostFacts, NotKnown
@@ -26,6 +24,7 @@ _CHUNKS = Version(2, 30, 3)
 """The release from which lines are read in pieces of 4095 bytes, a \\r at the end is dropped and $HOME counts."""
 _NONE = "none: "
 """How the source of an environment begins that could not be read; the reason follows."""
+_NOWHERE: Mapping[str, str] = MappingProxyType({})
 _LONGEST_LINE = 4095
 _LONGEST_VALUE = 1023
 
@@ -37,9 +36,9 @@ class Variable:
     name: str
     value: str
     origin: str
-    """`environment`, `pid 4242`, `job.env`; or a file and its line: `/etc/nccl.conf:3`."""
+    """`environment`, `pid 4242`; or a file and its line: `job.env:1`, `/etc/nccl.conf:3`."""
     from_file: bool = False
-    """It comes from a configuration file of NCCL."""
+    """It comes from a line of a file: a configuration file of NCCL, or a file of variables."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -127,12 +126,12 @@ class NcclSettings:
 _INTERFACES = ("NCCL_SOCKET_IFNAME", "NCCL_OOB_NET_IFNAME")
 
 
-def of(host: HostFacts, version: Version | None = None) -> NcclSettings:
-    """The settings of a snapshot, as this version of NCCL would build them."""
+def of(host: HostFacts, version: Version | None = None, places: Mapping[str, str] = _NOWHERE) -> NcclSettings:
+    """The settings of a snapshot, as this version of NCCL would build them. `places`: FILE:LINE of variables."""
     if host.env_source.startswith(_NONE):
         reason = host.env_source.removeprefix(_NONE)
         return NcclSettings(version=version, unread=f"environment unknown: {reason}")
-    return build(host.env, _read_by(version, host.conf_files, host.env), version, host.env_source)
+    return build(host.env, _read_by(version, host.conf_files, host.env), version, host.env_source, places)
 
 
 def build(
@@ -140,10 +139,14 @@ def build(
     files: Sequence[ConfFile] = (),
     version: Version | None = None,
     source: str = "process",
+    places: Mapping[str, str] = _NOWHERE,
 ) -> NcclSettings:
     """The effective environment; `files` are those that NCCL reads, in its order."""
     origin = "environment" if source == "process" else source
-    variables = {name: Variable(name=name, value=value, origin=origin) for name, value in environment.items()}
+    variables = {
+        name: Variable(name=name, value=value, origin=places.get(name, origin), from_file=name in places)
+        for name, value in environment.items()
+    }
     read = tuple(_read(file, variables, version) for file in files)
     return NcclSettings(variables=MappingProxyType(variables), files=read, version=version)
 
@@ -193,34 +196,6 @@ def _pieces(data: bytes, newest: bool) -> Iterator[tuple[int, bytes]]:
         whole = line + b"\n"
         step = _LONGEST_LINE if newest else len(whole)
         yield from ((number, whole[start : start + step]) for start in range(0, len(whole), step))
-
-
-def environment_of(data: bytes, where: str) -> dict[str, str]:
-    """The variables in a file: `env`, `env -0`, /proc/<pid>/environ, or what docker's --env-file takes.
-
-    Nothing is unquoted. Raises BadInput that names the line.
-    """
-    if b"\0" in data:
-        for number, word in enumerate(data.decode(errors="surrogateescape").split("\0"), start=1):
-            if not word.partition("=")[0].isprintable():
-                raise BadInput(
-                    f"{where}: entry {number}, {shortened(word, 60)!r}, is not a variable",
-                    "pass the output of `env` or `env -0`",
-                )
-        return environment_of_process(data)
-    variables: dict[str, str] = {}
-    for number, line in enumerate(data.decode(errors="surrogateescape").split("\n"), start=1):
-        text = line.removesuffix("\r")
-        if not text.strip() or text.startswith("#"):
-            continue
-        name, found, value = text.partition("=")
-        if not found or not name or any(letter.isspace() for letter in name):
-            raise BadInput(
-                f"{where}:{number}: {shortened(text, 60)!r} is not NAME=value",
-                "write one variable per line, as `env` prints them; for values with line breaks use `env -0`",
-            )
-        variables[name] = value
-    return variables
 
 
 def environment_of_process(data: bytes) -> dict[str, str]:

@@ -41,11 +41,12 @@ _SERVICE = "NCCL Service"
 
 def chosen(environ: Mapping[str, str]) -> dict[str, str]:
     """The variables that are kept, in order of their names."""
-    kept = sorted(name for name in environ if _kept(name))
+    kept = sorted(name for name in environ if is_kept(name))
     return {_plain(name): _plain(environ[name][:LONGEST]) for name in kept}
 
 
-def _kept(name: str) -> bool:
+def is_kept(name: str) -> bool:
+    """Whether a variable bears on collectives, and is no secret."""
     upper = name.upper()
     if _SECRET.search(name):
         return False

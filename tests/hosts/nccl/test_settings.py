@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nccltool.core.errors import BadInput
 from nccltool.core.unknown import Unknown
 from nccltool.core.versions import Version
 from nccltool.hosts.facts import ConfFile, HostFacts, NotKnown
@@ -109,37 +108,8 @@ def test_numbers_and_names() -> None:
     assert read.names("NCCL_IB_HCA") is not None
 
 
-@pytest.mark.parametrize(
-    ("data", "variables"),
-    [
-        (b"A=1\nB=x=y\n", {"A": "1", "B": "x=y"}),
-        (b"# c\n\nA=1\r\n", {"A": "1"}),
-        (b"A=1\0B=a\nb\0A=2\0junk\0", {"A": "1", "B": "a\nb"}),
-        (b'A="1"', {"A": '"1"'}),
-        (b"", {}),
-    ],
-)
-def test_an_environment_in_a_file(data: bytes, variables: dict[str, str]) -> None:
-    assert settings.environment_of(data, "job.env") == variables
-
-
-@pytest.mark.parametrize("text", ["export A=1", "A", "=1", "A B=1"])
-def test_a_line_that_is_none_is_named(text: str) -> None:
-    with pytest.raises(BadInput) as raised:
-        settings.environment_of(f"A=1\n{text}\n".encode(), "job.env")
-    assert raised.value.message.startswith("job.env:2: ")
-
-
 @given(st.binary(max_size=6000))
 def test_any_file_can_be_read(data: bytes) -> None:
     text = data.decode(errors="backslashreplace")
     for version in (OLD, NEW):
         list(built(text, version).all())
-
-
-@given(st.binary(max_size=500))
-def test_any_environment_can_be_read(data: bytes) -> None:
-    try:
-        settings.environment_of(data, "f")
-    except BadInput as error:
-        assert "f:" in error.message

@@ -1,0 +1,160 @@
+"""Assignments of a file that a shell reads: its words without quotes, its variables replaced. Nothing is run.
+
+A value that depends on a command, or on a variable that is not set here, is not known.
+"""
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+_WORD = re.compile(
+    r"""(?:'[^']*'|"(?:[^"\\]|\\.)*"|\\.|\$\{[^{}\n]*\}|\$\([^()\n]*\)|`[^`\n]*`|\$|[^\s;&|<>()'"\\`$])+""",
+    re.DOTALL,
+)
+_PIECE = re.compile(
+    r"""'(?P<single>[^']*)'|"(?P<double>(?:[^"\\]|\\.)*)"|\\(?P<escaped>.)|(?P<home>\A~(?=/|\Z))"""
+    r"""|(?P<other>\$\{[^{}\n]*\}|\$\w+|[$`]|[^'"\\$`]+)""",
+    re.DOTALL,
+)
+_IN_QUOTES = re.compile(r"\\(?P<escaped>[\\\"$`\n])|(?P<other>\$\{[^{}\n]*\}|\$\w+|[$`]|\\|[^\\$`]+)", re.DOTALL)
+_EXPANSION = re.compile(
+    r"""\$(?:(?P<plain>[A-Za-z_]\w*)|\{(?P<braced>[A-Za-z_]\w*)(?P<default>:?-[^\\'"$`]*)?\})""", re.ASCII
+)
+_BLANK = re.compile(r"(?:[ \t\r]|\\\r?\n)+|#[^\n]*")
+_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=", re.ASCII)
+_EXPORT = re.compile(r"export|declare|typeset")
+
+
+class UnreadableValue(Exception):
+    """What a value depends on that is not known."""
+
+
+class NotAssigned(Exception):
+    """A statement that is no assignment; or a quote that is not closed."""
+
+    def __init__(self, start: int, why: str = "") -> None:
+        super().__init__(why)
+        self.start = start
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word as it is written, and where in the text."""
+
+    raw: str
+    start: int
+
+    @property
+    def end(self) -> int:
+        return self.start + len(self.raw)
+
+
+@dataclass(frozen=True, slots=True)
+class ShellAssignment:
+    """NAME=value, or the bare NAME of an export; where, and its value as it is written."""
+
+    name: str
+    raw: str | None
+    """None = the value that the variable has."""
+    start: int
+    """Of the value."""
+    word: Word
+    is_alone: bool
+    """The statement has no other."""
+
+
+def assignments(text: str) -> Iterator[ShellAssignment]:
+    """All of a text, in order. Raises NotAssigned."""
+    for words in _statements(text):
+        first, rest = words[0], words[1:]
+        if first.raw == "set" and rest and rest[0].raw[0] in "-+":  # set -a
+            continue
+        exported = _EXPORT.fullmatch(first.raw) is not None
+        if exported and first.raw != "export" and rest and rest[0].raw == "-x":
+            rest = rest[1:]
+        for word in rest if exported else words:
+            if found := _ASSIGNMENT.match(word.raw):
+                alone = len(rest if exported else words) == 1
+                raw = word.raw[found.end() :]
+                yield ShellAssignment(found[1], raw, word.start + found.end(), word, alone)
+            elif exported and re.fullmatch(r"[A-Za-z_]\w*", word.raw, re.ASCII):
+                yield ShellAssignment(word.raw, None, word.end, word, False)
+            else:
+                raise NotAssigned(first.start)
+
+
+def _statements(text: str) -> Iterator[list[Word]]:
+    at, words = 0, list[Word]()
+    while at <= len(text):
+        if blank := _BLANK.match(text, at):
+            at = blank.end()
+        elif at == len(text) or text[at] in "\n;":
+            if words:
+                yield words
+            at, words = at + 1, []
+        elif found := _WORD.match(text, at):
+            words.append(Word(found[0], at))
+            at = found.end()
+        else:
+            quote = f"the quote {text[at]} is not closed" if text[at] in "'\"`" else ""
+            raise NotAssigned(at if quote or not words else words[0].start, quote)
+
+
+def value(name: str, raw: str, variables: Mapping[str, str | None], environ: Mapping[str, str]) -> str:
+    """The value of a word. `variables`: of the file so far; None = not known. Raises UnreadableValue."""
+
+    def expanded(text: str) -> str:
+        return _expanded(text, name, variables, environ)
+
+    found = []
+    for piece in _PIECE.finditer(raw):
+        if piece["single"] is not None:
+            found.append(piece["single"])
+        elif piece["double"] is not None:
+            inner = _IN_QUOTES.finditer(piece["double"])
+            found += [
+                one["escaped"].replace("\n", "") if one["escaped"] else expanded(one["other"]) for one in inner
+            ]
+        elif piece["escaped"] is not None:
+            found.append(piece["escaped"].replace("\n", ""))
+        else:
+            found.append(expanded("$HOME" if piece["home"] else piece["other"]))
+    return "".join(found)
+
+
+def _expanded(text: str, name: str, variables: Mapping[str, str | None], environ: Mapping[str, str]) -> str:
+    if text[0] not in "$`":
+        return text
+    found = _EXPANSION.fullmatch(text)
+    if found is None:
+        raise UnreadableValue("depends on a command or an expression")
+    used = found["plain"] or found["braced"]
+    own = variables[used] if used in variables else environ.get(used, "" if used == name else None)
+    default = found["default"]
+    if used in variables and own is None:
+        raise UnreadableValue(f"depends on {used}, which is not known")
+    if default and (not own if default[0] == ":" else own is None):
+        return default.partition("-")[2]
+    if own is None:
+        raise UnreadableValue(f"depends on {used}, which is not set here")
+    return own
+
+
+def is_plain(raw: str) -> bool:
+    """Whether a word has only letters and quotes, and nothing that is replaced."""
+    try:
+        value("", raw, {}, {})
+    except UnreadableValue:
+        return False
+    return "\n" not in raw
+
+
+def quoted(text: str, like: str) -> str:
+    """A value as a word, in the quotes that another one is in."""
+    if like.startswith('"'):
+        escaped = re.sub(r'([\\"$`])', r"\\\1", text)
+        return f'"{escaped}"'
+    if like.startswith("'") and "'" not in text:
+        return f"'{text}'"
+    return shlex.quote(text)
