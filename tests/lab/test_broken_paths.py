@@ -44,9 +44,10 @@ def cut_from_everything(host: Host) -> None:
     ("hosts", "culprit", "act", "code", "subject", "message"),
     [
         pytest.param(
-            3, 1, cut, "path-cut", "host n2", "packets between n2 and n1, n3 are lost in both directions"
+            *(3, 1, cut, "path-cut", "host n2", "packets between n2 and n1, n3 are lost in both directions"),
+            marks=pytest.mark.slow,
         ),
-        pytest.param(
+        (
             3,
             1,
             no_packets_to_n3,

@@ -88,7 +88,7 @@ def test_torchrun_on_each_host(lab: Lab, start: Start) -> None:
 # ---- names and addresses
 
 
-@pytest.mark.parametrize("number", [0, 1])
+@pytest.mark.parametrize("number", [pytest.param(0, marks=pytest.mark.slow), 1])
 def test_a_name_that_is_loopback_on_its_own_host(lab: Lab, start: Start, number: int) -> None:
     """Debian's default. Gloo would hand out 127.0.1.1; the run takes the interface that leads to the others."""
     culprit = lab.hosts[number]

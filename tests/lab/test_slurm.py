@@ -244,6 +244,7 @@ def urgent(cluster: Slurm) -> str:
     return cluster.run("srun", "-p", "urgent", "-N2", "-c4", "true")
 
 
+@pytest.mark.slow
 def test_a_step_is_cancelled(run: Run, cluster: Slurm) -> None:
     ended = end_of_salloc(run, cluster, lambda job: cluster.run("scancel", f"{job}.0"))
     code, message = only_error(ended)
@@ -277,6 +278,7 @@ def test_a_job_is_cancelled(run: Run, cluster: Slurm) -> None:
     assert only_error(ended)[0] == "slurm-cancelled", ended.said
 
 
+@pytest.mark.slow
 def test_a_job_is_preempted(run: Run, cluster: Slurm) -> None:
     ended = end_of_salloc(run, cluster, lambda job: urgent(cluster))
     assert only_error(ended)[0] == "slurm-preempted", ended.said

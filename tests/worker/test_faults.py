@@ -316,7 +316,9 @@ def test_a_node_process_that_is_stopped_before_any_rank_starts(start: Start) -> 
     assert error["message"].startswith(f"the node process on {socket.gethostname()} (pid {node}) is stopped")
 
 
-@pytest.mark.parametrize(("above", "who"), [(1, "supervisor of rank 1"), (2, "agent")])
+@pytest.mark.parametrize(
+    ("above", "who"), [pytest.param(1, "supervisor of rank 1", marks=pytest.mark.slow), (2, "agent")]
+)
 def test_what_is_stopped_above_a_rank_is_named_where_the_end_waits_for_it(
     start: Start, above: int, who: str
 ) -> None:

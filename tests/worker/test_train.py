@@ -74,7 +74,10 @@ def assert_right(training: dict[str, Any], ranks: int, steps: int, adds_alike: b
             "ddp,fsdp,fsdp1,model,pipeline,tensor,zero1,tp+fsdp,context",
             *("--recompute", "--shard", "none", "--sequence-parallel", "--schedule", "zbv"),
         ),
-        ("fsdp1,pipeline", "--shard", "hybrid", "--schedule", "interleaved", "--momentum", "0.5"),
+        pytest.param(
+            ("fsdp1,pipeline", "--shard", "hybrid", "--schedule", "interleaved", "--momentum", "0.5"),
+            marks=pytest.mark.slow,
+        ),
     ],
     ids=lambda words: " ".join(words),
 )
@@ -229,7 +232,11 @@ DRILLS: dict[str, dict[str, str | None]] = {
 
 
 @pytest.mark.parametrize(
-    "drill", [pytest.param(drill, marks=[pytest.mark.quick] * drill.startswith("sum")) for drill in DRILLS]
+    "drill",
+    [
+        pytest.param(drill, marks=pytest.mark.quick if drill.startswith("sum") else pytest.mark.slow)
+        for drill in DRILLS
+    ],
 )
 def test_wrong_arithmetic_is_caught(start: Start, drill: str) -> None:
     result = trained(start, "ddp,fsdp,pipeline", *QUICK, NCCLTOOL_FAULT=drill)
@@ -300,13 +307,14 @@ WAITS = {
             "rank-error",
             "raised InjectedFault: injected fault: NCCLTOOL_FAULT told rank 1 to raise",
         ),
-        (
+        pytest.param(
             "raise",
             "pipeline",
             "rank-error",
             "raised InjectedFault: injected fault: NCCLTOOL_FAULT told rank 1 to raise",
+            marks=pytest.mark.slow,
         ),
-        ("hang", "ddp", "rank-hung", r"made no progress for \d+ s"),
+        pytest.param("hang", "ddp", "rank-hung", r"made no progress for \d+ s", marks=pytest.mark.slow),
         pytest.param("hang", "pipeline", "rank-hung", r"made no progress for \d+ s", marks=pytest.mark.slow),
         ("stop", "tensor", "rank-hung", r"made no progress for \d+ s"),
     ],
@@ -353,13 +361,14 @@ def test_a_rank_that_comes_late_to_the_backward_pass(start: Start) -> None:
                 "model was left out: its layers need two devices: two ranks, or one on a host with two GPUs",
             ],
         ),
-        (
+        pytest.param(
             ("dp,pipeline,tensor", "--nodes", "3", "--layers", "3", "--heads", "2", "--schedule", "zbv"),
             [
                 "dp was left out: it runs in one process, but there are 3 ranks: use --nproc-per-node 1",
                 "pipeline was left out: 3 layers and both ends make 5 stages, but 6 are needed (--layers)",
                 "tensor was left out: 2 attention heads cannot be split across 3 ranks (--heads)",
             ],
+            marks=pytest.mark.slow,
         ),
     ],
 )

@@ -36,7 +36,7 @@ def right(ended: Ended) -> dict[str, dict[str, Any]]:
 @pytest.mark.parametrize(
     "words",
     [
-        ("ddp,fsdp,pipeline,tensor", "-d", "half", *LIMITED, *SMALL),
+        ("ddp,fsdp", "-d", "half", *LIMITED, *SMALL),
         pytest.param(("all", "-d", "half", *LIMITED, *SMALL, "--nodes", "4"), marks=pytest.mark.slow),
         pytest.param(("all", *LIMITED, "--nodes", "4"), marks=pytest.mark.slow),
         pytest.param(("ddp,fsdp", *LIMITED, "--accumulate", "2", "--nodes", "3"), marks=pytest.mark.slow),

@@ -116,7 +116,9 @@ MEASURED = {
 """Hook and ranks -> error of the gradient, relative; that of the weight which is furthest off. In a ring."""
 
 
-@pytest.mark.parametrize(("hook", "world"), MEASURED)
+@pytest.mark.parametrize(
+    ("hook", "world"), [pytest.param(*one, marks=[pytest.mark.slow] * (one[1] > 64)) for one in MEASURED]
+)
 def test_no_false_alarm_and_each_drill_is_found(setup: Setup, hook: str, world: int) -> None:
     case, (most, most_of_share) = Case(setup, TINY, world, hook), MEASURED[hook, world]
     for add in (ring, tree, switch):

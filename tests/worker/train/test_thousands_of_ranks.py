@@ -24,7 +24,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:.*torch.jit.* is deprecated:DeprecationWarning"),
 ]
 
-WORLDS = (8, 16, 64, 512, 4096)
+WORLDS = (8, *(pytest.param(world, marks=pytest.mark.slow) for world in (16, 64, 512)), 4096)
 EMBED, BLOCK, HEAD = 2, 16, 3
 """Parameters of the parts of the model."""
 MICRO_BATCHES = 2
