@@ -10,6 +10,7 @@ from tests.launch.test_blame import TIMING, after, beats, died, echo, log, raise
 WATCHDOG = "[Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=7, OpType=ALLREDUCE)"
 ECC = "CUDA error: uncorrectable ECC error encountered"
 ILLEGAL = "CUDA error: an illegal memory access was encountered"
+BUS = "DistNetworkError: the bus of the run: Connection closed by the bus of the run"
 LOST = "NCCL error: remote process exited or there was a network error"
 
 
@@ -28,6 +29,7 @@ LOST = "NCCL error: remote process exited or there was a network error"
         (after(TIMING, echo(1)), Role.LOST),
         (after(TIMING, raised(1, f"RuntimeError: {LOST}")), Role.LOST),
         (after(TIMING, raised(1, "ValueError: bad shape")), Role.OWN),
+        (after(TIMING, raised(1, BUS)), Role.LOST),
         (after(TIMING, raised(1, ILLEGAL, in_collective=True)), Role.OWN),
         (after(TIMING, log(1, LOST), raised(1, ILLEGAL, in_collective=True)), Role.PERHAPS_OWN),
         (after(TIMING, log(1, LOST), raised(1, ECC, in_collective=True)), Role.OWN),
