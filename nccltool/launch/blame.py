@@ -130,12 +130,19 @@ def process_stopped(run: RunState, severity: Severity, cost: str) -> Finding | N
     (host, first), others = found[0], [f"{_process(run, *one)} is stopped too" for one in found[1:]]
     rank = next((s for s in run.ranks.values() if first.role == "supervisor" and s.pid in first.below), None)
     return finding_kinds.PROCESS_STOPPED.finding(
-        subject=_subject(rank) if rank else Subject(kind="host", name=host),
+        subject=_subject(rank) if rank else _place(host, first),
         severity=severity,
         message=f"{_process(run, host, first)} is stopped (state T): something sent it SIGSTOP; {cost}",
         evidence=(*others[:_OTHERS_SHOWN], *_waiting(run)) if severity == "error" else (),
         remedy=f"find out what stops processes on {host}: a debugger, a scheduler that suspends jobs, kill -STOP",
     )
+
+
+def _place(host: str, process: StoppedProcess) -> Subject:
+    """Neither host is at fault where the command that connects them was stopped."""
+    if process.towards:
+        return Subject(kind="link", name=f"{host} - {process.towards}")
+    return Subject(kind="host", name=host)
 
 
 def _process(run: RunState, host: str, process: StoppedProcess) -> str:

@@ -135,10 +135,16 @@ def right_names(trial: Trial, hosts: tuple[str, ...]) -> frozenset[Name]:
             return frozenset({("rank", str(trial.rank))})
         case Target.NETWORK:
             others = (hosts[trial.peer],) if trial.act is Act.ONE_WAY else hosts
-            pairs = frozenset(("link", _pair(host, other)) for other in others if other != host)
+            pairs = frozenset(_pairs_of(host, others))
             ends = {trial.node, trial.peer} if trial.act is Act.ONE_WAY else {trial.node}
             return pairs.union(*(_of_host(trial, hosts, node) for node in ends))
+        case Target.SSH:
+            return frozenset({("host", host), *_pairs_of(host, hosts)})
     return frozenset({("host", host), ("host", f"node {trial.node}")})
+
+
+def _pairs_of(host: str, others: Iterable[str]) -> Iterable[Name]:
+    return (("link", _pair(host, other)) for other in others if other != host)
 
 
 def _of_host(trial: Trial, hosts: tuple[str, ...], node: int) -> frozenset[Name]:

@@ -102,7 +102,7 @@ def said(role: stopped.Role, below: tuple[int, ...] = (), towards: str = "") -> 
     return events.Stopped(node=1, host="beta", processes=(one,))
 
 
-HOST = Subject(kind="host", name="beta")
+HOST, LINK = Subject(kind="host", name="beta"), Subject(kind="link", name="beta - n9")
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ HOST = Subject(kind="host", name="beta")
         (said("agent", (9,)), HOST, "the agent on beta (pid 7)"),
         (said("supervisor", (1002,)), Subject(kind="rank", name="2"), "the supervisor of rank 2 on beta (pid 7)"),
         (said("supervisor"), HOST, "the supervisor on beta (pid 7)"),
-        (said("connection", towards="n9"), HOST, "the connection to n9 on beta (pid 7)"),
+        (said("connection", towards="n9"), LINK, "the connection to n9 on beta (pid 7)"),
         (said("watchdog"), HOST, "the watchdog on beta (pid 7)"),
     ],
 )
