@@ -47,6 +47,8 @@ def after_fault(run: RunState) -> Finding | None:
     ended = culprits.terminated(run)
     if 0 < len(ended) <= max(1, len(run.ranks) // 2):
         return _went_down(run, ended[0])
+    if run.stopped_at_fault:
+        return _stopped(run, run.stopped_at_fault, "was", "error", "ranks gave up waiting meanwhile")
     if absent := culprits.absent(run):
         return _hung(run, absent.ranks, 0.0, absent.reason)
     echoes = [state for state in culprits.faulted(run) if culprits.end_of(state).is_echo]
@@ -124,15 +126,18 @@ def _silent(run: RunState, waited_s: float) -> list[RankState]:
 
 def process_stopped(run: RunState, severity: Severity, cost: str) -> Finding | None:
     """The first process above the ranks that is stopped, and what that costs; None = there is none."""
-    found = run.stopped_above
-    if not found:
-        return None
-    (host, first), others = found[0], [f"{_process(run, *one)} is stopped too" for one in found[1:]]
+    return _stopped(run, run.stopped_above, "is", severity, cost) if run.stopped_above else None
+
+
+def _stopped(
+    run: RunState, found: Sequence[tuple[str, StoppedProcess]], is_or_was: str, severity: Severity, cost: str
+) -> Finding:
+    (host, first), others = found[0], [f"{_process(run, *one)} {is_or_was} stopped too" for one in found[1:]]
     rank = next((s for s in run.ranks.values() if first.role == "supervisor" and s.pid in first.below), None)
     return finding_kinds.PROCESS_STOPPED.finding(
         subject=_subject(rank) if rank else _place(host, first),
         severity=severity,
-        message=f"{_process(run, host, first)} is stopped (state T): something sent it SIGSTOP; {cost}",
+        message=f"{_process(run, host, first)} {is_or_was} stopped (state T): something sent it SIGSTOP; {cost}",
         evidence=(*others[:_OTHERS_SHOWN], *_waiting(run)) if severity == "error" else (),
         remedy=f"find out what stops processes on {host}: a debugger, a scheduler that suspends jobs, kill -STOP",
     )
@@ -140,7 +145,7 @@ def process_stopped(run: RunState, severity: Severity, cost: str) -> Finding | N
 
 def _place(host: str, process: StoppedProcess) -> Subject:
     """Neither host is at fault where the command that connects them was stopped."""
-    if process.towards:
+    if process.towards and process.towards != host:
         return Subject(kind="link", name=f"{host} - {process.towards}")
     return Subject(kind="host", name=host)
 

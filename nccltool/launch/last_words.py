@@ -133,7 +133,8 @@ SIGNS = (
         re.compile(
             r"Watchdog caught collective operation timeout|timed out in blocking wait|due to a collective timeout|"
             r"due to collective timeout|watchdog got stuck for|Heartbeat monitor timed out|"
-            r"Timed out waiting \d+ms for|failed to pass monitoredBarrier"
+            r"Timed out waiting \d+ms for|failed to pass monitoredBarrier|"
+            r"the runner did not save the result in time"
         ),
     ),
     Sign(

@@ -18,6 +18,8 @@ LOG_TAIL = 12
 """Lines of a rank's log that are kept for a finding."""
 ENDED = frozenset((-signal.SIGTERM, -signal.SIGHUP, -signal.SIGINT, -signal.SIGQUIT))
 """Exit codes of what somebody ended by a signal that asks for the end, unlike SIGKILL or a crash."""
+RESUMED_S = 5.0
+"""What ranks said while a connection was stopped comes at once when it goes on; it is read within seconds."""
 LOOKING_AT_GPU = "checking its GPU"
 """The phase of a rank while it asks CUDA, which may hang with the driver."""
 
@@ -120,6 +122,9 @@ class RunState:
         self.agents_killed: list[events.AgentKilled] = []
         self.stopped: dict[tuple[int, str, str], events.Stopped] = {}
         """By node, host, and who has looked: processes above the ranks that are stopped now."""
+        self.stopped_at_fault: list[tuple[str, StoppedProcess]] = []
+        """Those that were stopped when the first rank failed, or until shortly before."""
+        self._resumed_at, self._resumed = 0.0, list[tuple[str, StoppedProcess]]()
         self.began: dict[int, float] = {}
         """When the first rank began each step."""
         self.counted: dict[str, events.Counted] = {}
@@ -219,7 +224,9 @@ class RunState:
         self.progress_at = now
 
     def _fault(self, state: RankState, now: float) -> None:
-        self.fault_at = self.fault_at or now
+        if self.fault_at is None:
+            lately = self._resumed if now - self._resumed_at < RESUMED_S else []
+            self.fault_at, self.stopped_at_fault = now, self.stopped_above or lately
         if state.fault_at is None:
             state.fault_at = now
             self.faults.append(state.rank)
@@ -233,7 +240,10 @@ class RunState:
 
     def _apply_to_run(self, event: events.Event, now: float) -> None:
         if isinstance(event, events.Stopped):
+            before = self.stopped_above
             self.stopped[event.node, event.host, event.watcher] = event
+            if before and not self.stopped_above:
+                self._resumed_at, self._resumed = now, before
             return
         if isinstance(event, events.Counted):  # told of a run that hangs, too
             self.counted[event.host] = event

@@ -97,6 +97,8 @@ def _is_known(incident: Incident, errors: Sequence[Finding]) -> bool:
 def _contradicts(incident: Incident, errors: Sequence[Finding], hosts: Sequence[str]) -> bool:
     """Whether the logs name another rank or host than the run does, which saw the processes themselves."""
     named = {(one.subject.kind, one.subject.name) for one in errors if one.subject.kind in _SEEN}
+    links = [one.subject.name for one in errors if one.subject.kind == "link"]
+    named |= {("host", host) for link in links for host in link.split(" - ")}
     offender = incident.offender
     if offender is None or offender.kind not in _SEEN or not named or (offender.kind, offender.name) in named:
         return False

@@ -12,8 +12,9 @@ import pytest
 from nccltool.core import processes
 from nccltool.core.findings import Subject
 from nccltool.launch import blame, events, stopped
+from nccltool.launch.events import Event
 from nccltool.launch.stopped import StoppedProcess
-from tests.launch.test_blame import STARTED, TIMING, after
+from tests.launch.test_blame import STARTED, TIMING, after, died, echo, raised
 from tests.support.commands import until
 
 CHAIN = """
@@ -137,3 +138,30 @@ def test_each_that_looks_tells_of_its_own() -> None:
 
 def test_that_something_is_stopped_is_no_progress() -> None:
     assert after(STARTED, [said("agent")]).progress_at == after(STARTED).progress_at
+
+
+UNSAVED = "TimeoutError: the runner did not save the result in time"
+RESUMED = events.Stopped(node=1, host="beta")
+
+
+@pytest.mark.parametrize(
+    ("happened", "named"),
+    [
+        ([said("connection", towards="n9"), *echo(0)], LINK),
+        ([said("connection", towards="n9"), RESUMED, *raised(2, UNSAVED), *echo(0)], LINK),
+        ([said("agent"), *died(3, -9), *echo(0)], Subject(kind="rank", name="3")),
+        ([said("agent"), *echo(0), *died(3, -15)], Subject(kind="rank", name="3")),
+        ([*echo(0), said("agent")], blame.ALL_RANKS),
+    ],
+)
+def test_ranks_that_only_echo_gave_up_for_what_was_stopped(happened: list[Event], named: Subject) -> None:
+    found = blame.after_fault(after(TIMING, happened))
+    assert found is not None
+    assert found.subject == named
+
+
+def test_what_went_on_long_before_a_fault_did_not_cause_it() -> None:
+    run = after(TIMING, [said("agent"), RESUMED])
+    for event in echo(0):
+        run.apply(event, 60.0)
+    assert not run.stopped_at_fault

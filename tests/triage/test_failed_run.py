@@ -54,6 +54,7 @@ def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (RAISED, [found("rank-error", "0")], ""),
         (RAISED, [found("rank-died", "0")], ""),
         (RAISED, [found("rank-died", "1")], "app-error, rank 1 (confidence 0.75): "),
+        (RAISED, [replace(found("process-stopped"), subject=Subject(kind="link", name="n1 - n2"))], ""),
         (KILLED, [found("rank-died", "1")], ""),
         (KILLED, [found("collective-failed", "")], ""),
         (LOST, [found("rank-died")], ""),
