@@ -27,11 +27,11 @@ from nccltool.doctor.rules.base import (
     Results,
     Rule,
 )
+from nccltool.hosts import env_files as env_files_of
+from nccltool.hosts.env_files import EnvFile
 from nccltool.hosts.facts import HostFacts, NotKnown, or_none
 from nccltool.hosts.nccl import settings, variables
 from nccltool.hosts.nccl.settings import Variable
-from nccltool.hosts.sources import env_files as env_files_of
-from nccltool.hosts.sources.env_files import EnvFile
 
 PER_RANK = frozenset((
     "RANK", "LOCAL_RANK", "GROUP_RANK", "ROLE_RANK", "NODE_RANK", "SLURM_PROCID", "SLURM_LOCALID", "SLURM_NODEID",

@@ -22,16 +22,16 @@ from nccltool.doctor.options import DoctorOrder
 from nccltool.doctor.rules import names
 from nccltool.doctor.rules.base import JudgedHost, Rule
 from nccltool.hosts import differences as hosts_differences
+from nccltool.hosts import env_files
 from nccltool.hosts import reader as hosts_reader
 from nccltool.hosts.aspects import MTU, NCCL, Aspect
+from nccltool.hosts.env_files import EnvFile
 from nccltool.hosts.facts import HostFacts, SnapshotReader, known, or_none
 from nccltool.hosts.nccl import library as nccl_library
 from nccltool.hosts.nccl import settings, variables
-from nccltool.hosts.sources import env_files
 from nccltool.hosts.sources import files as hosts_files
 from nccltool.hosts.sources.base import Tree
 from nccltool.hosts.sources.env import chosen as chosen_variables
-from nccltool.hosts.sources.env_files import EnvFile
 from nccltool.launch import host_survey
 from nccltool.launch.job import Job
 

@@ -34,6 +34,7 @@ from nccltool.core.unknown import Unknown
 from nccltool.core.versions import Version
 from nccltool.doctor import report
 from nccltool.doctor.diagnosis import RulePage
+from nccltool.hosts.env_files import EnvFile
 from nccltool.hosts.facts import Gpu, NotKnown, known
 from nccltool.hosts.nccl import collective_library, variables
 from nccltool.hosts.nccl.collective_library import CollectiveLibrary
@@ -42,7 +43,6 @@ from nccltool.hosts.nccl.library import LibraryAnswer
 from nccltool.hosts.nccl.settings import Variable
 from nccltool.hosts.nccl.values import NameList
 from nccltool.hosts.nccl.variables import KnownVariable
-from nccltool.hosts.sources.env_files import EnvFile
 
 __all__ = ["NotKnown", "Unknown", "Variable", "escaped", "known", "shortened"]
 

@@ -12,10 +12,10 @@ from typing import Literal, TypeAlias
 
 from nccltool.core.errors import BadInput
 from nccltool.core.text import shortened
+from nccltool.hosts import shell_words
 from nccltool.hosts.nccl import settings
-from nccltool.hosts.sources import shell_words
+from nccltool.hosts.shell_words import NotAssigned, UnreadableValue
 from nccltool.hosts.sources.env import is_kept
-from nccltool.hosts.sources.shell_words import NotAssigned, UnreadableValue
 
 Form: TypeAlias = Literal["env -0", "docker", "systemd", "shell"]
 _OF_SHELL = re.compile(r"^[ \t]*(?:export|(?:declare|typeset) -x)[ \t]+[A-Za-z_]", re.MULTILINE)

@@ -1,16 +1,12 @@
 """Files of variables, as docker, podman, systemd and shells write and read them."""
 
-import shlex
-import subprocess
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from nccltool.core.errors import BadInput
-from nccltool.hosts.sources import env_files
-from nccltool.hosts.sources.env_files import EnvFile, EnvLine
+from nccltool.hosts import env_files
+from nccltool.hosts.env_files import EnvFile, EnvLine
 
 HERE = {"HERE": "1", "NCCL_DEBUG": "WARN", "NCCL_ALGO": "Ring", "HOME": "/root"}
 
@@ -121,32 +117,6 @@ def test_a_later_file_wins() -> None:
     files = [read("A=1\nB=1", "f"), read("# c\nexport A=2", "g")]
     assert env_files.environment(files) == {"A": "2", "B": "1"}
     assert env_files.places(files) == {"A": "g:2", "B": "f:2"}
-
-
-@given(st.dictionaries(st.sampled_from("ABC"), st.text("a b'\"\\#$`;~=\n", max_size=8), min_size=1, max_size=3))
-def test_what_a_shell_quotes_is_read_as_the_shell_reads_it(variables: dict[str, str]) -> None:
-    text = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in variables.items())
-    assert env_files.environment([read(text)]) == variables
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "export A=a\\ b B=\"c\\\"d\\\\e\\$f\\`g\\h\"'i'\\'j # k\nC=#l D=m#n\nE=~/o F='p\nq'",
-        "export A=1\nA=$A$A B=${A}x${GONE:-y z}${GONE-w} C=\"${GONE:-}$A\" D='$A' E=\\$A\\\nF",
-        'set -a; A=1; B=2;C=3\n\nexport D="a\\\nb" E=',
-    ],
-)
-def test_it_is_read_as_a_shell_does(text: str, tmp_path: Path) -> None:
-    file = tmp_path / "f"
-    file.write_text(text)
-    done = subprocess.run(
-        ["env", "-i", "HOME=/root", "sh", "-c", f"set -a; . {file}; env -0"], capture_output=True, check=True
-    )
-    shell = dict(one.split("=", 1) for one in done.stdout.decode().split("\0") if one)
-    ours = env_files.environment([read(text)])
-    assert ours == {name: value for name, value in shell.items() if name in ours}
-    assert {name for name in shell if len(name) == 1 and name != "_"} == ours.keys()
 
 
 @given(st.one_of(st.binary(max_size=500), st.text("A=export'\"\\ $(){};#\n`", max_size=60).map(str.encode)))
