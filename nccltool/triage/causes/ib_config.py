@@ -41,6 +41,7 @@ SIGNS = {
     "ib.partition": (0.85, "the partition key does not fit"),
     "ib.no-such-device": (0.8, "an HCA that was asked for is missing"),
     "ib.no-manager": (TYPICAL, "a port waits for the subnet manager"),
+    "ib.refused": (FITS, "the remote HCA rejected a request"),
     "ib.open-failed": (FITS, "an HCA could not be opened"),
     "ib.rail-hint": (FITS, "NCCL suspects that the rails are not connected"),
     "ib.gid-hint": (FITS, "NCCL suspects a wrong GID index"),

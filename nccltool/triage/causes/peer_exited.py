@@ -37,6 +37,7 @@ SIGNS_OF_FAILURE = {
     "gloo.peer-closed": (0.6, "a peer closed its connection"),
     "nccl.peer-closed": (0.6, "a peer closed its connection"),
     "mpi.peer-closed": (0.6, "an MPI process lost its peer"),
+    "ucx.peer-closed": (0.6, "a peer closed or refused its UCX connection"),
     "job.actor-died": (0.4, "Ray lost a worker"),
     "store.closed": (FITS, "the connection to the store was lost"),
     "torch.no-dump": (0.6, "a rank left no flight recorder dump, but the others did"),
@@ -48,7 +49,7 @@ def clues(timeline: Timeline) -> Given:
     """Closed connections; against it speaks every failure that is named."""
     if not timeline.failed:
         return
-    if event := timeline.first("torch.nccl-error", where=lambda e: "remote process exited" in e.text):
+    if event := timeline.first("torch.nccl-error", where=lambda e: "remote process exit" in e.text):
         yield Clue(FITS, "NCCL reported that a remote process exited", event)
     named = (event for event in (*timeline.failures(), *timeline.of("nccl.warning")) if not _is_of_the_end(event))
     if other := next(named, None):

@@ -6,7 +6,21 @@ PATTERNS = table(r"""
 failure
     efa.unreachable     `Unreachable remote|Unresponsive receiver|estination unreachable`
     efa.unreachable     `Unable to insert remote address` => address vector for (?P<device>device \d+)
-    efa.failed          NET/OFI Request .*`completed with error`\. RC: (?P<code>\d+)
+    efa.failed          NET/OFI (?:Request|Remote write) .*`completed with error`(?:\. RC|: err): (?P<code>\d+)
+    version.build       `requires at least libfabric version`
+    env.refused         `Invalid value for `(?P<name>OFI_NCCL_\w+): (?P<value>\S+)
+    env.refused         `Invalid value for `(?P<name>\w+): '(?P<value>[^']*)'\. Expected
+    env.refused         `no usable transports/devices`
+    ib.no-memory        `nable to register MR`.*Cannot allocate memory
+    gdr.failed          Failed to register \w+` buffer with the EFA device`
+    ib.gid-missing      `ibv_query_gid(`.*failed
+    ib.partition        `unable to find specified pkey`
+    shm.segment         `check shared memory limits by`
+    ib.local-protection  `Local protection error`
+    ib.refused          `Remote access error|Remote operation error|Remote invalid request`
+    ucx.link            `Receive-no-ready retry count`
+    ucx.link            `RNR retry counter exceeded` => ^(?!.*NCCL).*RNR retry
+    ib.completion       `ailed status `(?P<status>\d+): wr_id
     efa.failed          `fi_cq_readerr`
     plugin.ofi-failed   fi_getinfo: provider (?P<name>\w+) `output empty list`
     ib.no-memory        `ibv_create_` => (?:(?P<hca>mlx\w+): )?(?P<call>ibv_create_\w+)\(.*failed: Cannot
@@ -22,7 +36,7 @@ failure
     ib.memlock          (?i)(?:ulimit|limit|raise|increase|set|check)\b.*\b`memlock`\b(?!=-1|=unlimited)
     ib.memlock          `locked memory` => (?i)(?:low|too small|insufficient|increase|limit).*locked memory|locked
                         [ ]memory.*(?:low|too small|insufficient|exceed)
-    ucx.unreachable     `UCX` +ERROR .*(?:[Dd]estination is unreachable|Connection timed out|no route)
+    ucx.unreachable     `UCX` +ERROR .*(?:[Dd]estination is unreachable|Connection timed out|[Nn]o route)
     ucx.link            `UCX` +ERROR .*(?:[Tt]ransport retry count exceeded|Endpoint timeout)(?: on
                         [ ](?P<hca>[\w.-]+?):\d)?
     gdrcopy.missing     `GDRCopy` (?:open call failed|not available|.*(?:failed|not found))
@@ -41,6 +55,7 @@ failure
     shm.full            `memory available in /dev/shm` => request exceeds memory available in /dev/shm
     net.too-long        `essage too long`
 echo
+    ucx.peer-closed     `UCX` +ERROR .*(?:Connection reset|Connection refused)
     ucx.failed          `UCX  ERROR` => UCX +ERROR (?P<error>.+)
     nvshmem.failed      `nvshmem` (?:initialization failed|setup connections failed)
 state

@@ -7,6 +7,7 @@ failure
     gloo.connect-failed  `connectFullMesh|timed out connecting|failed to connect|connect failed`.*?
                          (?:SO_ERROR: (?P<error>[\w ]+))?(?:.*?remote=\[(?P<peer>[\w.:]+)\])
     gloo.connect-failed  \b`connect [`(?P<peer>[\w.:]+)\]:\d+: (?P<error>[A-Z][\w ]+)
+    gloo.connect-failed  `Connect timeout [`(?P<peer>[\w.:]+)\]
     gloo.connect-failed  `connectFullMesh failed`(?!.*remote=)
     gloo.connect-failed  `connect() to `(?P<peer>[\w.:]+)(?: port \d+)? failed: (?P<error>[\w ]+)
     gloo.no-interface    `Unable to find address for` => find address for: (?P<interface>\S+)

@@ -103,7 +103,8 @@ failure
     plugin.broken            (?P<name>lib[\w.-]*nccl[\w.-]*\.so\S*):.*`undefined symbol`
     plugin.ofi-failed        `aws-ofi-nccl initialization failed`
     plugin.ofi-failed        `NET/OFI` (?P<text>(?:Failed|Unable|Couldn't|Could not|Error|No eligible|Only EFA|
-                             Creating new endpoint|Call to fi_\w+ failed)(?!.*insert remote address).*)
+                             Caught exception|Creating new endpoint|Call to fi_\w+ failed)
+                             (?!.*insert remote address).*)
     plugin.fastrak-failed    `NET/FasTrak`\b.*(?:[Ff]ailed|mismatch|[Ee]rror|timed out|not match|unsupported|must)
     plugin.fastrak-failed    `NET/GPUDirectTCPX`\w*\b.*(?:[Ff]ailed|[Ee]rror|timed out)
     plugin.tuner-failed      `TUNER/Plugin`.*(?:[Ff]ailed to init|returned error|invalid)
@@ -111,7 +112,7 @@ failure
     sharp.failed             device (?P<hca>[\w.-]+) port \d+ `is not valid (port is used by SM)`
     sharp.failed             `SHARP coll init error`
     sharp.failed             `SHARP` => (?:SHARP|SHArP)\b.*?(?:[Ff]ailed|Cannot create|init error|Job init error|
-                             not supported)
+                             not supported|unsupported|unable to|group create)
     sharp.failed             `sharp_`\w+.*(?:[Ff]ailed|ERROR|error)
     sharp.failed             `COLLNET` => (?:COLLNET|CollNet)\b.*(?:[Ff]ailed|error)
     sharp.crash              `sharp` => ^\s*\d+ 0x[0-9a-f]+ (?P<symbol>\w*[Ss]harp\w*)\(
@@ -145,6 +146,7 @@ failure
     cuda.peer-import         `P2P/CUMEM import failed`
     cuda.peer-import         `hipIpc`(?:Get|Open)MemHandle failed
     cuda.no-library          `Failed to find CUDA library`
+    version.library          `Failed to find ROCm runtime library|ROCr missing symbol|CUDA missing symbol`
     cuda.failed              `Cuda failure|HIP failure`:? ?(?:(?P<number>\d+) ?)?'?(?P<error>[^']+)
     nvls.failed              `Failed to bind NVLink SHARP`
     nvls.fabric-hint         `configuration error in the Fabric Manager|NVswitch links mismatch`
@@ -174,7 +176,7 @@ failure
     topology.no-graph        `Failed to find reverse path|Could not find rev link|No path computed to go from`
     topology.no-graph        `Error : ring `\d+ does not
     topology.no-graph        `find CPU close to GPU|ould not find intermediate GPU|Could not find node of type`
-    topology.no-graph        `error : could not find ` => Add (?:NVLink|PCI Link|C2c) error
+    topology.no-graph        `error : could not find ` => Add (?:NVLink|PCI Link|C2c|XGMI) error
     topology.no-graph        `too many nodes of type|too many Topo links|too many DEV nodes`
     topology.no-numa         `could not find CPU numa ID|Unknown CPU architecture`
     topology.no-device       `Could not read node #`
@@ -204,6 +206,7 @@ echo
     nccl.proxy-failed        `ncclProxyC`\w+ call to tpRank (?P<peer>\d+).* failed
     nccl.fatal               `communicator encountered a fatal error`
 doubt
+    nccl.tuning-hint         `NUMA auto balancing enabled|from environment which can lead to low`
     nccl.shared-memory       `exceeds device/fn maxSharedMem`
     nccl.foreign-magic       `magic mismatch` => (?P<magic>0x[0-9a-f]+)\D+(?P<want>0x[0-9a-f]+)
     nccl.ignored-value       `Invalid value `(?P<value>.+?) for (?P<name>[A-Z][A-Z0-9_]+), using default

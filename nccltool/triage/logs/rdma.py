@@ -57,6 +57,7 @@ failure
     gdr.no-peermem       `ib_register_peer_memory_client`
     sharp.failed         `Aggregation Manager|aggregation manager|AM service|sharpd|sharp_am` => (?i)(?=.*(?:sharp|
                          aggregation manager)).*(?:{REFUSED}|\bno (?:AM|response)|inactive|not running)
+    sharp.failed         `failed to connect to AM `
     sharp.failed         `TL_SHARP` => (?i)TL_SHARP.*(?:ERROR|WARN|fail)
     sharp.failed         `SHARP` => SHARP error in|SHARP (?:job|session).*(?:[Ff]ail|error)
 doubt

@@ -23,6 +23,8 @@ failure
                           (?P<expected>\d+) `clients joined`
     store.too-few         Timed out .*`store based barrier`.*world_size=(?P<expected>\d+),
                           [ ]worker_count=(?P<joined>\d+)
+    store.timeout         `failed to connect/validate to host `(?P<host>[\w.-]+):(?P<port>\d+) - timed out
+    store.timeout         `to any network address of `\((?P<host>[\w.:-]+), (?P<port>\d+)\)
     store.timeout         `connect() timed out`\. Original timeout
     store.no-environment  environment variable (?P<name>[A-Z_]+) `expected, but not set`
     store.no-environment  `No rendezvous handler for`
@@ -36,7 +38,7 @@ echo
     store.closed          `TCPStore server has shut down|got 0 bytes|remote server shutdown or crash`
     store.get-failed      `retrieving ncclUniqueId from` \[?(?P<peer>\d+)
     store.get-failed      `wait timeout after` (?P<limit>\d+)ms
-    store.get-failed      `Socket Timeout`
+    store.get-failed      `Socket Timeout|Wait timeout for key`
 doubt
     store.lookup-retry    `gai error` => \((?P<host>[\w.-]+), (?P<port>\d+)\) cannot be retrieved
     store.retry           `client socket has failed to connect` => failed to connect to \[?(?P<host>[\w.:-]+?)\]?:

@@ -76,6 +76,7 @@ failure
     job.killed       ^(?:.*: line \d+: +\d+ )?`Killed`\b(?! by signal)\s*(?:$|[a-z./(])
     job.stalled      \b`no step|no progress|no heartbeat|no output|no iteration`s?\b.*\b(?:for|in|since) \d+ ?
                      (?:s\b|sec|min|m\b|hours)
+    job.stalled      `uninterruptible sleep (D-state)`
     job.timed-out    `timeout` => Killed\s+(?:\w+=\S+ )*timeout\b|timeout: sending signal|(?:exit|exited|
                      rc)\D{0,12}124\b
 echo

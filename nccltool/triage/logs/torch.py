@@ -12,7 +12,7 @@ PATTERNS = table(
     r"""
 failure
     torch.stuck          `watchdog got stuck for` => got stuck for (?P<seconds>\d+) seconds
-    torch.stuck          `Heartbeat monitor timed out`
+    torch.stuck          `Heartbeat monitor timed out|due to ProcessGroupNCCL watchdog hang`
     torch.behind         \[(?P<ranks>[\d, ]+)\] finished collective #(?P<done>\d+), but `didn't join collective` #
                          (?P<next>\d+)
     torch.behind         `lagging/dead/mismatched` ranks.*?: ?\[(?P<ranks>[\d, ]+)\]
@@ -20,6 +20,8 @@ failure
     torch.fingerprint    `Detected mismatch between collectives` => Rank (?P<first>\d+) is running collective:
                          [ ]CollectiveFingerPrint\((?P<firstprint>.*?)\),? but Rank (?P<second>\d+) is running
                          [ ]collective: CollectiveFingerPrint\((?P<secondprint>.*)
+    torch.behind         `missing_ranks=[`(?P<ranks>[\d, ]+)\]
+    torch.fingerprint    `Collectives differ in the following aspects`
     torch.fingerprint    `Detected mismatch between collectives` => ^(?!.*but Rank).*mismatch between collectives
     torch.barrier        Ranks? (?P<ranks>\d+(?:, ?\d+)*) `failed to pass monitoredBarrier`
     hvd.stalled          `Missing ranks:` => [Mm]issing ranks:(?:\s*\[?(?P<ranks>\d+(?:, ?\d+)*))?
@@ -28,6 +30,7 @@ failure
     hvd.mismatch         `Mismatched `(?:\w+ )*(?:shape|size|data type|type|operation|rank|device)s?\b
     torch.stuck          `RPC call to `\w+ timed out
     hvd.uneven           `uneven workload distribution|Uneven inputs|uneven inputs`
+    hvd.uneven           `at least one rank that exhausted inputs`
     torch.stuck          `This thread has been waiting for` => rendezvous|Rendezvous
     torch.unused         `Expected to have finished reduction in the prior iteration`
     torch.unused         `Expected to mark a variable ready only once`
@@ -37,8 +40,8 @@ failure
                          [ ](?P<other>\d+) has
     torch.no-nccl        `doesn't have NCCL built in`
     torch.no-gpu         `no GPUs found`
-    torch.oom            (?:OutOfMemoryError: )?(?:CUDA|HIP|XPU)(?: error:)? `out of memory`\.?(?: Tried to
-                         [ ]allocate (?P<size>[\d.]+ \w+))?
+    torch.oom            (?:OutOfMemoryError: )?(?:CUDA|HIP|XPU)(?:(?: driver)? error:)? `out of memory`\.?(?:
+                         [ ]Tried to allocate (?P<size>[\d.]+ \w+))?
     torch.oom            `RESOURCE_EXHAUSTED`:.*(?i:out of memory)
     torch.oom            `OOM when allocating|CUBLAS_STATUS_ALLOC_FAILED|cudaErrorMemoryAllocation`
     host.oom             `DefaultCPUAllocator`: (?:can't|not enough)
@@ -49,7 +52,7 @@ failure
                          emory region|ueue)).*`Cannot allocate memory`
     host.oom             signal: `killed (out of memory)`
     torch.oom            `CUDA_ERROR_OUT_OF_MEMORY|hipErrorOutOfMemory`
-    torch.oom            `No available memory for the cache blocks|Free memory on device`
+    torch.oom            `No available memory for the cache blocks|Free memory on device|Out of memory allocating `
     torch.oom            `Not enough memory. Please try|is larger than the available KV cache memory`
     torch.oom            `mem-fraction-static` => (?i)(?:not enough|out of|oom).*mem-fraction-static
     limits.files         `received 0 items of ancdata`
@@ -79,6 +82,7 @@ failure
     cuda.xid-hint        `CUDA error: `(?P<error>(?:an illegal instruction|misaligned address|hardware|unknown
                          [ ]error|uncorrectable|GPU is lost)[\w ]*)
     cuda.invalid-device  `invalid device ordinal`
+    app.stopped          `loss scale already at minimum`
     app.stopped          (?i)\b(?:nan|inf)\b.{0,12} s`topping training`
     data.check-failed    `checksum` => (?i)checksum.{0,40}(?:mismatch|error|failed|differ)|(?:wrong|bad) checksum
     data.check-failed    (?i)(?:data|result|value|validation|verification)s? m`ismatch`(?:ed)?\b.*(?:expected|
@@ -103,7 +107,8 @@ echo
     torch.down           `taking the entire process down|NCCL communicator was aborted on rank`
     torch.down           `watchdog thread terminated with exception|NCCL operations have failed or timed out`
     torch.dump-signal    `dump signal`.*from (?:this )?rank:? ?(?P<first>\d+)
-    torch.barrier-echo   `successfully reached monitoredBarrier`
+    torch.barrier-echo   `successfully reached monitoredBarrier|timed out in monitoredBarrier`
+    torch.dump-signal    `flight recorder dump signal from another rank`
     torch.nccl-error     `NCCL error|NCCL Error` => NCCL [eE]rror(?: in)?:? .*?(?P<error>unhandled (?:cuda|system)
                          [ ]error|internal error|invalid argument|invalid usage|remote process exited)
     torch.nccl-error     `ncclRemoteError`

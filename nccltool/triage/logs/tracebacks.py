@@ -63,7 +63,7 @@ _ECHO_TYPES = re.compile(
 _ECHO_TEXTS = re.compile(
     r"NCCL [eE]rror|ncclInternalError|ncclSystemError|ncclUnhandledCudaError|ncclRemoteError|[Ww]atchdog|"
     r"NCCL communicator was aborted|Connection (?:closed|reset|refused)|Timed out waiting|Broken pipe|"
-    r"Socket Timeout|initialization failed|proc(?:ess)? (?:died|exited)|Engine (?:core|process)|"
+    r"Wait timeout|Socket Timeout|initialization failed|proc(?:ess)? (?:died|exited)|Engine (?:core|process)|"
     r"^cancelled$|got signal|gloo/transport|store->get|wait timeout|monitoredBarrier|"
     r"actor (?:died|unexpectedly)|exited (?:with|unexpectedly)|Process \d+ exited|failed to create UCC|"
     r"Unable to (?:synchronously )?communicate|CUDA error|[Cc]uda failure|"
