@@ -68,7 +68,7 @@ def command(run_dir: str | None, **options: Any) -> None:
     from nccltool.cli.screen import deliver
     from nccltool.core.documents import this_command
     from nccltool.core.errors import BadInput
-    from nccltool.triage import follow, run, table
+    from nccltool.triage import follow, jobs, table
     from nccltool.triage.logs import tail
 
     options["paths"] = tuple(_path_of(word, run_dir) for word in options["paths"])
@@ -85,9 +85,9 @@ def command(run_dir: str | None, **options: Any) -> None:
     import nccltool.probe.finding_kinds
     import nccltool.train.finding_kinds  # noqa: F401
 
-    incident = run.triage(asked.paths, asked.command, asked.trust_pickle)
-    deliver(table.shown(incident, view), view.output)
-    raise SystemExit(incident.verdict.exit_code)
+    report = jobs.report(asked.paths, asked.command, asked.trust_pickle)
+    deliver(table.shown(report, view), view.output)
+    raise SystemExit(report.verdict.exit_code)
 
 
 _ID = re.compile(r"\d{8}T\d{6}Z(-[0-9a-f]*)?")
@@ -109,18 +109,22 @@ def _follow(asked: "FollowOptions", view: "TriageView") -> int:
     from nccltool.cli.screen import deliver
     from nccltool.core.text import escaped
     from nccltool.triage import follow, table
+    from nccltool.triage.incident import TriageReport
 
     def say_escaped(note: str) -> None:
         say(escaped(note))
 
+    def shown(incident: "Incident") -> str:
+        return table.shown(TriageReport.of_one(incident, asked.paths), view)
+
     def tell(incident: "Incident") -> None:
         if view.form == "table":  # the others are one document
-            deliver(table.shown(incident, view), view.output)
+            deliver(shown(incident), view.output)
 
     followed = follow.follow(asked, say_escaped, tell)
     if followed.was_told and view.form == "table":
         say_escaped(f"{followed.why}: still {followed.incident.root_cause}")
     else:
         say_escaped(followed.why)
-        deliver(table.shown(followed.incident, view), view.output)
+        deliver(shown(followed.incident), view.output)
     return followed.incident.verdict.exit_code

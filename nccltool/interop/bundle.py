@@ -24,8 +24,8 @@ from nccltool.doctor.options import DoctorOrder
 from nccltool.doctor.views import json as doctor_document
 from nccltool.hosts import reader
 from nccltool.hosts.views import table as render_facts
-from nccltool.triage import run as triage_run
-from nccltool.triage.incident import incident_to_json
+from nccltool.triage import jobs as triage_jobs
+from nccltool.triage.incident import report_to_json
 
 PATIENCE_S = 20.0
 """For one external command."""
@@ -120,7 +120,7 @@ def _parts(runs: Sequence[Path], logs: Sequence[Path], command: tuple[str, ...])
     for log in logs:
         yield _file(f"logs/{log.name}", log)
     if texts := [*(str(run / "log.txt") for run in runs), *map(str, logs)]:
-        yield _tried("triage.json", lambda: incident_to_json(triage_run.triage(texts, command)))
+        yield _tried("triage.json", lambda: report_to_json(triage_jobs.report(texts, command)))
 
 
 def _tried(name: str, make: Callable[[], str]) -> BundlePart:

@@ -16,8 +16,8 @@ from nccltool.preflight import document, host_verdicts
 from nccltool.preflight.options import PreflightOrder
 from nccltool.preflight.result import CheckOutcome, Preflight
 from nccltool.preflight.stages.base import StageContext
-from nccltool.triage import run as triage_run
-from nccltool.triage.incident import incident_to_json
+from nccltool.triage import jobs as triage_jobs
+from nccltool.triage.incident import report_to_json
 
 _MOST_EVIDENCE = 32
 """Hosts whose facts are kept for one check, and checks that get a folder."""
@@ -76,8 +76,8 @@ def _gather(outcomes: Sequence[CheckOutcome], context: StageContext, place: Path
             with suppress(OSError):
                 shutil.copyfile(run / name, place / name)
         with suppress(NccltoolError, OSError):
-            incident = triage_run.triage([str(run / "log.txt")], ("nccltool", "triage"))
-            written_files.replace(place / "triage.json", incident_to_json(incident).encode(), PRIVATE)
+            found = triage_jobs.report([str(run / "log.txt")], ("nccltool", "triage"))
+            written_files.replace(place / "triage.json", report_to_json(found).encode(), PRIVATE)
     if context.surveyed:
         wanted = {host for one in outcomes for host in (one.host, *one.hosts) if host}
         snapshots = context.survey().snapshots

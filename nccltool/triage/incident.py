@@ -1,8 +1,8 @@
 """What triage found in logs. Frozen; and as a JSON document."""
 
 import dataclasses
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 
 from nccltool.core.documents import SCHEMA, RunInfo, encoded
 from nccltool.core.findings import Finding
@@ -97,8 +97,63 @@ def early_ends(files: Sequence[str]) -> str:
     return f"{who} early: the last lines are missing"
 
 
-def incident_to_json(incident: Incident) -> str:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class JudgedJob:
+    """A job, and what triage found in its logs."""
+
+    name: str
+    files: tuple[str, ...]
+    incident: Incident
+
+
+_WORST_FIRST = (130, 1, 3, 4, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class TriageReport:
+    """The jobs of the logs: those that failed first."""
+
+    jobs: tuple[JudgedJob, ...]
+
+    @classmethod
+    def of(cls, jobs: Iterable[JudgedJob]) -> "TriageReport":
+        return cls(tuple(sorted(jobs, key=lambda job: _WORST_FIRST.index(job.incident.verdict.exit_code))))
+
+    @classmethod
+    def of_one(cls, incident: Incident, files: Sequence[str]) -> "TriageReport":
+        """Of logs that are all of one job."""
+        return cls((JudgedJob(name=", ".join(files), files=tuple(files), incident=incident),))
+
+    @property
+    def worst(self) -> Incident:
+        return self.jobs[0].incident
+
+    @property
+    def verdict(self) -> Verdict:
+        return self.worst.verdict
+
+    @property
+    def lines_read(self) -> int:
+        return sum(job.incident.lines_read for job in self.jobs)
+
+
+def report_to_json(report: TriageReport) -> str:
+    """The document: what is told of the worst job, the findings of all, and each job."""
+    told = _told(report.worst)
+    if len(report.jobs) > 1:
+        hosts = dict.fromkeys(host for job in report.jobs for host in job.incident.info.hosts)
+        told["run"] = replace(report.worst.info, hosts=tuple(hosts), nodes=None, world_size=None)
+        told["findings"] = [finding for job in report.jobs for finding in job.incident.findings]
+        told["ends_early"] = [name for job in report.jobs for name in job.incident.ends_early]
+        told["lines_read"] = report.lines_read
+    jobs = [{"name": job.name, "files": job.files} | _told(job.incident) for job in report.jobs]
+    for job in jobs:
+        del job["run"], job["picture"]
+    return encoded({"schema": SCHEMA, "kind": "triage", **told, "jobs": jobs})
+
+
+def _told(incident: Incident) -> dict[str, object]:
     told = {part.name: getattr(incident, part.name) for part in dataclasses.fields(incident)}
     verdict, run, found, overview = (told.pop(name) for name in ("verdict", "info", "findings", "overview"))
     about = {"status": verdict.status, "exit_code": verdict.exit_code, "run": run, "findings": found}
-    return encoded({"schema": SCHEMA, "kind": "triage", **about, **told, "picture": overview})
+    return {**about, **told, "picture": overview}

@@ -1,17 +1,22 @@
-"""An incident as JUnit XML, for what shows the results of tests: the job is the one test case."""
+"""Incidents as JUnit XML, for what shows the results of tests: a suite a job, with one test case."""
+
+from collections.abc import Iterable
 
 from nccltool.core import junit
 from nccltool.core.junit import JunitSuite
 from nccltool.triage.incident import Incident
 
 
-def render(incident: Incident, headline: str, text: str) -> str:
-    """`text`: what people read of it, whose first line is the headline."""
-    suite = JunitSuite(
-        command="triage",
-        info=incident.info,
-        verdict=incident.verdict,
-        headline=headline,
-        text=text.partition("\n")[2].strip("\n"),
-    )
-    return junit.report("triage", [suite])
+def render(told: Iterable[tuple[Incident, str, str]]) -> str:
+    """Each with its headline, and what people read of it, whose first line is the headline."""
+    suites = [
+        JunitSuite(
+            command="triage",
+            info=incident.info,
+            verdict=incident.verdict,
+            headline=headline,
+            text=text.partition("\n")[2].strip("\n"),
+        )
+        for incident, headline, text in told
+    ]
+    return junit.report("triage", suites)

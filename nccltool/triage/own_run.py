@@ -58,8 +58,19 @@ def events(paths: Sequence[str]) -> list[LogEvent]:
     documents = _documents(paths)
     ends = {document: list(_ends(document)) for document in documents}
     errors = {event.text: event for found in ends.values() for event in found if event.kind == KIND}
-    outermost = [document for document in documents if not _is_inside(document, documents)]
-    return list(errors.values()) or [event for document in outermost for event in ends[document]]
+    outer = [document for document in documents if not _is_inside(document, documents)]
+    return list(errors.values()) or [event for document in outer for event in ends[document]]
+
+
+def outermost(paths: Sequence[str]) -> list[Path]:
+    """The folders of the runs whose folders these are, or whose logs; without those that a preflight started."""
+    documents = _documents(paths)
+    return [document.parent for document in documents if not _is_inside(document, documents)]
+
+
+def is_of_run(log: Path) -> bool:
+    """Whether a file is in the folder of a run, which may not have come to its end."""
+    return _is_run(log.parent)
 
 
 def _is_inside(document: Path, others: Sequence[Path]) -> bool:

@@ -116,6 +116,7 @@ class _Worker:
             some = _decoder.decode(line)
             if isinstance(some, int):
                 reader.lines_read += some
+                reader.lines_of[file] += some
                 return
             yield from some
 

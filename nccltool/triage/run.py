@@ -3,7 +3,7 @@
 import itertools
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import get_args
 
@@ -13,6 +13,7 @@ from nccltool.core.run_directory import new_id
 from nccltool.core.verdicts import verdict
 from nccltool.triage import causes, flight_recorder, own_run, parallel_reader
 from nccltool.triage.incident import Incident, RankedCauses
+from nccltool.triage.job_traces import OF_ANY_TEXT
 from nccltool.triage.judge import judge
 from nccltool.triage.logs import log_files
 from nccltool.triage.logs.base import CUT
@@ -35,16 +36,22 @@ _SUBJECTS: dict[str, SubjectKind] = {
 
 
 def triage(paths: Sequence[str], command: tuple[str, ...], trust_pickle: bool = False) -> Incident:
-    """What the logs say. Raises BadInput when one cannot be read."""
+    """What the logs of one job say. Raises BadInput when one cannot be read."""
     return incident(read(paths, trust_pickle), command)
 
 
-def read(paths: Sequence[str], trust_pickle: bool = False) -> Timeline:
-    """The timeline of all logs: one reader, in the order of the files; dumps of the flight recorder together."""
-    reader, builder = LogReader(), TimelineBuilder()
-    dumps: list[flight_recorder.RecorderDump] = []
+@dataclass(frozen=True, slots=True)
+class LogSources:
+    """What there is to read."""
+
+    logs: tuple[str, ...]
+    dumps: tuple[flight_recorder.RecorderDump, ...]
+
+
+def sources(paths: Sequence[str], trust_pickle: bool = False) -> LogSources:
+    """The logs and dumps that the paths lead to. Raises BadInput."""
     logs: list[str] = []
-    paths = own_run.folders_of(paths)
+    dumps: list[flight_recorder.RecorderDump] = []
     for file in log_files.files(paths):
         if own_run.is_record(Path(file)):
             continue
@@ -52,10 +59,18 @@ def read(paths: Sequence[str], trust_pickle: bool = False) -> Timeline:
             dumps.append(recorded)
         else:
             logs.append(file)
-    builder.take(parallel_reader.events(logs, reader))
-    builder.take(flight_recorder.events(dumps))
-    builder.take(found := own_run.events(paths))
-    return builder.timeline(reader.lines_read + len(dumps) + len(found))
+    return LogSources(tuple(logs), tuple(dumps))
+
+
+def read(paths: Sequence[str], trust_pickle: bool = False) -> Timeline:
+    """The timeline of all logs: one reader, in the order of the files; dumps of the flight recorder together."""
+    reader, builder = LogReader(), TimelineBuilder()
+    paths = own_run.folders_of(paths)
+    found = sources(paths, trust_pickle)
+    builder.take(parallel_reader.events(found.logs, reader))
+    builder.take(flight_recorder.events(found.dumps))
+    builder.take(ended := own_run.events(paths))
+    return builder.timeline(reader.lines_read + len(found.dumps) + len(ended))
 
 
 def of_run(
@@ -113,21 +128,9 @@ def incident(timeline: Timeline, command: tuple[str, ...]) -> Incident:
     )
 
 
-_OF_ANY_TEXT = (
-    "app.frame",
-    "app.traceback",
-    "shell.command",
-    "torchrun.row",
-    "nccl.version",
-    "bench.command",
-    CUT,
-)
-"""Kinds of events that prose and programs contain too."""
-
-
 def _tells(timeline: Timeline) -> bool:
     """Whether the text is that of a job, so that it means something when it names no failure."""
-    return any(kind not in _OF_ANY_TEXT for kind in timeline.events)
+    return any(kind not in OF_ANY_TEXT for kind in timeline.events)
 
 
 def _finding(diagnosis: RankedCauses, remedy: str) -> Finding:

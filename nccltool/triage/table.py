@@ -1,16 +1,25 @@
 """The result of triage for people: the verdict, the lines that prove it, the remedy; or the overview."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from nccltool.core.look import PLAIN, Look
 from nccltool.core.notices import BELOW, INDENT, verdict_line
 from nccltool.core.text import counted, escaped, shortened
+from nccltool.core.verdicts import Status
 from nccltool.triage import junit
-from nccltool.triage.incident import Incident, LogLine, Overview, early_ends, incident_to_json
+from nccltool.triage.incident import Incident, LogLine, Overview, TriageReport, early_ends, report_to_json
 
 _LONGEST_LINE = 240
 _LONGEST_CELL = 60
+_WORDS: Mapping[Status, str] = {
+    "fail": "failed",
+    "incomplete": "incomplete",
+    "unknown": "unknown",
+    "pass": "without a failure",
+}
+_LINES_OF_A_JOB = 12
 _LEAST = 0.3
 """A candidate below this confidence is not worth a line."""
 _SURE = 0.8
@@ -48,30 +57,66 @@ _ON_A_SCREEN = (
 """The first that fits, else the last."""
 
 
-def shown(incident: Incident, view: TriageView) -> str:
-    """The incident in the form that is asked for."""
+def shown(report: TriageReport, view: TriageView) -> str:
+    """The report in the form that is asked for."""
     if view.form == "json":
-        return incident_to_json(incident) + "\n"
+        return report_to_json(report) + "\n"
     if view.form == "junit":
-        return junit.render(incident, headline(incident), render(incident))
-    return summary(incident.overview, view.look) if view.summary else render(incident, view.look)
+        names = _names(report)
+        told = [
+            (job.incident, headline(job.incident, name), render(job.incident, name=name))
+            for job, name in zip(report.jobs, names, strict=True)
+        ]
+        return junit.render(told)
+    texts = [
+        _heading(name, view) + summary(job.incident.overview, view.look)
+        if view.summary
+        else render(job.incident, _share(view.look, len(report.jobs)), name)
+        for job, name in zip(report.jobs, _names(report), strict=True)
+    ]
+    return "\n".join([*_of_all(report, view), *texts])
 
 
-def render(incident: Incident, look: Look = PLAIN) -> str:
+def _names(report: TriageReport) -> list[str]:
+    """What the jobs are called; the only one needs no name."""
+    return [job.name for job in report.jobs] if len(report.jobs) > 1 else [""]
+
+
+def _of_all(report: TriageReport, view: TriageView) -> Iterator[str]:
+    """The line over several jobs."""
+    if len(report.jobs) > 1 and not view.summary:
+        counts = Counter(job.incident.verdict.status for job in report.jobs)
+        told = ", ".join(f"{counts[status]} {word}" for status, word in _WORDS.items() if counts[status])
+        read = counted(report.lines_read, "line")
+        line = f"triage: {len(report.jobs)} jobs: {told}; {read} read"
+        yield "\n".join(verdict_line(view.look, report.verdict.status, line)) + "\n"
+
+
+def _heading(name: str, view: TriageView) -> str:
+    return view.look.painted(escaped(name), "strong") + "\n" if name else ""
+
+
+def _share(look: Look, jobs: int) -> Look:
+    """Of several jobs no screen holds all; each has the least that names its cause."""
+    return replace(look, height=_LINES_OF_A_JOB) if jobs > 1 and look.height is not None else look
+
+
+def render(incident: Incident, look: Look = PLAIN, name: str = "") -> str:
+    """`name`: of the job, where there are others."""
     if look.height is None or look.verbose:
-        return _text(incident, look, _ALL)
-    texts = (_text(incident, look, amount) for amount in _ON_A_SCREEN)
+        return _text(incident, look, _ALL, name)
+    texts = (_text(incident, look, amount, name) for amount in _ON_A_SCREEN)
     return next((text for text in texts if text.count("\n") + BELOW <= look.height), None) or _text(
-        incident, look, _ON_A_SCREEN[-1]
+        incident, look, _ON_A_SCREEN[-1], name
     )
 
 
-def _text(incident: Incident, look: Look, amount: _Amount) -> str:
+def _text(incident: Incident, look: Look, amount: _Amount, name: str) -> str:
     why = incident.candidates[0].why[: amount.reasons] if incident.candidates else ()
     if (cut := early_ends(incident.ends_early)) and cut not in why:
         why = (*why, cut)
     head = [
-        *verdict_line(look, incident.verdict.status, headline(incident)),
+        *verdict_line(look, incident.verdict.status, headline(incident, name)),
         *(line for reason in why for line in look.wrapped(INDENT + escaped(reason), 2 * INDENT)),
     ]
     blocks = (head, list(_lines(incident, look, amount)), list(_what_to_do(incident, look)))
@@ -80,21 +125,26 @@ def _text(incident: Incident, look: Look, amount: _Amount) -> str:
     )
 
 
-def headline(incident: Incident) -> str:
+def headline(incident: Incident, name: str = "") -> str:
+    """`name`: of the job, where there are others."""
+    return f"{escaped(name) or 'triage'}: {_found(incident)}"
+
+
+def _found(incident: Incident) -> str:
     read = f"{counted(incident.lines_read, 'line')} read"
     match incident.verdict.status:
         case "pass":
-            return f"triage: no failure found, {read}"
+            return f"no failure found, {read}"
         case "unknown" if incident.ends_early and incident.lines_read:
-            return f"triage: no failure found before an early end, {read}"
+            return f"no failure found before an early end, {read}"
         case "unknown":
-            return f"triage: nothing in the logs to check, {read}"
+            return f"nothing in the logs to check, {read}"
     if incident.root_cause == "other":
         suspect = f", first seen on {incident.offender.kind} {incident.offender.name}" if incident.offender else ""
         unknown = f"other (confidence {incident.confidence:.2f}), the cause is not known"
-        return f"triage: {unknown}{suspect}; {read}"
+        return f"{unknown}{suspect}; {read}"
     suspect = f", suspect {incident.offender.kind} {incident.offender.name}" if incident.offender else ""
-    return f"triage: {incident.root_cause} (confidence {incident.confidence:.2f}){suspect}; {read}"
+    return f"{incident.root_cause} (confidence {incident.confidence:.2f}){suspect}; {read}"
 
 
 def _lines(incident: Incident, look: Look, amount: _Amount) -> Iterator[str]:

@@ -13,6 +13,7 @@ from nccltool.triage.logs import (
     cuda,
     fabrics,
     gloo,
+    job_ids,
     kernel,
     limits,
     line_decoder,
@@ -35,7 +36,7 @@ from nccltool.triage.logs.base import CUT, LogEvent
 from nccltool.triage.logs.patterns import literals
 
 _DIALECTS = (
-    *(torch, gloo, rendezvous, connections, schedulers, kernel, limits, cuda, fabrics, rdma),
+    *(torch, gloo, rendezvous, connections, schedulers, job_ids, kernel, limits, cuda, fabrics, rdma),
     *(nccl_tests, progress, shell),
 )
 """Those that look at one line at a time. NCCL's writers can share a line; torchrun's tables and tracebacks have
@@ -71,10 +72,10 @@ def _search_without(ended: frozenset[str]) -> literal_search.LiteralSearch:
 
 def cut(file: str, lines: int) -> LogEvent:
     """That a log ends early, behind so many lines."""
-    return LogEvent(kind=CUT, role="doubt", text="(the file ends early)", file=_utf8(file), line=lines)
+    return LogEvent(kind=CUT, role="doubt", text="(the file ends early)", file=shown_name(file), line=lines)
 
 
-def _utf8(file: str) -> str:
+def shown_name(file: str) -> str:
     """A name may not be UTF-8, documents are."""
     return file.encode(errors="backslashreplace").decode()
 
@@ -84,11 +85,13 @@ class LogReader:
 
     def __init__(self) -> None:
         self.lines_read = 0
+        self.lines_of: Counter[str] = Counter()
 
     def read_file(self, file: str) -> Iterator[LogEvent]:
         """The events of one file; behind them, that it ends early. Raises BadInput when it cannot be read."""
         content, before = log_files.LogContent(file), self.lines_read
         yield from self.read(file, content)
+        self.lines_of[file] += self.lines_read - before
         if content.ends_early:
             yield cut(file, self.lines_read - before)
 
@@ -106,7 +109,7 @@ class IncrementalLogReader:
 
     def __init__(self, file: str) -> None:
         self.lines_read = 0
-        self._file = _utf8(file)
+        self._file = shown_name(file)
         self._channels = channel_lines.ChannelLines()
         self._ends = tracebacks.Tracebacks()
         self._writers = nccl.PlainInfoLines(self._file)
