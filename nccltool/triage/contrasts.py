@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from nccltool.triage.causes.base import FITS, Clue
 from nccltool.triage.incident import Offender
 from nccltool.triage.timeline.model import Timeline
-from nccltool.triage.timeline.trials import Contrast
+from nccltool.triage.timeline.trials import Contrast, switches_off
 
 PROVES = 0.8
 """The strength of an experiment in which one thing was changed."""
@@ -44,6 +44,10 @@ def clues(label: str, timeline: Timeline) -> Iterator[Clue]:
             yield Clue(FITS, "one run is slower than another", contrast.bad)
 
 
+_BUILT_IN = ("IB", "Socket")
+"""Networks that need no plugin."""
+
+
 def _cause(contrast: Contrast) -> str | None:
     if contrast.outcome == "wrong":
         return "data-corruption"
@@ -53,19 +57,17 @@ def _cause(contrast: Contrast) -> str | None:
         return "nccl-bug"
     if contrast.what == "unknown":
         return "slow-path"
+    if contrast.what == "network":
+        return "slow-path" if contrast.value.startswith(_BUILT_IN) else "plugin"
     if contrast.what == "hosts":
         return "slow-path" if contrast.outcome == "slow" else None
     if contrast.name.endswith("_IFNAME") and contrast.value == "lo" and not contrast.in_bad:
         return "net-unreachable"  # what works over the loopback does not leave its own host
-    if contrast.outcome == "slow" and not contrast.in_bad and not _switches_off(contrast):
+    if contrast.outcome == "slow" and not contrast.in_bad and not switches_off(contrast.name, contrast.value):
         return None  # what a setting adds is no fault of the run without it
     if contrast.in_bad and (contrast.name in _OWN_FAULT or contrast.name.startswith(("NCCL_ALGO", "NCCL_PROTO"))):
         return "slow-path" if contrast.outcome == "slow" and contrast.name == "NCCL_IB_DISABLE" else "env-invalid"
     return next((label for label, names in _MECHANISMS if contrast.name.startswith(names)), None)
-
-
-def _switches_off(contrast: Contrast) -> bool:
-    return contrast.value in ("0", "LOC", "^") or (contrast.name.endswith("_DISABLE") and contrast.value == "1")
 
 
 def _why(contrast: Contrast) -> str:
@@ -75,6 +77,8 @@ def _why(contrast: Contrast) -> str:
             return f"the run with NCCL {contrast.name} {how}, another version does not"
         case "unknown":
             return "of two runs with the same sizes one is slower"
+        case "network":
+            return f"the run over {contrast.name} {how}, the one over {contrast.value} is not"
         case "hosts":
             return f"the run on {contrast.name} {how}, others do not"
     setting = f"{contrast.name}={contrast.value}"
@@ -88,7 +92,9 @@ def offender(label: str, timeline: Timeline) -> Offender | None:
             continue
         if contrast.what == "version":
             return Offender("library", contrast.name)
-        if contrast.what == "setting" and (contrast.in_bad or label == "ib-config"):
+        if contrast.what == "hosts":
+            return Offender("host", contrast.name.partition(",")[0].partition(":")[0])
+        if contrast.what == "setting" and (contrast.in_bad or label in ("ib-config", "data-corruption")):
             return Offender("plugin" if label == "plugin" else "variable", _named(contrast, label))
     return None
 

@@ -29,6 +29,7 @@ from itertools import takewhile
 
 from nccltool.triage.causes.base import (
     FITS,
+    HINT,
     TYPICAL,
     Clue,
     Clues,
@@ -55,7 +56,7 @@ SIGNS_OF_FAILURE = {
     "app.assert": (TYPICAL, "a device-side assertion failed"),
     "app.launch": (0.6, "the program could not be started with its command line"),
     "app.stopped": (0.6, "the program stopped itself"),
-    "app.segfault": (FITS, "a process crashed"),
+    "app.segfault": (HINT, "a process crashed"),
     "kernel.segfault": (FITS, "the kernel logged the crash of a process"),
     "mpi.bad-call": (0.75, "MPI rejected a call of the program"),
 }
@@ -69,7 +70,8 @@ def clues(timeline: Timeline) -> Given:
     if used := timeline.first("torch.nccl-error", where=lambda e: e.get("error") in _MISUSE):
         yield Clue(FITS, "NCCL reported invalid usage", used)
     if event := timeline.first("app.exception"):
-        yield Clue(0.5 if _OF_SYSTEM.search(event.text) else 0.75, _told(event), event)
+        elsewhere = _OF_SYSTEM.search(event.text) or _OF_NUMBERS.search(event.text)
+        yield Clue(0.5 if elsewhere else 0.75, _told(event), event)
         waiting = timeline.first("torch.timeout")
         if waiting and timeline.before(event, waiting):
             yield Clue(FITS, "the exception came before the other ranks timed out", event)
@@ -82,6 +84,8 @@ _OF_SYSTEM = re.compile(
     r"fabric|resource temporarily|too many|system not ready|driver|raylet)\b"
 )
 """Words of exceptions that tell of the host rather than of the program."""
+_OF_NUMBERS = re.compile(r"\b(?:NaN|nan|Inf)\b")
+"""Words of exceptions that tell of numbers which were wrong before."""
 _LAYERS = (
     (
         "the compiler",

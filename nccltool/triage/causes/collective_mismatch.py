@@ -72,6 +72,8 @@ def clues(timeline: Timeline) -> Given:
         yield Clue(0.8, "every rank waited, and not all in the same call", event)
     elif event := _lists_differ(timeline):
         yield Clue(0.9, "several ranks each wait for tensors that only they submitted", event)
+    elif event := _stacks_differ(timeline):
+        yield Clue(TYPICAL, "ranks stood in different collectives", event)
     elif odd := _told_calls_differ(timeline) or _pair_differs(timeline):
         yield Clue(0.85, "ranks made calls of different sizes", odd)
     elif odd := _calls_differ(timeline):
@@ -139,6 +141,20 @@ def _lists_differ(timeline: Timeline) -> LogEvent | None:
     return rows[0] if len(told) > 1 and len(set(told.values())) > 1 else None
 
 
+_EITHER_WAY = ("gather", "scatter")
+"""Operations in which a rank can seem to be while it is in another one: object collectives are made of them."""
+
+
+def _stacks_differ(timeline: Timeline) -> LogEvent | None:
+    """The innermost frame of a rank that stood in a collective in which no other one did."""
+    told = {str(number): stack for number, stack in enumerate(timeline.stacks) if stack.operation}
+    operations = {key: stack.operation for key, stack in told.items() if stack.operation not in _EITHER_WAY}
+    if len(set(operations.values())) < 2 or not timeline.failed:
+        return None
+    first = next((key for key in operations if told[key].rank == 0), next(iter(operations)))
+    return told[odd_one_out(operations) or first].event  # most branches that differ are those of the first rank
+
+
 def _told_calls_differ(timeline: Timeline) -> LogEvent | None:
     """The rank whose call, as the program printed it, has another size than that of the others."""
     told = {str(event.rank): event for event in timeline.of("shell.rank-call") if event.rank is not None}
@@ -176,7 +192,7 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
         return Offender("rank", str(early.rank))
     if differing := _differing(timeline):
         return Offender("rank", str(differing[0].rank))
-    told = _told_calls_differ(timeline) or _pair_differs(timeline)
+    told = _told_calls_differ(timeline) or _pair_differs(timeline) or _stacks_differ(timeline)
     if told and timeline.rank_of(told) is not None:
         return Offender("rank", str(timeline.rank_of(told)))
     if found := timeline.part("rank", "nccl.mismatched", "ras.rank", name="rank"):

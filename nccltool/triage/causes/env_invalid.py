@@ -26,7 +26,7 @@ Unset the variable or set a value that is documented for this version. Blast rad
 Contact the owner of the job template or module file that sets the variable.
 """
 
-from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Clues, Given, Offender, Timeline
+from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Clues, Given, LogEvent, Offender, Timeline
 
 DECIDES = "whether the job works with the variable unset"
 EXPLAINS = frozenset({"none", "app-error", "nccl-bug", "peer-exited"})
@@ -48,10 +48,19 @@ def clues(timeline: Timeline) -> Given:
     if (name := _detour(timeline)) and timeline.failed:
         event = timeline.first("nccl.env", "shell.env", where=lambda e: e.get("name") == name)
         yield Clue(TYPICAL, f"{name} makes the GPUs of one host communicate over the network", event)
+    if hidden := _hidden(timeline):
+        yield Clue(0.85, "LOCAL_RANK is beyond the GPUs that the process sees", hidden)
     if event := timeline.first("nccl.no-algorithm"):
         is_set = any(map(timeline.variable, _CHOICES)) or bool(event.get("name"))
         strength = SAYS if is_set else FITS
         yield Clue(strength, "NCCL_ALGO and NCCL_PROTO leave no algorithm for the operation", event)
+
+
+def _hidden(timeline: Timeline) -> LogEvent | None:
+    """The line of a process whose LOCAL_RANK is beyond the GPUs that it sees, where one took a GPU that is not there."""
+    if not timeline.has("cuda.invalid-device"):
+        return None
+    return timeline.first("shell.visible", where=lambda e: e.get("own") and int(e.get("own")) > e.get("seen").count(","))
 
 
 _AGAINST_PEERS = {"NCCL_P2P_LEVEL": ("0", "LOC"), "NCCL_P2P_DISABLE": ("1",), "NCCL_SHM_DISABLE": ("1",)}
@@ -74,6 +83,8 @@ def _detour(timeline: Timeline) -> str | None:
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     if found := timeline.part("variable", *_NAMING, name="name"):
         return found
+    if _hidden(timeline):
+        return Offender("variable", "LOCAL_RANK")
     if name := _detour(timeline):
         return Offender("variable", name)
     value = next((event.get("value") for event in timeline.of("nccl.bad-value") if event.get("value")), None)

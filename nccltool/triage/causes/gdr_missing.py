@@ -37,6 +37,8 @@ from nccltool.triage.causes.base import FITS, HINT, SAYS, Clue, Clues, Given, Of
 
 DECIDES = "`lsmod | grep peermem` and the GPU Direct RDMA lines with NCCL_DEBUG_SUBSYS=INIT,NET"
 
+EXPLAINS = frozenset({"none"})
+
 LASTING = True
 SIGNS = {
     "gdr.no-peermem": (SAYS, "the nvidia-peermem module is missing"),
@@ -55,13 +57,32 @@ def clues(timeline: Timeline) -> Given:
     off = [event for event in timeline.of("nccl.gdr-hca") if event.get("state") == "Disabled"]
     too_far = timeline.has("nccl.gdr-distance")
     if off:
-        yield Clue(FITS if too_far else 0.8, "NCCL cannot use GPUDirect RDMA on an HCA", off[0])
+        strength = FITS if too_far or not _leaves_host(timeline) else 0.8
+        yield Clue(strength, "NCCL cannot use GPUDirect RDMA on an HCA", off[0])
     if (one := _one_sided(timeline)) and not too_far:
         event = timeline.first("nccl.channel", where=lambda e: e.host == one)
         yield Clue(0.65, f"connections of {one} lack GDRDMA, while other hosts have it", event)
     if _lacks(timeline.transports) and not timeline.failed:
         event = timeline.first("nccl.channel", where=lambda e: "NET/IB" in e.get("via"))
-        yield Clue(HINT if too_far else FITS, "connections over the HCAs lack GDRDMA", event)
+        strength = 0.65 if _leaves_host(timeline) and not _plain(timeline) else FITS
+        yield Clue(HINT if too_far else strength, "connections over the HCAs lack GDRDMA", event)
+    if (level := timeline.variable(_LEVEL)) in ("LOC", "0") and _leaves_host(timeline) and not timeline.failed:
+        event = timeline.first("nccl.env", "shell.env", where=lambda e: e.get("name") == _LEVEL)
+        yield Clue(0.65, f"{_LEVEL}={level} switches GPUDirect RDMA off", event)
+
+
+_LEVEL = "NCCL_NET_GDR_LEVEL"
+_WITHOUT = re.compile(r"GeForce|\bRTX \d|\bGTX|\bT4\b|Quadro")
+"""GPUs that have no GPUDirect RDMA."""
+
+
+def _leaves_host(timeline: Timeline) -> bool:
+    """Whether ranks of several hosts talk to each other, as far as the logs tell."""
+    return timeline.nodes > 1 or (timeline.nodes == 1 and not timeline.communicators)
+
+
+def _plain(timeline: Timeline) -> bool:
+    return timeline.first("bench.device", where=lambda e: _WITHOUT.search(e.get("gpu"))) is not None
 
 
 def _lacks(names: Iterable[str]) -> bool:
@@ -88,6 +109,8 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     off = {event.get("hca") for event in timeline.of("nccl.gdr-hca") if event.get("state") == "Disabled"} - {""}
     if len(off) == 1:
         return Offender("device", next(iter(off)))
+    if timeline.variable(_LEVEL) in ("LOC", "0"):
+        return Offender("variable", _LEVEL)
     if one := _one_sided(timeline):
         return Offender("host", one)
     return clues.host_or_rank()

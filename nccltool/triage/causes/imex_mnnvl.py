@@ -46,6 +46,8 @@ SIGNS = {
     "cuda.not-permitted": (0.6, "CUDA is not permitted to share memory between processes"),
 }
 SIGNS_OF_FAILURE = {"mnnvl.import": (TYPICAL, "memory of another host could not be imported over NVLink")}
+_IN_CLIQUES = re.compile(r"(?i)mnnvl|imex|fabrichandle")
+"""Functions of NCCL that deal with NVLink between hosts."""
 _OF_PEERS = re.compile(r"transport/p2p|mnnvl|include/alloc")
 """Sources that share memory between hosts."""
 
@@ -53,6 +55,9 @@ _OF_PEERS = re.compile(r"transport/p2p|mnnvl|include/alloc")
 def clues(timeline: Timeline) -> Given:
     """Errors of IMEX, and CUDA errors on connections over multi-node NVLink."""
     failed = timeline.first("cuda.failed", "cuda.not-permitted", "cuda.invalid-device")
+    crashed = timeline.first("app.nccl-crash", "job.stack", where=lambda e: _IN_CLIQUES.search(e.text))
+    if crashed and timeline.has("app.segfault"):
+        yield Clue(0.8, "the process crashed where NCCL sets up multi-node NVLink", crashed)
     if timeline.has("nccl.mnnvl") and failed and "p2p" in failed.get("where"):
         yield Clue(0.8, "CUDA could not share memory between GPUs where multi-node NVLink is in use", failed)
     elif timeline.has("nccl.mnnvl") and (event := timeline.first("cuda.failed", "cuda.not-permitted")):

@@ -42,7 +42,7 @@ def clues(timeline: Timeline) -> Given:
     else:
         works = timeline.first("job.progress", "job.serving", "bench.row", "nccl.init-complete", "nccl.rings")
         told = "it made progress, and no line reports a failure" if works else "no line reports a failure"
-        yield Clue(0.7 if works else 0.4, told, works)
+        yield Clue(0.5 if works else 0.4, told, works)
     if cut := early_ends(timeline.ends_early):
         yield Clue(-0.6, cut, timeline.first(CUT))
     if looked := timeline.first("shell.tool", "job.nothing-more"):

@@ -28,6 +28,8 @@ Reduce the micro batch size or the number of DataLoader workers, shard the model
 Contact the platform team if the host runs short of memory when no job is running.
 """
 
+import re
+
 from nccltool.triage.causes.base import FITS, SAYS, Clue, Clues, Given, LogEvent, Offender, Timeline, first_to_end
 
 DECIDES = "kernel log (oom-kill) of the dead rank's host, or the allocation in torch's error message"
@@ -51,12 +53,28 @@ def clues(timeline: Timeline) -> Given:
     killed = timeline.first("job.killed")
     if killed and not timeline.hung and killed == timeline.earliest(timeline.troubles()):
         yield Clue(FITS, "a process was killed without an earlier error", killed)
+    if evicted := timeline.first("job.preempted", where=lambda e: _OF_MEMORY.search(e.text)):
+        yield Clue(SAYS, "the host had no memory left, so the job was evicted", evicted)
+    if near := _near_limit(timeline):
+        yield Clue(0.8, f"{near.get('used')} of {near.get('limit')} of memory were in use when it ended", near)
     if event := _killed(timeline):
         yield Clue(0.6, "a rank was killed by SIGKILL, which the OOM killer sends", event)
 
 
+_OF_MEMORY = re.compile(r"(?i)low on resource: memory|memory ?pressure|exceed\w* memory")
+_FULL = 0.9
+
+
+def _near_limit(timeline: Timeline) -> LogEvent | None:
+    """A use of memory near its limit, behind which a container ended with the code of SIGKILL, or one that hides it."""
+    uses = timeline.of("host.memory-use")
+    near = (event for event in uses if float(event.get("used")) >= _FULL * float(event.get("limit")))
+    ended = timeline.first("job.container-exit", "torchrun.failed", where=lambda e: e.get("code") in ("137", "247"))
+    return next(near, None) if ended else None
+
+
 def _killed(timeline: Timeline) -> LogEvent | None:
-    if timeline.has("torchrun.unkillable", "job.terminated"):
+    if timeline.has("torchrun.unkillable", "job.terminated", "job.kills"):
         return None
     killed = next((ended.event for ended in timeline.killed_by(_SIGKILL)), None)
     ends = timeline.first("torch.timeout", "job.cancelled")

@@ -75,6 +75,9 @@ def clues(timeline: Timeline) -> Given:
         if looked and timeline.has("shell.tool"):
             yield Clue(0.6, "someone looked for a fault, and a PCIe bridge redirects requests (ACS)", looked)
         return
+    redirected = timeline.first("shell.acs-on", "shell.iommu")
+    if redirected and timeline.has("app.nan", "data.check-failed", "data.wrong") and not timeline.has("nccl.no-p2p"):
+        yield Clue(TYPICAL, "data is wrong where a bridge redirects what GPUs send each other", redirected)
     if refused := timeline.first("ib.completion", where=lambda e: e.get("status") == _LOCAL_PROTECTION):
         yield Clue(0.8, "an HCA could not reach local memory (status 4)", refused)
     connected = timeline.has("nccl.rings") or any(name.startswith("P2P") for name in timeline.transports)

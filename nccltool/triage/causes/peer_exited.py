@@ -29,6 +29,7 @@ from collections import Counter
 
 from nccltool.triage.addresses import is_unreachable
 from nccltool.triage.causes.base import FITS, Clue, Clues, Given, LogEvent, Offender, Timeline
+from nccltool.triage.timeline.exits import ProcessExit
 
 DECIDES = "log and kernel log of the peer whose connection was closed"
 EXPLAINS = frozenset({"other"})
@@ -51,11 +52,34 @@ def clues(timeline: Timeline) -> Given:
         return
     if event := timeline.first("torch.nccl-error", where=lambda e: "remote process exit" in e.text):
         yield Clue(FITS, "NCCL reported that a remote process exited", event)
+    if (gone := _ended_elsewhere(timeline)) is not None:
+        yield Clue(0.7, "a process crashed on a host whose log is not here", gone.event)
+    if lost := _store_lost(timeline):
+        yield Clue(0.6, "the store was lost after the ranks had joined and worked", lost)
     named = (event for event in (*timeline.failures(), *timeline.of("nccl.warning")) if not _is_of_the_end(event))
     if other := next(named, None):
         yield Clue(-0.5, "the log shows a different failure", other)
     if timeline.timeouts:
         yield Clue(-0.3, "ranks timed out, but peers usually notice an exit sooner")
+
+
+def _ended_elsewhere(timeline: Timeline) -> ProcessExit | None:
+    """The process that a launcher saw crash on a host of which there are no lines, while others lost their peer."""
+    told = {event.host for event in timeline.everything() if event.family == "nccl" and event.host}
+    away = (
+        ended for ended in timeline.exits if ended.signal in _CRASHES and (node := ended.event.get("node")) and node not in told
+    )
+    return next(away, None) if told and timeline.has("nccl.peer-closed", "gloo.peer-closed") else None
+
+
+_CRASHES = frozenset({4, 6, 7, 8, 11})
+"""Signals with which a process ends itself."""
+
+
+def _store_lost(timeline: Timeline) -> LogEvent | None:
+    """A rendezvous that broke after it had been complete."""
+    joined = timeline.first("store.joined", "torchrun.joined", "job.progress")
+    return timeline.first("store.rendezvous", where=lambda e: joined and timeline.before(joined, e))
 
 
 def _is_of_the_end(event: LogEvent) -> bool:
@@ -67,6 +91,8 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     """The rank that left, else the peer that most others lost."""
     if event := timeline.first("app.rank-left", where=lambda e: e.rank is not None):
         return Offender("rank", str(event.rank))
+    if (gone := _ended_elsewhere(timeline)) is not None and gone.rank is not None:
+        return Offender("rank", str(gone.rank))
     if silent := timeline.first("torch.no-dump"):
         return Offender("rank", silent.get("ranks").split(",")[0])
     lost = timeline.of("gloo.peer-closed", "nccl.peer-closed", "job.actor-died")

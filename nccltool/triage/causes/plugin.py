@@ -34,7 +34,7 @@ from nccltool.triage.causes.base import FITS, HINT, SAYS, TYPICAL, Clue, Clues, 
 
 DECIDES = "`ldd` on the plugin library and its first error line with NCCL_DEBUG=INFO"
 
-EXPLAINS = frozenset({"app-error", "nccl-bug", "ib-link", "other"})
+EXPLAINS = frozenset({"app-error", "nccl-bug", "ib-link", "other", "slow-path", "none"})
 
 SOURCES = ("plugin/", r"[\w.]*_ofi_", r"ucx_\w*plugin")
 SIGNS = {
@@ -62,6 +62,9 @@ def clues(timeline: Timeline) -> Given:
             yield Clue(-HINT, "NCCL used another network and continued")
         return
     over_sockets = any("Socket" in name for name in timeline.networks)
+    absent, wanted = timeline.first("plugin.absent"), timeline.first("plugin.wanted")
+    if over_sockets and absent and wanted and not timeline.has("plugin.loaded"):
+        yield Clue(0.75, "a network plugin was meant to be used, and NCCL did not find one", absent)
     if over_sockets and timeline.has("plugin.ofi-failed", "plugin.fastrak-failed"):
         yield Clue(TYPICAL, "NCCL fell back to sockets", timeline.first("nccl.network"))
 
@@ -95,5 +98,7 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     for clue in sorted(clues, key=lambda clue: -clue.strength):
         if clue.event and (match := _NAME.search(clue.event.text)):
             return Offender("plugin", match[1])
+    if (absent := timeline.first("plugin.absent")) and not timeline.has(*SIGNS, *SIGNS_OF_FAILURE):
+        return Offender("plugin", absent.get("name"))
     kinds = ("plugin.none", "plugin.failed", "plugin.broken", "plugin.unsupported")
     return timeline.part("plugin", *kinds, name="name") or clues.host_or_rank()

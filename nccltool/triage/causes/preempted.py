@@ -44,10 +44,12 @@ _SIGNS = {
 }
 _PATIENCE = ("job.time-limit", "job.interrupted")
 """Ends that also a job meets that stands still: somebody gives up, or nobody does."""
+_BY_HAND = re.compile(r"SIGINT|signal:? (?:SIGINT|2)\b|Signals\.SIGINT")
 _ALSO = {
     *("torchrun.sigterm", "torchrun.failed", "torchrun.exit"),
     *("store.closed", "app.echo", "job.exit", "job.actor-died"),
 }
+_OF_MEMORY = re.compile(r"(?i)low on resource: memory|memory ?pressure")
 _ENDED = re.compile(r"[Pp]rocess (\d+) got signal")
 _AT_ONCE = 3
 """Lines: of several processes the one that ends first may print before the one that tells why."""
@@ -62,9 +64,12 @@ def clues(timeline: Timeline) -> Given:
     for clue in signs(timeline, _SIGNS):
         kind = clue.event.kind if clue.event else ""
         decisive = kind in ("job.preempted", "job.time-limit")
-        if kind in _PATIENCE and not timeline.steps_before:
+        by_hand = kind in _PATIENCE or (kind == "job.sigterm" and clue.event and _BY_HAND.search(clue.event.text))
+        if by_hand and not timeline.steps_before:
             yield Clue(0.25, f"{clue.why}, but the job had made no progress", clue.event)
             continue
+        if clue.event and _OF_MEMORY.search(clue.event.text):
+            continue  # the host had no memory left
         if earlier is None or (decisive and earlier.role == "echo"):
             yield clue
         else:

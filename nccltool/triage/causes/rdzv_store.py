@@ -28,7 +28,8 @@ address or wait for the DNS record. Too few nodes: start the missing nodes, or s
 If names do not resolve or nodes are missing, contact the owner of DNS or of the scheduler.
 """
 
-from nccltool.triage.causes.base import FITS, HINT, SAYS, TYPICAL, Clue, Clues, Offender, Timeline
+from nccltool.triage.causes.base import FITS, HINT, SAYS, TYPICAL, Clue, Clues, Given, Offender, Timeline
+from nccltool.triage.timeline import work
 
 DECIDES = "whether MASTER_ADDR resolves on every host and its port is free before the job starts"
 
@@ -50,6 +51,15 @@ SIGNS_OF_FAILURE = {
     "nccl.init-complete": (-FITS, "communicators were created, so the ranks had joined"),
 }
 _NAMING = ("store.timeout", "store.unresolved", "store.lookup-retry", "store.endpoint", "store.retry")
+
+
+def clues(timeline: Timeline) -> Given:
+    """Against it speaks that whoever did not join was seen at work, or that all had joined."""
+    joined = timeline.first("store.joined", "torchrun.joined", "job.progress")
+    if timeline.first("store.rendezvous", where=lambda e: joined and timeline.before(joined, e)):
+        yield Clue(-FITS, "the rendezvous had been complete before it failed", joined)
+    if (event := work.beside_wait(timeline)) and timeline.failed:
+        yield Clue(-FITS, "a process that had not joined was still at work", event)
 
 
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:

@@ -42,6 +42,8 @@ _SLOW_BYTES_PER_S = 6.25e9
 _LARGE = 64 << 20
 _LONG_STEP_S = 10.0
 """A step of a healthy job on several hosts takes a few seconds: longer ones wait for something."""
+_SHORT_STEP_S = 1.0
+"""Steps of a job on several hosts that does not wait for its network."""
 _OF_FABRICS = re.compile(r"\b(?:A100|A800|H100|H200|H800|H20|GH200|B200|B300|GB200|GB300|MI2\d\dX?|MI3\d\dX?)\b")
 """GPUs whose hosts are sold with RDMA NICs."""
 
@@ -52,10 +54,15 @@ def clues(timeline: Timeline) -> Given:
         return
     yield from _sockets(timeline)
     yield from _settings(timeline)
-    if event := _inside(timeline):
-        yield Clue(0.75, "GPUs of one host exchange data over the network", event)
+    over_net = timeline.over_net_inside_a_host()
+    if over_net and any(timeline.variable(name) in values for name, values, _ in _DETOURS):
+        yield Clue(0.75, "GPUs of one host exchange data over the network", over_net)
     if event := timeline.first("job.utilization", where=lambda e: float(e.get("percent")) < _LOW_UTILIZATION):
         yield Clue(FITS, f"the job uses {event.get('percent')} % of its GPUs' compute", event)
+    if event := timeline.first("job.split", where=_waits_for_data):
+        yield Clue(TYPICAL, "a step takes longer to communicate than to compute", event)
+    if event := timeline.first("bench.below"):
+        yield Clue(0.6, f"{event.get('rate')} GB/s were measured, {event.get('wanted')} expected", event)
     if event := timeline.first("shell.pcie-slow"):
         yield Clue(0.6, "a PCIe link runs below what the device can do", event)
     if far := timeline.first("nccl.gdr-distance", where=lambda e: e.get("state") == "Disabled"):
@@ -75,6 +82,11 @@ def clues(timeline: Timeline) -> Given:
         yield Clue(strength, "GPUs on one host exchange data through host memory", event)
 
 
+def _waits_for_data(event: LogEvent) -> bool:
+    """Whether communication takes longer than the computation that it could hide behind."""
+    return float(event.get("comm")) > float(event.get("compute"))
+
+
 _LOW_UTILIZATION = 5.0
 """Percent of the GPUs' peak: training that is not held up reaches several times as much."""
 _DETOURS = (
@@ -83,7 +95,6 @@ _DETOURS = (
     ("NCCL_P2P_DISABLE", ("1",), "peer-to-peer"),
     ("NCCL_P2P_LEVEL", ("LOC", "0"), "peer-to-peer"),
     ("NCCL_SHM_DISABLE", ("1",), "shared memory"),
-    ("NCCL_NET_GDR_LEVEL", ("LOC", "0"), "GPUDirect RDMA"),
 )
 """Variable, values, and the fast path that they switch off."""
 
@@ -96,19 +107,8 @@ def _settings(timeline: Timeline) -> Given:
     for name, values, path in _DETOURS:
         told = (e for e in timeline.of("nccl.env", "shell.env") if e.get("name") == name)
         event = next(told, None)
-        if event and event.get("value") in values and (measured or _inside(timeline)):
+        if event and event.get("value") in values and (measured or timeline.over_net_inside_a_host()):
             yield Clue(0.6, f"{name}={event.get('value')} switches {path} off", event)
-
-
-def _inside(timeline: Timeline) -> LogEvent | None:
-    """A connection over the network in a communicator whose ranks are all on one host."""
-    alone = len(timeline.hosts) == 1 and all((made.nodes or 1) == 1 for made in timeline.communicators)
-    whole = any(len(made.completed) == made.size or made.nodes == 1 for made in timeline.communicators)
-    forced = any(timeline.variable(name) in values for name, values, _ in _DETOURS[2:5])
-    near = any(name.startswith(("P2P", "SHM")) for name in timeline.transports)
-    if not alone or near or not (whole or forced):
-        return None
-    return timeline.first("nccl.channel", where=lambda e: e.get("via").startswith("NET/"))
 
 
 def _sockets(timeline: Timeline) -> Given:
@@ -128,7 +128,8 @@ def _sockets(timeline: Timeline) -> Given:
     elif (best := _best(timeline)) and float(best.get("busbw")) * 1e9 < _SLOW_BYTES_PER_S:
         yield Clue(0.6, f"sockets between hosts reach only {best.get('busbw')} GB/s", best)
     else:
-        yield Clue(0.3, "hosts communicate over sockets", event)
+        fast = seconds is not None and seconds < _SHORT_STEP_S
+        yield Clue(0.3 if fast or not timeline.networks_meet else 0.6, "hosts communicate over sockets", event)
 
 
 def _best(timeline: Timeline) -> LogEvent | None:

@@ -32,7 +32,9 @@ Contact the owner of the training code, or the storage team if the late rank wai
 from collections import Counter
 
 from nccltool.triage.causes.base import FITS, TYPICAL, Clue, Clues, Given, LogEvent, Offender, Timeline
+from nccltool.triage.timeline import work
 from nccltool.triage.timeline.exits import ProcessExit
+from nccltool.triage.timeline.stacks import ProcessStack
 
 DECIDES = "the stack of the rank that did not time out (py-spy or flight recorder)"
 EXPLAINS = frozenset({"peer-exited", "other"})
@@ -61,14 +63,18 @@ def clues(timeline: Timeline) -> Given:
     """Ranks that wait, and the ones that are not among them."""
     if not timeline.failed:
         return
-    if waited := _prepares(timeline):
-        yield Clue(TYPICAL, "a rank waited for another one that was still preparing its data", waited)
+    at_work = work.beside_wait(timeline)
+    if at_work:
+        yield Clue(TYPICAL, f"ranks waited while a process was still at work: {at_work.text.strip()[:60]}", at_work)
+    if (odd := elsewhere(timeline)) is not None:
+        yield Clue(TYPICAL, "a process was not in the collective in which others waited", odd.event)
     event = timeline.first("torch.timeout")
-    if event and not silent(timeline) and behind(timeline) is None and _all_alike(timeline):
+    if event and not silent(timeline) and behind(timeline) is None and _all_alike(timeline) and not at_work:
         yield Clue(-0.5, "the ranks waited in the same call, and none is known to be late", event)
     if event and silent(timeline):
         names = ", ".join(map(str, sorted(silent(timeline))))
-        yield Clue(TYPICAL, f"rank {names} is missing among the ranks that timed out", event)
+        strength = TYPICAL if len(silent(timeline)) == 1 or timeline.world_size else 0.4
+        yield Clue(strength, f"rank {names} is missing among the ranks that timed out", event)
     if (ended := unmoved(timeline)) is not None:
         yield Clue(0.55, f"rank {ended.rank} had to be killed, while the others exited by themselves", ended.event)
     if (late := behind(timeline)) is not None:
@@ -76,12 +82,12 @@ def clues(timeline: Timeline) -> Given:
         yield Clue(0.6, f"rank {late} enqueued fewer collectives than the others", status)
 
 
-def _prepares(timeline: Timeline) -> LogEvent | None:
-    """The wait of a rank, beside a progress bar that had not come to its end and went on behind it."""
-    waited = timeline.first("store.get-failed", "torch.timeout", "gloo.timeout")
-    open_bars = [event for event in timeline.of("job.loading") if event.get("done") != event.get("of")]
-    at_work = waited and any(timeline.before(waited, bar) for bar in open_bars)
-    return waited if at_work and not timeline.has("job.progress") else None
+def elsewhere(timeline: Timeline) -> ProcessStack | None:
+    """The one process that did not wait, where stacks show others in a collective."""
+    stacks = timeline.stacks
+    others = [stack for stack in stacks if not stack.waits]
+    inside = [stack for stack in stacks if stack.operation]
+    return others[0] if len(others) == 1 and len(inside) >= 1 and len(stacks) > 1 else None
 
 
 def _all_alike(timeline: Timeline) -> bool:
@@ -123,6 +129,14 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
             ranks = str(event.task)  # Horovod writes the rank where srun writes its label
         if ranks:
             return Offender("rank", ranks.split(",")[0].strip())
+    busy = work.beside_wait(timeline)
+    late = (busy and timeline.rank_of(busy), (odd := elsewhere(timeline)) and odd.rank)
+    if (named := next((rank for rank in late if rank is not None), None)) is not None:
+        return Offender("rank", str(named))
+    if busy and busy.host and timeline.nodes != 1:
+        return Offender("host", busy.host)
+    if busy and not any(timeout.rank == 0 for timeout in timeline.timeouts):
+        return Offender("rank", "0")  # what one rank does for all, the first one does
     missing = silent(timeline)
     if len(missing) != 1 and (slowest := behind(timeline)) is not None and len(timeline.of("torch.status")) > 2:
         return Offender("rank", str(slowest))

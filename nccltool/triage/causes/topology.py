@@ -53,6 +53,7 @@ def clues(timeline: Timeline) -> Given:
     if (event := timeline.first("nccl.narrow")) and any(map(timeline.variable, _FILES)):
         yield Clue(TYPICAL, f"the topology from a file allows only {event.get('bw')} GB/s", event)
     if not timeline.failed:
+        yield from _unpaired(timeline)
         return
     if event := timeline.first("topology.no-numa"):
         yield Clue(0.85, "a device has no NUMA node in the topology", event)
@@ -61,6 +62,22 @@ def clues(timeline: Timeline) -> Given:
         yield Clue(strength, "a path in /sys could not be read", unread)
     if (event := timeline.first("nccl.simple-order")) and any(map(timeline.variable, _FILES)):
         yield Clue(HINT, "NCCL found no good topology graph", event)
+
+
+def _unpaired(timeline: Timeline) -> Given:
+    """GPUs of one host that do not find each other, or their NICs, with or without a file that tells where they are."""
+    file = next((e for e in timeline.of("nccl.env", "shell.env") if e.get("name") in _FILES and e.get("value")), None)
+    over_net = timeline.over_net_inside_a_host()
+    if over_net and not any(map(timeline.variable, _FORCED)):
+        yield Clue(0.75, "GPUs of one host exchange data over the network, and no setting asks for that", over_net)
+    without = any(name.startswith("NET/IB") for name in timeline.transports) and not any(
+        name.endswith("GDRDMA") for name in timeline.transports
+    )
+    if file and (without or timeline.has("bench.below")):
+        yield Clue(0.65, f"{file.get('name')} is set, and the path that NCCL found is not the fast one", file)
+
+
+_FORCED = ("NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL", "NCCL_SHM_DISABLE", "NCCL_NET")
 
 
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:
@@ -72,6 +89,8 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
             return Offender("file", path)
         if found := timeline.part("file", "topology.file", name="path"):
             return found
+    if not timeline.failed and (path := next(filter(None, map(timeline.variable, _FILES)), None)):
+        return Offender("file", path)
     if found := timeline.part("file", "topology.sysfs", name="path"):
         return found
     return clues.host_or_rank()

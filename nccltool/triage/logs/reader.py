@@ -25,6 +25,7 @@ from nccltool.triage.logs import (
     prefixes,
     progress,
     rdma,
+    remarks,
     rendezvous,
     schedulers,
     shell,
@@ -39,12 +40,12 @@ _DIALECTS = (
     *(torch, gloo, rendezvous, connections, schedulers, job_ids, kernel, limits, cuda, fabrics, rdma),
     *(nccl_tests, progress, shell),
 )
-"""Those that look at one line at a time. NCCL's writers can share a line; torchrun's tables and tracebacks have
-several lines."""
+"""Those that look at one line at a time. NCCL's writers can share a line; torchrun's tables, stacks and tracebacks
+have several lines."""
 _STATELESS = tuple(
     (dialect.PATTERNS, getattr(dialect, "events", dialect.PATTERNS.events)) for dialect in _DIALECTS
 )
-_BY_LITERAL = (*(table for table, _ in _STATELESS), torchrun.PATTERNS, tracebacks.PATTERNS)
+_BY_LITERAL = (*(table for table, _ in _STATELESS), torchrun.PATTERNS, remarks.PATTERNS, tracebacks.PATTERNS)
 PATTERNS = (*nccl.PATTERNS, nccl_warnings.UNKNOWN, *chain(*_BY_LITERAL))
 """All patterns; a line that contains none of their literals says nothing, unless a traceback is open."""
 _OF_TRACEBACKS = len(_BY_LITERAL) - 1
@@ -113,7 +114,7 @@ class IncrementalLogReader:
         self._channels = channel_lines.ChannelLines()
         self._ends = tracebacks.Tracebacks()
         self._writers = nccl.PlainInfoLines(self._file)
-        self._readers = (*(events for _, events in _STATELESS), torchrun.reader(), self._ends.events)
+        self._readers = (*(events for _, events in _STATELESS), torchrun.reader(), remarks.reader(), self._ends.events)
         self._counts: Counter[str] = Counter()
         self._ended: frozenset[str] = frozenset()
         self._search = _search_without(self._ended)

@@ -36,7 +36,7 @@ echo
     store.closed          `c10d] recvV` => recv(?:Value|Vector) failed
     store.closed          `c10d] send` => send(?:Value|Vector|Bytes|String) failed
     store.closed          `TCPStore server has shut down|got 0 bytes|remote server shutdown or crash`
-    store.get-failed      `retrieving ncclUniqueId from` \[?(?P<peer>\d+)
+    store.get-failed      `retrieving ncclUniqueId from|retreiving ncclUniqueId from` \[?(?P<peer>\d+)
     store.get-failed      `wait timeout after` (?P<limit>\d+)ms
     store.get-failed      `Socket Timeout|Wait timeout for key`
 doubt

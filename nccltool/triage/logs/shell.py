@@ -35,9 +35,10 @@ state
     shell.port-active  `tate:` => ^\s*(?:State: Active|state:\s+PORT_ACTIVE)
     shell.port-active  ^\w+ port \d `==> `\S+ \(Up\)
     shell.port-down    `port_` => state:\s+PORT_DOWN|PORT_DOWN
-    shell.acs-on       `ACSCtl`:.*ReqRedir\+
-    shell.acs-off      `ACSCtl`:.*ReqRedir-
+    shell.acs-on       `ACSCtl`.*ReqRedir\+
+    shell.acs-off      `ACSCtl`.*ReqRedir-
     shell.iommu        (?:intel|amd)_`iommu=on`(?!.*iommu=pt)
+    shell.iommu        `iommu.strict=1|iommu=force`
     shell.loads        `libnccl.so` => libnccl\.so\S* => (?P<library>/\S+)
     shell.missing      `cannot access` '(?P<path>[^']+)': No such file
     shell.peermem      `peermem ` => nv(?:idia)?_peer_?mem\s+\d+

@@ -21,8 +21,8 @@ failure
     app.assert      `Assertion `\x60
     shm.sigbus      `Bus error|SIGBUS`
     app.nccl-crash  (?:^|\])\s*(?:\[ *\d+\]|#?\d+:?|@)\s.*`libnccl.so`[.\d]*[(+]
-    app.nccl-crash  ` nccl` => ^\s*(?:\[ *\d+\]|#\d+|\d+ +0x[0-9a-f]+|@ +0x[0-9a-f]+)\s+(?:0x[0-9a-f]+ +)?(?:in )?
-                    (?P<symbol>nccl[A-Z]\w+|ras[A-Z]\w+)\b
+    app.nccl-crash  ` nccl` => ^\s*(?:\[ *\d+\]|#\d+|\d+ +0x[0-9a-f]+|(?:PC: )?@ +0x[0-9a-f]+)\s+(?:(?:0x[0-9a-f]+|
+                    \(unknown\)|\d+) +)?(?:in )?(?P<symbol>nccl[A-Z]\w+|ras[A-Z]\w+)\b
     app.plugin-crash  `rofiler|nspector|uner|nccl_ofi` => ^\s*(?:\[ *\d+\]|#\d+|\d+ +0x[0-9a-f]+|@ +0x[0-9a-f]+|
                     File "<unknown>", line 0, in)\s*(?:0x[0-9a-f]+ +)?(?:in )?(?P<symbol>(?!nccl[A-Z])\w*
                     (?:rofiler|nspector|uner|nccl_ofi)\w*)\(
@@ -70,6 +70,7 @@ _ECHO_TEXTS = re.compile(
     r"host not found|[Aa]ddress already in use|worker(?:s)? (?:died|exited)|[Tt]imeout at|NCCL timeout|"
     r"CommInitRank|[Uu]nhandledCudaError|invalid usage|unhandled (?:cuda|system) error|terminat|"
     r"remote process exited|killed by signal: (?:Terminated|Interrupt|Hangup)"
+    r"|^Socket closed|failed to connect to all addresses"
 )
 
 

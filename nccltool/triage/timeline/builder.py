@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from nccltool.triage.logs.base import CUT, LogEvent, family_of
-from nccltool.triage.timeline.exits import exit_of, timeout_of
+from nccltool.triage.timeline.exits import exit_of, timeouts_of
 from nccltool.triage.timeline.job_course import JobCourse
 from nccltool.triage.timeline.model import NO_HOST, Timeline
 from nccltool.triage.timeline.observed import ObservedCommunicator, ObservedHost
@@ -114,7 +114,7 @@ class TimelineBuilder:
             order=dict(self._order),
             hosts=hosts,
             communicators=tuple(self._communicators.values()),
-            timeouts=tuple(timeout_of(event) for event in self._events.get("torch.timeout", ())),
+            timeouts=timeouts_of(self._events.get("torch.timeout", ())),
             exits=tuple(exit_of(event) for kind in _ENDS for event in self._events.get(kind, ())),
             environment={name: tuple(values) for name, values in self._environment.items()},
             world_size=self._world_size(),

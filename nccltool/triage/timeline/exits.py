@@ -1,6 +1,7 @@
 """How a rank timed out, and how a process ended, from the parts of a line."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from nccltool.triage.logs.base import LogEvent
@@ -42,6 +43,13 @@ def timeout_of(event: LogEvent) -> CollectiveTimeout:
         size=f"{size}/{event.get('out')}" if size else "",
         event=event,
     )
+
+
+def timeouts_of(events: Iterable[LogEvent]) -> tuple[CollectiveTimeout, ...]:
+    """The timeouts of ranks; a line without a number in the sequence says again what another one of its rank says."""
+    every = [timeout_of(event) for event in events]
+    told = {timeout.rank for timeout in every if timeout.sequence is not None}
+    return tuple(timeout for timeout in every if timeout.sequence is not None or timeout.rank not in told)
 
 
 _NAMED = {"SIGKILL": 9, "SIGTERM": 15, "SIGABRT": 6, "SIGSEGV": 11, "SIGBUS": 7, "SIGINT": 2}

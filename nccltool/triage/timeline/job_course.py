@@ -42,6 +42,7 @@ class JobCourse:
         self._steps_before = 0
         self._open_test: LogEvent | None = None
         self._hung: LogEvent | None = None
+        self._looked_at: LogEvent | None = None
 
     def add(self, event: LogEvent, place: Place) -> None:
         self._follow(event, place)
@@ -50,7 +51,7 @@ class JobCourse:
     @property
     def hung(self) -> LogEvent | None:
         """The line behind which a job stood still."""
-        return self._hung or self._open_test
+        return self._hung or self._open_test or self._looked_at
 
     @property
     def steps_before(self) -> int:
@@ -96,10 +97,14 @@ class JobCourse:
             self._changed_since = self._last_failure is not None
 
     def _watch(self, event: LogEvent) -> None:
-        """A test that printed its heading and no row stood still."""
+        """A test that printed its heading and no row stood still; so did a job whose stacks somebody took."""
+        if event.kind == "job.stack" and self._last_failure is None:
+            self._looked_at = self._looked_at or event
+        elif event.kind in _MOVES or event.kind in DECISIVE:
+            self._looked_at = None
         if event.kind in _TEST_BEGINS:
             self._open_test = self._open_test or event
-        elif event.kind == "job.timed-out":
+        elif event.kind == "job.timed-out" or (event.kind == "job.nothing-more" and not self._last_success):
             self._hung = self._hung or event
         elif event.kind in ("bench.row", "bench.average") or event.role in ("failure", "echo"):
             if event.kind in ("job.interrupted", "job.killed", "job.terminated", "job.sigterm"):

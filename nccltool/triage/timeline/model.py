@@ -12,6 +12,7 @@ from nccltool.triage.incident import Offender
 from nccltool.triage.logs.base import CUT, LogEvent, Role
 from nccltool.triage.timeline.exits import CollectiveTimeout, ProcessExit
 from nccltool.triage.timeline.observed import ObservedCommunicator, ObservedHost
+from nccltool.triage.timeline.stacks import ProcessStack, stacks_of
 from nccltool.triage.timeline.trials import Contrast
 
 NO_HOST = "?"
@@ -115,6 +116,11 @@ class Timeline:
         """The packed files whose last lines are missing."""
         return tuple(dict.fromkeys(event.file for event in self.of(CUT)))
 
+    @property
+    def stacks(self) -> tuple[ProcessStack, ...]:
+        """Where processes stood, as somebody looked."""
+        return stacks_of(self.of("job.stack"))
+
     def killed_by(self, signal: int) -> list[ProcessExit]:
         return [ended for ended in self.exits if ended.signal == signal]
 
@@ -124,12 +130,27 @@ class Timeline:
         wrong = any(event.role in ("failure", "echo") for event in self.everything())
         return self.hung is not None or (wrong and not self.recovered)
 
+    def over_net_inside_a_host(self) -> LogEvent | None:
+        """A connection over the network in a communicator whose ranks are all on one host, and have no other one."""
+        alone = len(self.hosts) == 1 and all((made.nodes or 1) == 1 for made in self.communicators)
+        whole = any(len(made.completed) == made.size or made.nodes == 1 for made in self.communicators)
+        if not alone or not whole or any(name.startswith(("P2P", "SHM")) for name in self.transports):
+            return None
+        return self.first("nccl.channel", where=lambda e: e.get("via").startswith("NET/"))
+
+    @property
+    def networks_meet(self) -> bool:
+        """Whether connections over a network are shown, rather than only its choice."""
+        return any(name.startswith("NET/") for name in self.transports)
+
     @property
     def step_seconds(self) -> float | None:
         """The median time of the steps whose time is logged."""
         told = [
             (float(event.get("time")), event.get("unit")) for event in self.of("job.progress") if event.get("time")
         ]
+        rates = (event for event in self.of("job.progress") if event.get("of") in ("iters", "it", "steps", "step"))
+        told += [(1 / float(event.get("rate")), "s") for event in rates if float(event.get("rate") or 0) > 0]
         times = sorted(time / 1000 if unit == "ms" else time for time, unit in told)
         return times[len(times) // 2] if times else None
 

@@ -29,11 +29,17 @@ _BAD = re.compile(
     r"(?i)\b(?:hangs?|hung|stuck|stops|fails?|failed|crash(?:es|ed)?|slow(?:er)?|wrong|segfaults?|no further|"
     r"nothing (?:more|further)|same error|never (?:ends|returns))\b"
 )
-_SETTING = re.compile(r"\b((?:NCCL|RCCL|UCC|UCX|FI|OFI|GLOO|TORCH_NCCL|HSA|LD)_[A-Z0-9_]+)=(\S+)")
+_SETTING = re.compile(
+    r"\b((?:NCCL|RCCL|UCC|UCX|FI|OFI|GLOO|TORCH_NCCL|HSA|LD)_[A-Z0-9_]+)=([^\s:;,)'\"]\S*?)(?=[:;,.)'\"]*(?:\s|$))"
+)
 _HOSTS = re.compile(r"(?:-H|--host|-host|-w|--nodelist)[ =](\S+)|\bssh (\S+)")
 _VERSION = re.compile(
     r"\b(?:nccl|rccl|NCCL|RCCL)[ _/-]*(?:version )?v?(\d+\.\d+(?:\.\d+)?)|libnccl\S*?(\d\.\d+\.\d+)"
 )
+
+
+_OPENS = ("nccl.version", "nccl.env", "bench.begin", "bench.header", "bench.row", "job.progress", "app.nan")
+"""What a run says of itself where nobody noted how it was started."""
 
 
 @dataclass(slots=True)
@@ -44,6 +50,7 @@ class _Trial:
     text: str = ""
     settings: dict[str, str] = field(default_factory=dict)
     version: str = ""
+    network: str = ""
     rates: dict[str, float] = field(default_factory=dict)
     failed: LogEvent | None = None
     wrong: LogEvent | None = None
@@ -66,9 +73,9 @@ class Contrast:
 
     outcome: Outcome
     """How the bad one ended."""
-    what: Literal["version", "setting", "hosts", "unknown"]
+    what: Literal["version", "setting", "hosts", "network", "unknown"]
     name: str
-    """The version, the variable, or the hosts of the bad run."""
+    """The version, the variable, the hosts, or the network of the bad run; for a network, `value` is the other's."""
     in_bad: bool
     """For a setting: the bad run has it, the good one has not, or another value."""
     value: str = ""
@@ -88,7 +95,7 @@ class Trials:
     def add(self, event: LogEvent) -> None:
         if event.kind in ("shell.command", "shell.note"):
             self._begin(event)
-        elif not self._trials and event.kind in ("nccl.version", "bench.begin", "bench.header", "bench.row"):
+        elif not self._trials and (event.kind in _OPENS or event.role in ("failure", "echo")):
             self._open(event)
         if self._trials:
             self._take(self._trials[-1], event)
@@ -121,9 +128,11 @@ class Trials:
             if trial.version and trial.version != version and trial.is_told:
                 trial = self._open(event)
             trial.version = version
+        elif event.kind == "nccl.network":
+            trial.network = trial.network or event.get("name")
         elif event.kind == "nccl.env" or event.kind == "shell.env":
             trial.settings.setdefault(event.get("name"), event.get("value"))
-        elif event.kind == "data.wrong" or event.kind == "data.check-failed":
+        elif event.kind in ("data.wrong", "data.check-failed", "app.nan"):
             trial.wrong = trial.wrong or event
         elif event.kind in ("bench.row", "job.bandwidth"):
             self._rate(trial, event)
@@ -179,6 +188,11 @@ def _worse(bad: _Trial, good: _Trial) -> Outcome | None:
     return "slow" if slower and not faster else None
 
 
+def switches_off(name: str, value: str) -> bool:
+    """Whether a setting switches off what it is about."""
+    return value in ("LOC", "^") or (value == "1" if name.endswith("_DISABLE") else value == "0")
+
+
 _OF_LOGS = re.compile(r"NCCL_DEBUG|LD_LIBRARY_PATH|_LOG_LEVEL|_FILE$|NCCL_ALGO_INFO")
 
 
@@ -195,9 +209,11 @@ def _difference(outcome: Outcome, bad: _Trial, good: _Trial) -> Contrast | None:
         return Contrast(what="version", name=bad.version, in_bad=True, **common)  # type: ignore[arg-type]
     if len(differing) == 1 and not versions:
         name = differing[0]
-        in_bad = name in own and (name not in its)
+        in_bad = name in own and (name not in its or switches_off(name, own[name]) > switches_off(name, its[name]))
         value = own[name] if in_bad else its.get(name, "")
         return Contrast(what="setting", name=name, in_bad=in_bad, value=value, **common)  # type: ignore[arg-type]
+    if outcome == "slow" and bad.network and good.network and bad.network != good.network and not differing:
+        return Contrast(what="network", name=bad.network, value=good.network, in_bad=True, **common)  # type: ignore[arg-type]
     jobs = outcome == "slow" or bool(_STARTS.search(bad.text) and _STARTS.search(good.text))
     if jobs and not differing and not versions and bad.hosts and good.hosts and bad.hosts != good.hosts:
         return Contrast(what="hosts", name=bad.hosts, in_bad=True, **common)  # type: ignore[arg-type]

@@ -21,6 +21,12 @@ h1:10:20 [0] NCCL INFO Channel 00/0 : 0[0] -> 9[1] [send] via NET/Socket/0
 _FAILED = "h1: Test NCCL failure common.cu:9 'unhandled system error'\n"
 _ROW = "  1073741824     268435456     float     sum      -1   821440    1.31    2.45      0"
 _ROW += "   820991    1.31    2.45      0\n"
+_NODES = "".join(f"h{n}:10:20 [0] NCCL INFO Bootstrap : Using eth0:10.0.0.{n}<0>\n" for n in (1, 2))
+_TIMEOUTS = "".join(
+    f"[rank{rank}]: [Rank {rank}] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=7, "
+    "OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600001 milliseconds\n"
+    for rank in (5, 2, 7)
+)
 LOGS = [
     ("p2p-acs-iommu", None, _P2P
      + "slurmstepd: error: *** JOB 7 ON h1 CANCELLED AT 2026-01-01T01:00:00 DUE TO TIME LIMIT ***\n"),
@@ -47,6 +53,45 @@ LOGS = [
      " datatype ncclInt8. NCCL_ALGO was set to CollNetChain.\n" + _FAILED),
     ("duplicate-gpu", None, "#  Rank  0 Group  0 Pid  10 on  h1 device  0 [0x1b] NVIDIA A100\n"
      "#  Rank  1 Group  0 Pid  11 on  h1 device  0 [0x1b] NVIDIA A100\n" + _FAILED),
+    ("p2p-acs-iommu", None, "Command line: ro intel_iommu=on quiet\n" + _P2P + "".join(
+        f"[rank{rank}]: [Rank {rank}] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=1, "
+        "OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600001 milliseconds\n"
+        for rank in range(2)) + "what(): [Rank 0] Watchdog caught collective operation timeout: WorkNCCL("
+     "OpType=ALLREDUCE, Timeout(ms)=600000) ran for 600001 milliseconds\n"),
+    ("p2p-acs-iommu", None, _P2P + "ACSCtl at 0000:20:01.1: SrcValid+ ReqRedir+ CmpltRedir+\n"
+     "step 1 loss: 2.0\nstep 2 loss: nan\nValueError: gradients contain NaN\n"),
+    ("gdr-missing", "NCCL_NET_GDR_LEVEL", _NODES + "h1:10:20 [0] NCCL INFO NCCL_NET_GDR_LEVEL set by environment"
+     " to LOC\nh1:10:20 [0] NCCL INFO Channel 00/0 : 0[0] -> 8[0] [send] via NET/AWS Libfabric/0\n"),
+    ("gdr-missing", None, _NODES + "h1:10:20 [0] NCCL INFO Channel 00/0 : 0[0] -> 8[0] [send] via NET/IB/0\n"
+     + _ROW),
+    ("topology", "/srv/topo.xml", "h1:10:20 [0] NCCL INFO NCCL_TOPO_FILE set by environment to /srv/topo.xml\n"
+     "h1:10:20 [0] NCCL INFO Channel 00/0 : 3[3] -> 0[0] [receive] via NET/IB/0\n" + _ROW),
+    ("slow-path", None, _SOCKETS + _ROW),
+    ("slow-path", None, '{"step": 10, "grad_sync_ms": 1960.6, "fwd_bwd_ms": 212.4}\n'),
+    ("plugin", "libnccl-net.so", "FI_PROVIDER=efa\nh1:10:20 [0] NCCL INFO NET/Plugin: Could not find:"
+     " libnccl-net.so. Using internal net plugin.\n" + _SOCKETS + _ROW),
+    ("imex-mnnvl", None, "*** SIGSEGV received at time=17 on cpu 61 ***\n"
+     "    @     0xfffbe1a4c8d0        480  ncclGetMnnvlCliqueInfo()\n"),
+    ("peer-exited", "3", "h1:10:20 [0] misc/socket.cc:50 NCCL WARN Connection closed by remote peer h2<48112>\n"
+     "mpirun noticed that process rank 3 with PID 7 on node h2 exited on signal 11 (Segmentation fault).\n"),
+    ("out-of-memory", None, "worker-3 memory used 32102Mi / limit 32768Mi\n"
+     "worker-3: pod phase Failed, container main terminated: exit code 247, reason Error\n"
+     "RuntimeError: Job failed\n"),
+    ("out-of-memory", None, "step 1 loss: 2.0\nWarning  Evicted  pod/a  The node was low on resource: memory.\n"),
+    ("env-invalid", "LOCAL_RANK", "[env] LOCAL_RANK=3 CUDA_VISIBLE_DEVICES=3\n"
+     "RuntimeError: CUDA error: invalid device ordinal\n"),
+    ("straggler-timeout", "0", "Grouping texts:  11%|# | 1104000/9672101 [09:52<1:17:31, 1842.01 examples/s]\n"
+     + _TIMEOUTS + "Grouping texts:  12%|# | 1129000/9672101 [10:05<1:17:20, 1841.11 examples/s]\n"),
+    ("straggler-timeout", "node3", "[node3] Loading partition 3: feats 41%\n[node0] RuntimeError: Timed out"
+     " initializing process group in store based barrier on rank: 0 (world_size=4, worker_count=3)\n"
+     "[node3] Loading partition 3: feats 58%\n"),
+    ("collective-mismatch", "0", "rank4: py-spy: broadcast (engine.py:287) create_group\n"
+     "rank1: py-spy: all_reduce (torch/distributed/distributed_c10d.py:3037)\n"
+     "rank0: py-spy: barrier (torch/distributed/distributed_c10d.py:2776)\n"
+     "slurmstepd: error: *** JOB 7 ON h1 CANCELLED AT 2026-01-01T01:00:00 ***\n"),
+    ("straggler-timeout", "2", "rank0: py-spy: all_reduce (torch/distributed/distributed_c10d.py:3037)\n"
+     "rank1: py-spy: all_reduce (torch/distributed/distributed_c10d.py:3037)\n"
+     "rank2: py-spy: read (ssl.py:1166) get_object (storage.py:20)\n(no more output for 25 min)\n"),
     ("shm-size", "214",
      "RuntimeError: DataLoader worker (pid 214) is killed by signal: Bus error.\n"),
 ]  # fmt: skip
