@@ -57,10 +57,11 @@ def clues(timeline: Timeline) -> Given:
 
 
 def _hidden(timeline: Timeline) -> LogEvent | None:
-    """The line of a process whose LOCAL_RANK is beyond the GPUs that it sees, where one took a GPU that is not there."""
+    """The line of a process whose LOCAL_RANK is beyond the GPUs that it sees, where one took a missing GPU."""
     if not timeline.has("cuda.invalid-device"):
         return None
-    return timeline.first("shell.visible", where=lambda e: e.get("own") and int(e.get("own")) > e.get("seen").count(","))
+    shown = (event for event in timeline.of("shell.visible") if event.get("own"))
+    return next((event for event in shown if int(event.get("own")) > event.get("seen").count(",")), None)
 
 
 _AGAINST_PEERS = {"NCCL_P2P_LEVEL": ("0", "LOC"), "NCCL_P2P_DISABLE": ("1",), "NCCL_SHM_DISABLE": ("1",)}

@@ -66,10 +66,11 @@ _FULL = 0.9
 
 
 def _near_limit(timeline: Timeline) -> LogEvent | None:
-    """A use of memory near its limit, behind which a container ended with the code of SIGKILL, or one that hides it."""
+    """A use of memory near its limit, where a container ended with the code of SIGKILL, or one that hides it."""
     uses = timeline.of("host.memory-use")
     near = (event for event in uses if float(event.get("used")) >= _FULL * float(event.get("limit")))
-    ended = timeline.first("job.container-exit", "torchrun.failed", where=lambda e: e.get("code") in ("137", "247"))
+    ends = timeline.of("job.container-exit", "torchrun.failed")
+    ended = any(event.get("code") in ("137", "247") for event in ends)
     return next(near, None) if ended else None
 
 

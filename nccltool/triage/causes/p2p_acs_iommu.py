@@ -76,7 +76,7 @@ def clues(timeline: Timeline) -> Given:
             yield Clue(0.6, "someone looked for a fault, and a PCIe bridge redirects requests (ACS)", looked)
         return
     redirected = timeline.first("shell.acs-on", "shell.iommu")
-    if redirected and timeline.has("app.nan", "data.check-failed", "data.wrong") and not timeline.has("nccl.no-p2p"):
+    if redirected and timeline.has("app.nan", "data.check-failed", "data.wrong"):
         yield Clue(TYPICAL, "data is wrong where a bridge redirects what GPUs send each other", redirected)
     if refused := timeline.first("ib.completion", where=lambda e: e.get("status") == _LOCAL_PROTECTION):
         yield Clue(0.8, "an HCA could not reach local memory (status 4)", refused)

@@ -64,11 +64,10 @@ def clues(timeline: Timeline) -> Given:
 
 
 def _ended_elsewhere(timeline: Timeline) -> ProcessExit | None:
-    """The process that a launcher saw crash on a host of which there are no lines, while others lost their peer."""
+    """The process that a launcher saw crash on a host without lines here, while others lost their peer."""
     told = {event.host for event in timeline.everything() if event.family == "nccl" and event.host}
-    away = (
-        ended for ended in timeline.exits if ended.signal in _CRASHES and (node := ended.event.get("node")) and node not in told
-    )
+    crashed = (ended for ended in timeline.exits if ended.signal in _CRASHES)
+    away = (ended for ended in crashed if ended.event.get("node") not in ("", *told))
     return next(away, None) if told and timeline.has("nccl.peer-closed", "gloo.peer-closed") else None
 
 

@@ -57,12 +57,7 @@ def clues(timeline: Timeline) -> Given:
     over_net = timeline.over_net_inside_a_host()
     if over_net and any(timeline.variable(name) in values for name, values, _ in _DETOURS):
         yield Clue(0.75, "GPUs of one host exchange data over the network", over_net)
-    if event := timeline.first("job.utilization", where=lambda e: float(e.get("percent")) < _LOW_UTILIZATION):
-        yield Clue(FITS, f"the job uses {event.get('percent')} % of its GPUs' compute", event)
-    if event := timeline.first("job.split", where=_waits_for_data):
-        yield Clue(TYPICAL, "a step takes longer to communicate than to compute", event)
-    if event := timeline.first("bench.below"):
-        yield Clue(0.6, f"{event.get('rate')} GB/s were measured, {event.get('wanted')} expected", event)
+    yield from _told_to_wait(timeline)
     if event := timeline.first("shell.pcie-slow"):
         yield Clue(0.6, "a PCIe link runs below what the device can do", event)
     if far := timeline.first("nccl.gdr-distance", where=lambda e: e.get("state") == "Disabled"):
@@ -80,6 +75,16 @@ def clues(timeline: Timeline) -> Given:
         event = timeline.first("nccl.channel", where=lambda e: re.search("SHM|shared", e.get("via")))
         strength = FITS if timeline.has("nccl.p2p-disabled") or timeline.variable("NCCL_P2P_DISABLE") else HINT
         yield Clue(strength, "GPUs on one host exchange data through host memory", event)
+
+
+def _told_to_wait(timeline: Timeline) -> Given:
+    """What a program says itself about its speed."""
+    if event := timeline.first("job.utilization", where=lambda e: float(e.get("percent")) < _LOW_UTILIZATION):
+        yield Clue(FITS, f"the job uses {event.get('percent')} % of its GPUs' compute", event)
+    if event := timeline.first("job.split", where=_waits_for_data):
+        yield Clue(TYPICAL, "a step takes longer to communicate than to compute", event)
+    if event := timeline.first("bench.below"):
+        yield Clue(0.6, f"{event.get('rate')} GB/s were measured, {event.get('wanted')} expected", event)
 
 
 def _waits_for_data(event: LogEvent) -> bool:

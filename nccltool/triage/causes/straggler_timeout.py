@@ -31,7 +31,7 @@ Contact the owner of the training code, or the storage team if the late rank wai
 
 from collections import Counter
 
-from nccltool.triage.causes.base import FITS, TYPICAL, Clue, Clues, Given, LogEvent, Offender, Timeline
+from nccltool.triage.causes.base import FITS, TYPICAL, Clue, Clues, Given, Offender, Timeline
 from nccltool.triage.timeline import work
 from nccltool.triage.timeline.exits import ProcessExit
 from nccltool.triage.timeline.stacks import ProcessStack
@@ -65,7 +65,8 @@ def clues(timeline: Timeline) -> Given:
         return
     at_work = work.beside_wait(timeline)
     if at_work:
-        yield Clue(TYPICAL, f"ranks waited while a process was still at work: {at_work.text.strip()[:60]}", at_work)
+        what = at_work.text.strip()[:60]
+        yield Clue(TYPICAL, f"ranks waited while a process was still at work: {what}", at_work)
     if (odd := elsewhere(timeline)) is not None:
         yield Clue(TYPICAL, "a process was not in the collective in which others waited", odd.event)
     event = timeline.first("torch.timeout")
@@ -130,9 +131,10 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
         if ranks:
             return Offender("rank", ranks.split(",")[0].strip())
     busy = work.beside_wait(timeline)
-    late = (busy and timeline.rank_of(busy), (odd := elsewhere(timeline)) and odd.rank)
-    if (named := next((rank for rank in late if rank is not None), None)) is not None:
-        return Offender("rank", str(named))
+    odd = elsewhere(timeline)
+    named = (timeline.rank_of(busy) if busy else None, odd.rank if odd else None)
+    for rank in (one for one in named if one is not None):
+        return Offender("rank", str(rank))
     if busy and busy.host and timeline.nodes != 1:
         return Offender("host", busy.host)
     if busy and not any(timeout.rank == 0 for timeout in timeline.timeouts):

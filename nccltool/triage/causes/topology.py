@@ -65,8 +65,10 @@ def clues(timeline: Timeline) -> Given:
 
 
 def _unpaired(timeline: Timeline) -> Given:
-    """GPUs of one host that do not find each other, or their NICs, with or without a file that tells where they are."""
-    file = next((e for e in timeline.of("nccl.env", "shell.env") if e.get("name") in _FILES and e.get("value")), None)
+    """GPUs of one host that do not find each other or their NICs, with a topology file or without."""
+    file = next(
+        (e for e in timeline.of("nccl.env", "shell.env") if e.get("name") in _FILES and e.get("value")), None
+    )
     over_net = timeline.over_net_inside_a_host()
     if over_net and not any(map(timeline.variable, _FORCED)):
         yield Clue(0.75, "GPUs of one host exchange data over the network, and no setting asks for that", over_net)

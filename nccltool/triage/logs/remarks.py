@@ -1,4 +1,4 @@
-"""What people and programs remark about a job that stands still or is at other work, and the stacks they take of it."""
+"""What people and programs remark about a job that stands still or is at other work, and stacks of it."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -18,52 +18,53 @@ _WORK = (
 PATTERNS = table(
     r"""
 failure
-    job.stalled       `still running after|has waited|still waiting after|been waiting for` \d+(?:\.\d+)? ?(?:s\b|sec|
-                      min|ms\b)
-    job.stalled       `did not respond|no response from`.*\b(?:for|in|within|last) \d+ ?(?:s\b|sec|min)
-    job.stalled       `waiting for|Waiting for` => [Ww]aiting for [\w -]{1,40}\W{1,6}(?P<seconds>\d{3,}) ?s\b
-    torch.stuck       `Terminating the process after attempting`
+    job.stalled         `still running after|has waited|still waiting after|been waiting for` \d+(?:\.\d+)? ?
+                        (?:s\b|sec|min|ms\b)
+    job.stalled         `did not respond|no response from`.*\b(?:for|in|within|last) \d+ ?(?:s\b|sec|min)
+    job.stalled         `waiting for|Waiting for` => [Ww]aiting for [\w -]{1,40}\W{1,6}(?P<seconds>\d{3,}) ?s\b
+    torch.stuck         `Terminating the process after attempting`
 state
-    job.nothing-more  `no more output|no output|No output|No more output|no more lines|no further|No further` => {REMARK}
-    job.nothing-more  `othing happens|othing follows|othing for|othing after` => {REMARK}
-    job.nothing-more  `(nothing|(hangs|(hang |(hung|(stuck|(frozen|(stalls|(stops here|<hangs|<hang>` => ^\W{0,4}[(<]
-    job.nothing-more  `inutes later|in later|ours later|till waiting|till running|till hanging` => {REMARK}
-    job.nothing-more  `stays like this|hangs here|hangs forever|stuck here|never returns|sits here` => {REMARK}
-    job.nothing-more  `... hangs|... (hangs|<- hangs|<-- hangs|<-- stuck|<-- hang|<- stuck`
-    job.kills         `killing process tree|killing all processes|Killing all|terminating all workers`
-    job.container-exit `exit code |exited with code ` => (?:terminated|container|pod|docker|worker|replica)\b.*exit(?:ed with)? code
-                      [ ](?P<code>\d+)
-    host.memory-use   `emory` => (?i)\bmemory\b[^/]{0,20}\b(?P<used>\d+(?:\.\d+)?) ?[GMK]?i?B? ?(?:/|of)(?: limit)?
-                      [ ](?P<limit>\d+(?:\.\d+)?) ?[GMK]?i?B?
-    shell.visible     `CUDA_VISIBLE_DEVICES=` => (?:LOCAL_RANK=(?P<own>\d+).*)?CUDA_VISIBLE_DEVICES=(?P<seen>[\d,]+)
-    store.joined      `Rendezvous complete for workers`
-    plugin.absent     `ould not find: libnccl-net.so|o plugin found (libnccl-net.so)` => (?P<name>libnccl-net\.so)
-    plugin.wanted     `FI_PROVIDER=|FI_EFA_|aws-ofi-nccl|librccl-net.so` => ^(?!.*NCCL INFO)
-    plugin.loaded     `Loaded net plugin|NET/OFI|NET/FasTrak`
-    job.split         `fwd|forward|bwd|backward|compute` => (?i)\b\w*
-                      (?:comm|sync|all_?to_?all|all_?reduce|reduce_?scatter|all_?gather)\w*["']?[ :=]+
-                      (?P<comm>\d+\.?\d*) ?m?s?\b.{1,40}?\b\w*(?:fwd|forward|bwd|backward|compute)\w*["']?[ :=]+
-                      (?P<compute>\d+\.?\d*)
-    bench.below       `GB/s` => (?P<rate>\d+(?:\.\d+)?) ?GB/s (?:<|is (?:less|lower) than|is below|below|vs\.? expected)
-                      [ ](?:expected |threshold |the )?(?P<wanted>\d+(?:\.\d+)?) ?GB/s
-    job.progress      `iters/s` => (?P<of>iters)/s\W{1,3}(?P<rate>\d+(?:\.\d+)?)
-    shell.note        ^\[`note`s?\] (?P<note>.{3,200})$
-    job.at-work       `%` => ^(?P<what>.{0,80}?)\b(?P<done>\d{1,3})%\|.*\[.*\d ?(?:examples|[kKMGT]?i?B|files?|docs?|
-                      rows|shards?|samples)/s
-    job.at-work       `%` => (?P<what>\b{WORK}\b[^%|\[]{0,60}?)\b(?P<done>\d{1,3}) ?%(?:\||\s|$)
-    job.at-work       `aving |aved |riting |ploading |ownloading |valuating |okenizing |reprocessing ` => ^(?![^a-zA-Z]*
-                      (?:step|iter)).{0,100}?\b(?P<what>{WORK} .{0,60})
-    job.stack         `py-spy: `(?P<function>[\w.<>]+) \((?P<path>[^)]+)\)
-    job.stack-of      ^\W*`Thread `(?:0x)?[0-9a-fx]+ \((?:idle|active|most recent call first|LWP|Thread)
-    job.stack-of      ^\W*`Process ` ?\d+: 
-    job.stack         `.py:` => ^\s+(?P<function>[\w.<>]+) \((?P<path>[^)\s]+\.py):\d+\)
-    job.stack         `#0  |#1  |#2  |#3  |#4  |#5  |#6  |#7  ` => ^\W*#\d+ +(?:0x[0-9a-f]+ in )?(?P<function>
-                      [\w:~<>]+) ?\(
+    job.nothing-more    `no more output|no output|No output|No more output|no more lines|no further` => {REMARK}
+    job.nothing-more    `othing happens|othing follows|othing for|othing after` => {REMARK}
+    job.nothing-more    `(nothing|(hangs|(hang |(hung|(stuck|(frozen|(stalls|(stops|<hangs|<hang>` => ^\W{0,4}[(<]
+    job.nothing-more    `inutes later|in later|ours later|till waiting|till running|till hanging` => {REMARK}
+    job.nothing-more    `stays like this|hangs here|hangs forever|stuck here|never returns|sits here` => {REMARK}
+    job.nothing-more    `... hangs|... (hangs|<- hangs|<-- hangs|<-- stuck|<-- hang|<- stuck`
+    job.kills           `killing process tree|killing all processes|Killing all|terminating all workers`
+    job.container-exit  `exit code |exited with code ` => (?:terminated|container|pod|docker|worker|replica)\b.*
+                        exit(?:ed with)? code (?P<code>\d+)
+    host.memory-use     `emory` => (?i)\bmemory\b[^/]{0,20}\b(?P<used>\d+(?:\.\d+)?) ?[GMK]?i?B? ?(?:/|of)
+                        (?: limit)? (?P<limit>\d+(?:\.\d+)?) ?[GMK]?i?B?
+    shell.visible       `CUDA_VISIBLE_DEVICES=` => (?:LOCAL_RANK=(?P<own>\d+).*)?CUDA_VISIBLE_DEVICES=
+                        (?P<seen>[\d,]+)
+    store.joined        `Rendezvous complete for workers`
+    plugin.absent       `ould not find: libnccl-net.so|o plugin found (libnccl-net.so)` => (?P<name>
+                        libnccl-net\.so)
+    plugin.wanted       `FI_PROVIDER=|FI_EFA_|aws-ofi-nccl|librccl-net.so` => ^(?!.*NCCL INFO)
+    plugin.loaded       `Loaded net plugin|NET/OFI|NET/FasTrak`
+    job.split           `fwd|forward|bwd|backward|compute` => (?i){COMM}\w*["']?[ :=]+(?P<comm>\d+\.?\d*)
+                        [ ]?m?s?\b.{1,40}?(?:fwd|forward|bwd|backward|compute)\w*["']?[ :=]+(?P<compute>\d+\.?\d*)
+    bench.below         `GB/s` => (?P<rate>\d+(?:\.\d+)?) ?GB/s (?:<|is (?:less|lower) than|is below|below|
+                        vs\.? expected) (?:expected |threshold |the )?(?P<wanted>\d+(?:\.\d+)?) ?GB/s
+    job.progress        `iters/s` => (?P<of>iters)/s\W{1,3}(?P<rate>\d+(?:\.\d+)?)
+    shell.note          ^\[`note`s?\] (?P<note>.{3,200})$
+    job.at-work         `%` => ^(?P<what>.{0,80}?)\b(?P<done>\d{1,3})%\|.*\[.*\d ?(?:examples|
+                        [kKMGT]?i?B|files?|docs?|rows|shards?|samples)/s
+    job.at-work         `%` => (?P<what>\b{WORK}\b[^%|\[]{0,60}?)\b(?P<done>\d{1,3}) ?%(?:\||\s|$)
+    job.at-work         `aving |aved |riting |ploading |ownloading |valuating |okenizing |rocessing ` => ^
+                        (?![^a-zA-Z]*(?:step|iter)).{0,100}?\b(?P<what>{WORK} .{0,60})
+    job.stack           `py-spy: `(?P<function>[\w.<>]+) \((?P<path>[^)]+)\)
+    job.stack-of        ^\W*`Thread `(?:0x)?[0-9a-fx]+ \((?:idle|active|most recent call first|LWP|Thread)
+    job.stack-of        ^\W*`Process ` ?\d+:\s
+    job.stack           `.py:` => ^\s+(?P<function>[\w.<>]+) \((?P<path>[^)\s]+\.py):\d+\)
+    job.stack           `#0  |#1  |#2  |#3  |#4  |#5  |#6  |#7  ` => ^\W*#\d+ +(?:0x[0-9a-f]+ in )?
+                        (?P<function>[\w:~<>]+) ?\(
 success
     job.completed     `All processes entering MPI_Finalize`
 """,
     REMARK=_REMARK,
     WORK=_WORK,
+    COMM=r"(?:comm|sync|all_?to_?all|all_?reduce|reduce_?scatter|all_?gather)",
 )
 
 

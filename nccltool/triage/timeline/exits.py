@@ -46,7 +46,7 @@ def timeout_of(event: LogEvent) -> CollectiveTimeout:
 
 
 def timeouts_of(events: Iterable[LogEvent]) -> tuple[CollectiveTimeout, ...]:
-    """The timeouts of ranks; a line without a number in the sequence says again what another one of its rank says."""
+    """The timeouts of ranks. A line without a number in the sequence says again what another one says."""
     every = [timeout_of(event) for event in events]
     told = {timeout.rank for timeout in every if timeout.sequence is not None}
     return tuple(timeout for timeout in every if timeout.sequence is not None or timeout.rank not in told)

@@ -131,7 +131,7 @@ class Timeline:
         return self.hung is not None or (wrong and not self.recovered)
 
     def over_net_inside_a_host(self) -> LogEvent | None:
-        """A connection over the network in a communicator whose ranks are all on one host, and have no other one."""
+        """A connection over the network in a communicator of one host whose ranks have no other one."""
         alone = len(self.hosts) == 1 and all((made.nodes or 1) == 1 for made in self.communicators)
         whole = any(len(made.completed) == made.size or made.nodes == 1 for made in self.communicators)
         if not alone or not whole or any(name.startswith(("P2P", "SHM")) for name in self.transports):

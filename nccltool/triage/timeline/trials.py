@@ -75,7 +75,7 @@ class Contrast:
     """How the bad one ended."""
     what: Literal["version", "setting", "hosts", "network", "unknown"]
     name: str
-    """The version, the variable, the hosts, or the network of the bad run; for a network, `value` is the other's."""
+    """The version, the variable, the hosts, or the network of the bad run; `value` is the other network."""
     in_bad: bool
     """For a setting: the bad run has it, the good one has not, or another value."""
     value: str = ""

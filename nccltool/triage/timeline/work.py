@@ -11,7 +11,7 @@ _STEPS = ("job.progress", "bench.row", "job.serving")
 
 
 def beside_wait(timeline: Timeline) -> LogEvent | None:
-    """The work that was going on when the first wait ended; None where it was done, or steps had gone on behind it."""
+    """The work that was going on when the first wait ended; None where it was done, or steps went on behind it."""
     waited = timeline.first(*_WAITS)
     if waited is None:
         return None
