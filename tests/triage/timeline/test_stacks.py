@@ -1,0 +1,25 @@
+"""Who stood in which collective, as stacks show it."""
+
+import pytest
+
+from tests.triage.test_judge import timeline_of
+
+IN = "rank{}: py-spy: all_reduce (torch/distributed/distributed_c10d.py:2776)\n"
+
+
+@pytest.mark.parametrize(
+    ("frame", "operation", "waits"),
+    [
+        ("rank0: py-spy: all_reduce (torch/distributed/distributed_c10d.py:2776)", "allreduce", True),
+        ("rank0: py-spy: _store_based_barrier (distributed_c10d.py:469)", "barrier", True),
+        ("rank0: py-spy: synchronize (torch/cuda/__init__.py:954)", "", True),
+        ("rank0: py-spy: tokenize (data.py:12)", "", False),
+    ],
+)
+def test_a_frame_tells_whether_its_process_waits(frame: str, operation: str, waits: bool) -> None:
+    (stack,) = timeline_of(frame + "\n").stacks
+    assert (stack.rank, stack.operation, stack.waits) == (0, operation, waits)
+
+
+def test_each_process_has_its_stack() -> None:
+    assert [stack.rank for stack in timeline_of(IN.format(0) + IN.format(3)).stacks] == [0, 3]
