@@ -6,6 +6,19 @@ PATTERNS = table(r"""
 failure
     cuda.not-ready       `SYSTEM_NOT_READY|SystemNotReady`
     cuda.not-ready       (?i)(?:cuda\w*|cu\w+|error)\b.{0,40}\b(?:returned|code|error|rc=|failed:?)\s*:?\(?`802`\b
+    cuda.not-permitted   `CUDA_ERROR_NOT_PERMITTED|cudaErrorNotPermitted`
+    version.driver       `SYSTEM_DRIVER_MISMATCH|SystemDriverMismatch|ERROR_COMPAT_NOT|ErrorCompatNotSupported`
+    version.driver       `CUDA_ERROR_STUB_LIBRARY|ErrorStubLibrary|RequiresNewerDriver|hipErrorInsufficientDriver`
+    version.build        `ERROR_NO_BINARY_FOR_GPU|ErrorNoKernelImage|ERROR_UNSUPPORTED_PTX|ErrorUnsupportedPtx`
+    version.build        `CUDA_ERROR_INVALID_IMAGE|ErrorInvalidKernelImage|ErrorInvalidDeviceFunction`
+    cuda.no-device       `CUDA_ERROR_NO_DEVICE|cudaErrorNoDevice|hipErrorNoDevice|ErrorDevicesUnavailable`
+    cuda.no-device       `CUDA_ERROR_DEVICE_UNAVAILABLE`
+    cuda.invalid-device  `CUDA_ERROR_INVALID_DEVICE|cudaErrorInvalidDevice|hipErrorInvalidDevice`(?![A-Za-z_])
+    app.assert           `CUDA_ERROR_ASSERT|cudaErrorAssert|hipErrorAssert`
+    cuda.launch          `CUDA_ERROR_LAUNCH_TIMEOUT|cudaErrorLaunchTimeout|hipErrorLaunchTimeOut`
+    cuda.xid-hint        `CUDA_ERROR_UNKNOWN|cudaErrorUnknown|hipErrorUnknown|ErrorMisalignedAddress`
+    cuda.xid-hint        `CUDA_ERROR_INVALID_PC|cudaErrorInvalidPc|CUDA_ERROR_INVALID_ADDRESS_SPACE`
+    cuda.no-peer         `CUDA_ERROR_PEER_ACCESS_NOT_ENABLED`
     cuda.multicast       `cuMulticast|cuMemMulticast` => (?i)cuM(?:em)?ulticast\w+.*(?:fail|error|returned [1-9]|
                          not[ _](?:supported|permitted))
     cuda.multicast       `ulticast` => (?i)multicast (?:object|memory|handle|team|binding).*(?:fail|could not|

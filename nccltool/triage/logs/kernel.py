@@ -24,6 +24,7 @@ failure
     kernel.gpu-broken   `rm_init_adapter failed|assigned to your NVIDIA device is invalid|probe routine failed for`
     kernel.gpu-broken   `GPU is probably locked|kgspIsHeartbeatTimedOut|GSP RM heartbeat`
     kernel.nvml         `Failed to initialize NVML: ` => NVML: (?:Unknown|GPU access|Not [Ff]ound)
+    kernel.nvml         `) failed: Unknown Error` => nvml\w+\(.*\) failed: Unknown
     kernel.nvml         `nvidia-container-cli: device error|devices unavailable for nvidia.com/gpu`
     kernel.amdgpu       (?:Memory access fault|HW Exception) `by GPU node-`
     kernel.amdgpu       `amdgpu` (?P<gpu>[\da-f:.]+):.*GPU reset (?:begin|\(\d+\))
@@ -56,7 +57,8 @@ failure
     kernel.link-down    `link status definitely down` => for (?:interface|slave) (?P<device>[\w.-]+)
     kernel.link-down    (?P<device>[\w.-]+)\b.* `NIC Link is Down`
     kernel.link-down    `lost carrier` => (?P<device>[\w.-]+): (?:.* )?[Ll]ost carrier
-    kernel.nic-fault    `mlx5`\w*\b.*(?:health compromised|poll_health|fatal|hardware error|firmware.*(?:fail|
+    kernel.nic-fault    `mlx5`\w*\b.*(?:health compromised|poll_health|(?<!non-)fatal|hardware error|firmware.*(?:
+                        fail|
                         error))
     kernel.nic-fault    `print_health_info|a leak of a command resource|ib_query_port failed`
     kernel.nic-fault    `Keep alive watchdog timeout`

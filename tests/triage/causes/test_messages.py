@@ -11,6 +11,7 @@ from nccltool.triage.timeline.builder import TimelineBuilder
 
 _DATA = Path(__file__).parents[2] / "data"
 MESSAGES = [line.split(" | ", 2) for line in (_DATA / "messages.txt").read_text().splitlines()]
+HARMLESS = (_DATA / "harmless.txt").read_text().splitlines()
 LINES = [line.split(" | ", 1) for line in (_DATA / "lines.txt").read_text().splitlines()]
 PREFIXES = {
     "2.3": "h1:10:20 [0] {source}:12 WARN {text}",
@@ -45,3 +46,8 @@ def test_a_warning_points_at_its_family(cause: str, source: str, text: str) -> N
 @pytest.mark.parametrize(("cause", "line"), LINES, ids=lambda value: value[:40])
 def test_a_line_points_at_its_family(cause: str, line: str) -> None:
     assert _judged(line, *_OF_TORCHRUN) == cause
+
+
+@pytest.mark.parametrize("line", HARMLESS, ids=lambda value: value[:40])
+def test_an_alarming_line_of_a_healthy_job_is_no_failure(line: str) -> None:
+    assert _judged(line, "step 10 loss 1.2", "step 20 loss 1.1") == "none"
