@@ -1,6 +1,7 @@
 """nccltool env."""
 
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,11 @@ from nccltool.cli import probe, values
 from nccltool.cli.command import ToolCommand
 from nccltool.cli.options import OUTPUT, Number, option, words_of, written
 from nccltool.cli.tree import Argument, section
+from nccltool.core.text import shortened
 from nccltool.doctor.fabric_views import FORMATS
+
+_LONGEST = 80
+"""Characters of a word that are shown."""
 
 if TYPE_CHECKING:
     from nccltool.doctor.fabric_choice import ChosenFabric
@@ -64,8 +69,7 @@ def command(
     from nccltool.doctor import fabric_choice, fabric_views
     from nccltool.hosts import reader
 
-    if words and not prove:
-        raise BadInput(f"{words[0]!r} is an option of probe", "add --prove before the fabric")
+    _check_order(fabric, words, prove)
     if root is not None and not any((Path(root) / name).is_dir() for name in ("proc", "sys")):
         raise BadInput(
             f"--root {root} contains neither proc nor sys",
@@ -79,6 +83,28 @@ def command(
         _prove(chosen, words, run_deadline)
 
 
+def _check_order(fabric: str, words: tuple[str, ...], prove: bool) -> None:
+    """Our options stand before the fabric, those of probe behind it. Raises BadInput."""
+    from nccltool.core.errors import BadInput
+
+    own, its = (_names(one.params) for one in (click.get_current_context().command, probe.command))
+    for word in words:
+        name = word.partition("=")[0]
+        if name in own and (name not in its or not prove):
+            raise BadInput(f"{name} must stand before the fabric", f"nccltool env {name} ... {fabric}")
+    if words and not prove:
+        name = words[0].partition("=")[0]
+        if name in its:
+            remedy = f"nccltool env --prove {fabric} {words[0]} ..."
+            raise BadInput(f"{name} is an option of probe, which runs only with --prove", remedy)
+        what = "unknown option" if name.startswith("-") else "unexpected argument"
+        raise BadInput(f"{what} {shortened(name, _LONGEST)!r}", "nccltool env --help")
+
+
+def _names(parameters: Iterable[click.Parameter]) -> set[str]:
+    return {name for one in parameters if isinstance(one, click.Option) for name in one.opts}
+
+
 def _check(chosen: "ChosenFabric", words: tuple[str, ...]) -> None:
     """Bad input is told before anything is printed or started. Raises BadInput."""
     from nccltool.core.errors import BadInput
@@ -86,7 +112,12 @@ def _check(chosen: "ChosenFabric", words: tuple[str, ...]) -> None:
 
     if not chosen.fabric.settings:
         raise BadInput(f"{chosen.name} needs no settings, so --prove has nothing to compare", "omit --prove")
-    its_options, _ = words_of(probe.command, "env", words)
+    its_options, _ = words_of(probe.command, "env --prove", words)
+    if its_options["backend"] == "gloo":
+        raise BadInput(
+            "--backend gloo has no meaning with --prove: Gloo reads no setting of NCCL",
+            "omit it, on hosts with GPUs",
+        )
     probe_options.from_options(probe.asked(its_options))
 
 

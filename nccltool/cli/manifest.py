@@ -7,11 +7,17 @@ import click
 from nccltool.cli.command import ToolCommand
 from nccltool.cli.options import Number, given, group, option, refuse, words_of
 from nccltool.cli.tree import section
+from nccltool.core.errors import BadInput
+from nccltool.core.text import nearest, shortened
 from nccltool.interop import manifests
 
 if TYPE_CHECKING:
     from nccltool.interop.manifest_options import PodCommand
 
+MEASURED, PATCHED = "probe", "preflight"
+"""What pods of a job run, and what is added before the containers of another job."""
+_LONGEST = 80
+"""Characters of a word that are shown."""
 _KINDS = click.Choice(manifests.KINDS)
 
 
@@ -21,7 +27,7 @@ _KINDS = click.Choice(manifests.KINDS)
     short_help="Print Kubernetes objects that run probe or preflight",
     context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False},
 )
-@click.argument("words", nargs=-1, required=True, type=click.UNPROCESSED, metavar="probe|preflight [OPTIONS]...")
+@click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="probe|preflight [OPTIONS]...")
 @section(
     "Objects",
     option("--kind", type=_KINDS, default="job", help="Indexed Job, a Kubeflow kind, or a patch."),
@@ -37,7 +43,7 @@ _KINDS = click.Choice(manifests.KINDS)
 )
 @section(
     "Container",
-    option("--image", required=True, metavar="IMAGE", help="Container image with nccltool. Required."),
+    option("--image", metavar="IMAGE", help="Container image with nccltool. Required."),
     option("--image-pull-secret", metavar="NAME", help="Secret for pulling the image."),
     option(
         "--env", multiple=True, metavar="NAME=VALUE", help="Environment variable: NCCL_DEBUG=INFO. Repeatable."
@@ -94,11 +100,15 @@ def command(words: tuple[str, ...], kind: str, **options: Any) -> None:
     from nccltool.cli.screen import put
     from nccltool.interop import manifest_options
 
-    if is_patch := kind in manifests.PATCHES:
+    is_patch = kind in manifests.PATCHES
+    _check_words(words, kind, PATCHED if is_patch else MEASURED)
+    if options["image"] is None:
+        raise BadInput("missing --image, the container image with nccltool", _example(words[0], kind))
+    if is_patch:
         options |= _without_the_jobs()
     asked = group(manifest_options.ManifestOptions, options)
     request_of = manifest_options.request_of_patch if is_patch else manifest_options.request
-    request = request_of(_parsed(words, "preflight" if is_patch else "probe"), asked)
+    request = request_of(_parsed(words), asked)
     put(manifests.render(request, kind))
 
 
@@ -112,18 +122,51 @@ def _without_the_jobs() -> dict[str, str]:
     return {"name": "nccltool-preflight"} if is_default else {}
 
 
-def _parsed(words: tuple[str, ...], command: str) -> "PodCommand":
+def _check_words(words: tuple[str, ...], kind: str, command: str) -> None:
+    """Raises BadInput unless the command that this kind runs comes first, and our own options before it."""
+    if not words:
+        raise BadInput(f"missing the command for the pods: {command}", _example(command, kind))
+    word = shortened(words[0], _LONGEST)
+    if word in manifests.KINDS:
+        own = PATCHED if word in manifests.PATCHES else MEASURED
+        raise BadInput(
+            f"{word!r} is a kind, not a command", f"nccltool manifest --image IMAGE --kind {word} {own}"
+        )
+    if word in (MEASURED, PATCHED) and word != command:
+        other = next(one for one in manifests.KINDS if (one in manifests.PATCHES) == (word == PATCHED))
+        raise BadInput(f"--kind {kind} runs {command}, not {word}", _example(word, other))
+    if word != command:
+        near = f"did you mean {command}? " if nearest(word, (command,)) else ""
+        raise BadInput(f"manifest cannot run {word!r}", near + _example(command, kind))
+    _check_order(words, command)
+
+
+def _check_order(words: tuple[str, ...], command: str) -> None:
+    from nccltool.cli import preflight, probe
+
+    inner = (preflight if command == PATCHED else probe).command
+    own, its = ({name for one in some.params for name in one.opts} for some in (_this(), inner))
+    for name in (word.partition("=")[0] for word in words[1:]):
+        if name.startswith("-") and name in own - its:
+            raise BadInput(f"{name} must stand before {command}", f"nccltool manifest {name} ... {command} ...")
+
+
+def _this() -> click.Command:
+    return click.get_current_context().command
+
+
+def _example(command: str, kind: str) -> str:
+    """A command line that works."""
+    kinds = f" --kind {kind}" if kind != manifests.KINDS[0] else ""
+    return f"nccltool manifest --image IMAGE{kinds} {command}"
+
+
+def _parsed(words: tuple[str, ...]) -> "PodCommand":
     """The options of the command in the pods, as it would read them there."""
     from nccltool.cli import preflight, probe
-    from nccltool.core.errors import BadInput
     from nccltool.interop.manifest_options import ELSEWHERE, PodCommand
 
-    if words[0] != command:
-        raise BadInput(
-            f"manifest cannot run {words[0]!r}",
-            f"nccltool manifest [OPTIONS] {command} [{command.upper()} OPTIONS]",
-        )
-    if command == "preflight":
+    if words[0] == PATCHED:
         _, named = words_of(preflight.command, "manifest preflight", words[1:])
         refuse(named, (*ELSEWHERE, "nodes"), "in a manifest", "omit it: each pod checks its own node")
         return PodCommand(words=words, options=None, given=named)

@@ -4,7 +4,8 @@ NccltoolError               one sentence and a remedy; the command line prints b
 ├── BadInput                an option, a file or a value is wrong            exit 2
 ├── RunDirError             the run directory cannot be written              exit 2
 ├── ResultNotWritten        what was found could not be written              exit 5
-└── DidNotComplete          a rank died, hung or never came                  exit 3
+├── DidNotComplete          a rank died, hung or never came                  exit 3
+└── NotJudged               nothing could be judged                          exit 4
 
 Anything else that is raised is a defect of nccltool.
 """
@@ -37,6 +38,12 @@ class DidNotComplete(NccltoolError):
     """The run ended before its plan did."""
 
     exit_code = 3
+
+
+class NotJudged(NccltoolError):
+    """What was asked cannot be told from what was measured."""
+
+    exit_code = 4
 
 
 class ResultNotWritten(NccltoolError):

@@ -9,7 +9,7 @@ from nccltool.compare import inputs, judge
 from nccltool.compare.effects import CompareSettings
 from nccltool.compare.result import Comparison
 from nccltool.core.documents import begun_now
-from nccltool.core.errors import DidNotComplete
+from nccltool.core.errors import DidNotComplete, NotJudged
 from nccltool.doctor.fabrics.base import FabricSetting
 from nccltool.preflight import nested_runs
 from nccltool.preflight.nested_runs import Call
@@ -17,6 +17,7 @@ from nccltool.preflight.nested_runs import Call
 _TURNS = 3
 """Runs of each side: the fewest that show how far runs differ anyway (docs/commands/compare.md)."""
 _SIDES = ("without", "with")
+GLOO = "gloo"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -32,7 +33,10 @@ class ProofOrder:
 
 
 def prove(order: ProofOrder, command: tuple[str, ...]) -> Comparison:
-    """A = without the settings, B = with them. Raises DidNotComplete when a run of either failed."""
+    """A = without the settings, B = with them.
+
+    Raises DidNotComplete when a run of either failed; NotJudged when the settings are none of the backend's.
+    """
     runs: dict[str, list[str]] = {side: [] for side in _SIDES}
     for turn in range(_TURNS):
         for side in _SIDES:
@@ -54,6 +58,11 @@ def _run(order: ProofOrder, side: str, turn: int) -> str:
     came = nested_runs.run([call], order.folder, 1, lambda: False)[0]
     if came.run is None or came.run.verdict.status not in ("pass", "warn"):
         raise DidNotComplete(f"a run {side} the settings failed: {came.why_not}", f"run it alone: {call.line}")
+    if came.run.info.backend == GLOO:
+        raise NotJudged(
+            "probe ran on Gloo, which reads no setting of NCCL, so nothing was proved",
+            "run it on hosts with GPUs: nccltool env --prove FABRIC --hosts a,b",
+        )
     return came.folder
 
 

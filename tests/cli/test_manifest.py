@@ -140,8 +140,14 @@ def test_every_kind_is_tried_above() -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("", "missing probe|preflight"),
-        ("runs", "manifest cannot run 'runs'"),
+        ("", "missing the command for the pods: probe\n  -> nccltool manifest --image IMAGE probe\n"),
+        ("runs", "manifest cannot run 'runs'\n  -> nccltool manifest --image IMAGE probe\n"),
+        ("prob", "manifest cannot run 'prob'\n  -> did you mean probe? nccltool manifest --image IMAGE probe\n"),
+        ("job", "'job' is a kind, not a command\n  -> nccltool manifest --image IMAGE --kind job probe\n"),
+        ("--kind init-container", "missing the command for the pods: preflight"),
+        ("probe --gpus 8", "--gpus must stand before probe\n  -> nccltool manifest --gpus ... probe ..."),
+        ("probe --nothing", "unknown option '--nothing'\n  -> nccltool probe --help lists them"),
+        ("--nothing probe", "unknown option '--nothing'\n  -> nccltool manifest --help lists them"),
         ("probe --op bogus", "--op: unknown operation 'bogus'"),
         ("probe --bogus", "unknown option"),
         ("probe --nodes 0", "--nodes 0: expected"),
@@ -160,7 +166,13 @@ def test_words_that_cannot_be_used(words: str, message: str, nccltool: Nccltool)
 def test_an_image_is_needed(nccltool: Nccltool) -> None:
     said = nccltool("manifest", "probe")
     assert (said.code, said.out) == (2, "")
-    assert "--image" in said.err
+    assert (
+        "missing --image, the container image with nccltool\n  -> nccltool manifest --image IMAGE probe"
+        in said.err
+    )
+    said = nccltool("manifest", "probe", "--image", "x")
+    assert (said.code, said.out) == (2, "")
+    assert "--image must stand before probe\n" in said.err
 
 
 def test_help_of_the_command_in_the_pods(nccltool: Nccltool) -> None:
@@ -202,8 +214,8 @@ def test_an_init_container(nccltool: Nccltool) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("--kind init-container probe", "manifest cannot run 'probe'"),
-        ("preflight", "manifest cannot run 'preflight'"),
+        ("--kind init-container probe", "--kind init-container runs preflight, not probe"),
+        ("preflight", "--kind job runs probe, not preflight"),
         ("--kind init-container preflight --hosts a,b", "--hosts has no meaning in a manifest"),
         ("--kind init-container preflight --nodes 2", "--nodes has no meaning in a manifest"),
         ("--kind init-container --host-network preflight", "--host-network has no meaning for an init container"),

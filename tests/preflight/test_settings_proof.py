@@ -9,6 +9,7 @@ from nccltool.doctor import fabrics
 from nccltool.preflight import nested_runs, settings_proof
 from nccltool.preflight.nested_runs import Call, Came
 from nccltool.preflight.settings_proof import ProofOrder
+from tests.conftest import Nccltool
 
 SETTINGS = fabrics.get("aws-efa").settings
 
@@ -30,8 +31,21 @@ def test_a_run_that_fails_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.slow
 @pytest.mark.torch
-def test_both_sides_are_measured_in_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_on_gloo_proves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nccltool: Nccltool) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    words = ("--op", "all_reduce", "--sizes", "1KiB", "--nproc-per-node", "2")
+    said = nccltool("env", "--prove", "aws-efa", *words)
+    assert said.code == 4
+    assert "export NCCL_SOCKET_IFNAME" in said.out
+    assert "probe ran on Gloo, which reads no setting of NCCL, so nothing was proved" in said.err
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+def test_both_sides_are_measured_in_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on GPUs: what tells the backend is replaced."""
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    monkeypatch.setattr(settings_proof, "GLOO", "another")
     words = ("--op", "all_reduce", "--sizes", "1KiB", "--nproc-per-node", "2")
     found = settings_proof.prove(
         ProofOrder(settings=SETTINGS, words=words, deadline_s=120.0, folder=tmp_path), ("env",)
