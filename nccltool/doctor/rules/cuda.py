@@ -59,14 +59,17 @@ def several_queues_for_megatron(host: JudgedHost) -> Results:
         yield report.variable("CUDA_DEVICE_MAX_CONNECTIONS", message, remedy, evidence=lines, fix=fix)
 
 
-@for_text("CUD003", "warning", "CUDA_LAUNCH_BLOCKING")
+@for_text(
+    *("CUD003", "warning", "CUDA_LAUNCH_BLOCKING", "HIP_LAUNCH_BLOCKING", "AMD_SERIALIZE_KERNEL"),
+    "AMD_SERIALIZE_COPY",
+)
 def synchronous_launches(_: JudgedHost, variable: Variable, text: str) -> Results:
-    """CUDA_LAUNCH_BLOCKING is on.
+    """CUDA_LAUNCH_BLOCKING, or one of ROCm's variables for the same, is on.
 
     Why: Every launch waits for its kernel to finish; NCCL with several GPUs per process can deadlock.
     Example: CUDA_LAUNCH_BLOCKING=1
     Instead: unset CUDA_LAUNCH_BLOCKING
-    Source: NCCL src/misc/cudawrap.cc
+    Source: NCCL src/misc/cudawrap.cc; HIP documentation, debugging, environment variables
     """
     if text != "0":
         yield report.better_unset(variable, "every launch waits for its kernel to finish")
@@ -216,6 +219,19 @@ def gpu_hidden_by_rocr(host: JudgedHost, _: Variable, __: str) -> Results:
         message = f"names GPU {word[:20]}, but ROCR_VISIBLE_DEVICES leaves only {counted(left, 'GPU')}"
         remedy = f"set only one of ROCR_VISIBLE_DEVICES and {name}"
         yield report.better_unset(variable, message, remedy, part=word)
+
+
+@for_value("CUD010", "warning", "CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", covers=())
+def every_gpu_hidden(host: JudgedHost, variable: Variable, text: str) -> Results:
+    """A variable hides every GPU of a job that is to use NCCL.
+
+    Why: torch finds no GPU, and NCCL cannot start. The setting is for parts of a job that must not touch a GPU.
+    Example: CUDA_VISIBLE_DEVICES=-1 and NCCL_DEBUG=INFO
+    Instead: unset CUDA_VISIBLE_DEVICES
+    Source: CUDA C++ programming guide, environment variables; ROCm documentation, GPU isolation techniques
+    """
+    if text.strip() in _NOTHING and next(host.settings.beginning("NCCL_", "RCCL_"), None):
+        yield report.better_unset(variable, "no GPU is visible to the job")
 
 
 @for_text("CUD008", "error", "NVIDIA_DRIVER_CAPABILITIES", needs=("nvidia",))

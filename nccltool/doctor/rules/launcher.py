@@ -1,6 +1,7 @@
 """Launcher variables: addresses, ports, ranks, and threads."""
 
 import ipaddress
+import re
 from collections.abc import Sequence
 
 from nccltool.core.findings import Severity
@@ -12,8 +13,14 @@ from nccltool.hosts.facts import known, numbers, or_none
 from nccltool.hosts.nccl.settings import Variable
 
 _FIRST_FREE_PORT, _LAST_PORT = 1024, 65535
-_SIZES = {"RANK": "WORLD_SIZE", "LOCAL_RANK": "LOCAL_WORLD_SIZE", "GROUP_RANK": "GROUP_WORLD_SIZE"}
+_SIZES = {
+    "RANK": "WORLD_SIZE",
+    "LOCAL_RANK": "LOCAL_WORLD_SIZE",
+    "GROUP_RANK": "GROUP_WORLD_SIZE",
+    "NODE_RANK": "NNODES",
+}
 """How many ranks there are of each kind."""
+_HOST_NAME = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.-]{0,252}[A-Za-z0-9_.])?")
 _MARKS = {"SLURM_NTASKS": "SLURM_PROCID", "OMPI_COMM_WORLD_SIZE": "OMPI_COMM_WORLD_RANK"}
 """How many tasks a scheduler started, and what it sets in each."""
 
@@ -85,6 +92,8 @@ def unsuitable_master_port(host: JudgedHost, variable: Variable, _: str) -> Resu
     """
     port = _number(host, "MASTER_PORT")
     if port == 0:  # it lets rank 0 choose
+        if host.several_nodes:
+            yield _port(variable, "rank 0 listens on a port that the other nodes do not learn", "error")
         return
     if port is None or port > _LAST_PORT:
         yield _port(variable, "it is not a valid port", "error")
@@ -132,7 +141,7 @@ def _handed_out(host: JudgedHost, variable: Variable, port: int) -> Results:
 
 @for_value("LCH004", "error", *_SIZES, needs=("rank",))
 def rank_out_of_range(host: JudgedHost, variable: Variable, _: str) -> Results:
-    """A rank number is equal to or higher than the number of ranks.
+    """A rank number is negative or no number, or is equal to or higher than the number of ranks.
 
     Why: Other ranks wait for ranks that do not exist, or init_process_group fails.
     Example: RANK=8 and WORLD_SIZE=8
@@ -141,7 +150,9 @@ def rank_out_of_range(host: JudgedHost, variable: Variable, _: str) -> Results:
     """
     name, size = variable.name, _SIZES[variable.name]
     rank, most = _number(host, name), _number(host, size)
-    if most is not None and rank is not None and rank >= most:
+    if rank is None and name != "NODE_RANK":  # of torch alone it is known how it reads them
+        yield report.about(variable, f"{name} is not a rank", "let the launcher set it; ranks start at 0")
+    elif most is not None and rank is not None and rank >= most:
         remedy = f"let one launcher set both; {name} starts at 0"
         yield report.about(variable, f"{name} is {rank}, and {size} is {most}", remedy)
 
@@ -164,6 +175,45 @@ def rank_twice(hosts: Sequence[JudgedHost]) -> Results:
             yield report.finding("rank", str(rank), message, remedy, evidence=lines)
 
 
+@for_value("LCH010", "error", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "NNODES", covers=())
+def impossible_size(host: JudgedHost, variable: Variable, _: str) -> Results:
+    """A number of ranks or nodes is 0, or a node has more ranks than the job.
+
+    Why: init_process_group fails, or the ranks wait for each other until they time out.
+    Example: WORLD_SIZE=8 and LOCAL_WORLD_SIZE=16
+    Instead: let one launcher set both
+    Source: pytorch documentation, torch.distributed, environment variable initialization; torchrun
+    """
+    name, count, whole = variable.name, _number(host, variable.name), _number(host, "WORLD_SIZE")
+    if count == 0:
+        yield report.about(variable, f"{name} is 0", "let the launcher set it, or count from 1")
+    elif name == "LOCAL_WORLD_SIZE" and count and whole and count > whole:
+        yield report.about(variable, f"{name} is {count}, and WORLD_SIZE is {whole}", "let one launcher set both")
+
+
+@for_text("LCH011", "error", "MASTER_ADDR", covers=())
+def no_master_address(host: JudgedHost, variable: Variable, address: str) -> Results:
+    """MASTER_ADDR is not the name or the address of a host that others can connect to.
+
+    Why: It is one host name or one address. A port, a scheme, or a list does not resolve. Each node connects to
+    itself at 0.0.0.0, and nothing listens at a multicast or broadcast address.
+    Example: MASTER_ADDR=10.0.0.1:29500
+    Instead: MASTER_ADDR=10.0.0.1 and MASTER_PORT=29500
+    Source: pytorch documentation, torch.distributed, environment variable initialization; getaddrinfo(3)
+    """
+    plain = address.removeprefix("[").removesuffix("]").partition("%")[0]
+    try:
+        parsed = ipaddress.ip_address(plain)
+    except ValueError:
+        if not _HOST_NAME.fullmatch(address):
+            remedy = "export MASTER_ADDR=<address of node 0 in the nodes' network>, and the port as MASTER_PORT"
+            yield report.about(variable, "this is neither a host name nor an address", remedy)
+        return
+    if parsed.is_multicast or plain == "255.255.255.255" or (parsed.is_unspecified and host.several_nodes):
+        remedy = "export MASTER_ADDR=<address of node 0 in the nodes' network>"
+        yield report.about(variable, "no other node can connect to this address", remedy)
+
+
 @rule("LCH005", "error", needs=("nvidia",))
 def more_ranks_than_gpus(host: JudgedHost) -> Results:
     """This node has more ranks than visible GPUs.
@@ -174,7 +224,11 @@ def more_ranks_than_gpus(host: JudgedHost) -> Results:
     Instead: start as many ranks as there are GPUs
     Source: NCCL src/init.cc (duplicate GPU); user guide, NCCL_MULTI_RANK_GPU_ENABLE
     """
-    if host.integer("NCCL_MULTI_RANK_GPU_ENABLE") or not known(host.facts.nvidia.driver):
+    if host.integer("NCCL_MULTI_RANK_GPU_ENABLE"):
+        return
+    if isinstance(host.facts.nvidia.driver, Unknown):
+        yield from _more_ranks_than_named(host)
+    if not known(host.facts.nvidia.driver):
         return
     gpus = known(host.facts.nvidia.visible_gpus)
     # launchers that give each rank its own GPU show one to each
@@ -183,6 +237,16 @@ def more_ranks_than_gpus(host: JudgedHost) -> Results:
         message = f"{host.local_ranks} ranks on a node share {gpus} GPUs"
         lines = (f"CUDA_VISIBLE_DEVICES={escaped(visible)}",)
         yield report.variable("LOCAL_WORLD_SIZE", message, f"torchrun --nproc-per-node {gpus}", evidence=lines)
+
+
+def _more_ranks_than_named(host: JudgedHost) -> Results:
+    """What the masks of GPUs alone tell; a mask of one GPU is how launchers give each rank its own."""
+    for name in ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"):
+        variable = host.variable(name)
+        gpus = len(variable.value.strip(", ").split(",")) if variable else 0
+        if variable and gpus > 1 and known(host.local_ranks) > gpus:
+            message = f"{host.local_ranks} ranks on a node share {gpus} GPUs"
+            yield report.about(variable, message, f"start {gpus} ranks per node, or list more GPUs")
 
 
 @for_value("LCH006", "warning", *_MARKS, needs=("rank",))
@@ -233,3 +297,19 @@ def one_thread_by_default(host: JudgedHost, variable: Variable, text: str) -> Re
         message = "each rank uses one CPU thread, torchrun's default"
         remedy = "export OMP_NUM_THREADS=<CPUs / ranks per node> before torchrun"
         yield report.better_unset(variable, message, remedy)
+
+
+@for_text("LCH012", "warning", "OMP_NUM_THREADS", covers=())
+def no_number_of_threads(_: JudgedHost, variable: Variable, text: str) -> Results:
+    """OMP_NUM_THREADS is not a positive number, or a list of them.
+
+    Why: OpenMP ignores it with a message and starts one thread per CPU in each rank, so that the ranks of a node
+    compete for CPUs.
+    Example: OMP_NUM_THREADS=auto
+    Instead: set OMP_NUM_THREADS to the number of CPUs divided by the ranks per node
+    Source: OpenMP 5.2, OMP_NUM_THREADS; GNU libgomp, "Invalid value for environment variable"
+    """
+    words = [word.strip() for word in text.split(",")]
+    if not all(word.isascii() and word.isdecimal() and int(word[:9]) > 0 for word in words):
+        message = "OpenMP expects a positive number and ignores this value"
+        yield report.better_unset(variable, message, "set CPUs / ranks per node, or unset it")

@@ -67,7 +67,7 @@ def abort_without_end(host: JudgedHost) -> Results:
         yield report.better_unset(variable, "communicators are aborted, but the process keeps running", remedy)
 
 
-@for_text("TRC004", "info", "TORCH_NCCL_ENABLE_MONITORING")
+@for_text("TRC004", "warning", "TORCH_NCCL_ENABLE_MONITORING")
 def no_monitor(_: JudgedHost, variable: Variable, text: str) -> Results:
     """TORCH_NCCL_ENABLE_MONITORING is off.
 
@@ -205,3 +205,16 @@ def hook_with_expandable_segments(host: JudgedHost) -> Results:
         remedy = f"unset {variable.name} or remove expandable_segments from {conf.name}"
         lines = (f"{escaped(conf.origin)}: {conf.name}={escaped(conf.value[:80])}",)
         yield report.better_unset(variable, message, remedy, part="", evidence=lines)
+
+
+@for_text("TRC012", "error", "TORCH_DISTRIBUTED_DEBUG", covers=())
+def unknown_debug_level(_: JudgedHost, variable: Variable, level: str) -> Results:
+    """TORCH_DISTRIBUTED_DEBUG is not OFF, INFO, or DETAIL.
+
+    Why: torch raises an error when torch.distributed is loaded.
+    Example: TORCH_DISTRIBUTED_DEBUG=VERBOSE
+    Instead: TORCH_DISTRIBUTED_DEBUG=INFO
+    Source: pytorch torch/csrc/distributed/c10d/debug.cpp (loadDebugLevelFromEnvironment)
+    """
+    if level.upper() not in ("OFF", "INFO", "DETAIL"):
+        yield report.better_unset(variable, "torch raises an error: it expects OFF, INFO, or DETAIL")

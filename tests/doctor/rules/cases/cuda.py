@@ -52,7 +52,10 @@ CASES = (
     ),
     of(
         "CUD003",
-        fires=[host({"CUDA_LAUNCH_BLOCKING": "1"}), host({"CUDA_LAUNCH_BLOCKING": "false"})],
+        fires=[
+            *(host({"CUDA_LAUNCH_BLOCKING": text}) for text in ("1", "false")),
+            host({"AMD_SERIALIZE_KERNEL": "3"}),
+        ],
         silent=[host(), host({"CUDA_LAUNCH_BLOCKING": "0"}), host({"CUDA_LAUNCH_BLOCKING": ""})],
     ),
     of(
@@ -143,6 +146,18 @@ CASES = (
             host({"ROCR_VISIBLE_DEVICES": "4,5", "HIP_VISIBLE_DEVICES": "1,0"}),
             host({"ROCR_VISIBLE_DEVICES": "4", "HIP_VISIBLE_DEVICES": "0", "CUDA_VISIBLE_DEVICES": "4"}),
             host({"CUDA_VISIBLE_DEVICES": "0,1", "HIP_VISIBLE_DEVICES": "2"}),
+        ],
+    ),
+    of(
+        "CUD010",
+        fires=[
+            *(host({"CUDA_VISIBLE_DEVICES": text, "NCCL_DEBUG": "WARN"}) for text in ("-1", "", "NoDevFiles")),
+            host({"HIP_VISIBLE_DEVICES": "-1", "NCCL_IB_HCA": "mlx5"}),
+        ],
+        silent=[
+            host(),
+            host({"CUDA_VISIBLE_DEVICES": "-1"}),
+            host({"CUDA_VISIBLE_DEVICES": "0", "NCCL_DEBUG": "WARN"}),
         ],
     ),
 )

@@ -78,6 +78,7 @@ CASES = (
             *(_port(text) for text in ("80", "70000", "http", "-1", "40000")),
             _port("29500", 29500),
             _port("29500", kernel=_handing_out("1024 65535")),
+            _port("0"),
         ],
         silent=[
             host(),
@@ -87,21 +88,30 @@ CASES = (
             _port("29500", 29500, env={"RANK": "0"}),
             _port("29500", 29500, addresses=("10.0.0.2",)),
             _port("40000", kernel=_handing_out("32768 60999", "39000-41000")),
-            _port("0"),
+            _port("0", nodes=1),
         ],
-        unknown=[UNREAD, host({"MASTER_PORT": "29500"}), _port("29500", kernel=_handing_out("junk"))],
+        unknown=[
+            UNREAD,
+            _port("0", nodes=None),
+            host({"MASTER_PORT": "29500"}),
+            _port("29500", kernel=_handing_out("junk")),
+        ],
     ),
     of(
         "LCH004",
         fires=[
             host({"RANK": "8", "WORLD_SIZE": "8"}),
             host({"LOCAL_RANK": "9", "LOCAL_WORLD_SIZE": "8"}),
+            host({"NODE_RANK": "2", "NNODES": "2"}),
+            host({"RANK": "-1", "WORLD_SIZE": "8"}),
+            host({"RANK": "x", "WORLD_SIZE": "8"}),
         ],
         silent=[
             host(),
             host({"RANK": "7", "WORLD_SIZE": "8", "LOCAL_RANK": "7", "LOCAL_WORLD_SIZE": "8"}),
             host({"RANK": "8"}),
-            host({"RANK": "x", "WORLD_SIZE": "8"}),
+            host({"NODE_RANK": "2", "NNODES": "1:4"}),
+            host({"NODE_RANK": "n2", "NNODES": "2"}),
         ],
     ),
     of(
@@ -118,6 +128,8 @@ CASES = (
         fires=[
             host({"CUDA_VISIBLE_DEVICES": "0,1,2,3"}, nvidia=nvidia(4)),
             host({"LOCAL_WORLD_SIZE": "16"}, local_ranks=None, nvidia=nvidia()),
+            host({"CUDA_VISIBLE_DEVICES": "0,1,2,3"}),
+            host({"HIP_VISIBLE_DEVICES": "0,1", "LOCAL_WORLD_SIZE": "4"}, local_ranks=None),
         ],
         silent=[
             host(nvidia=nvidia()),
@@ -126,7 +138,13 @@ CASES = (
             host(nvidia=NO_GPUS),
             host(nvidia=nvidia(4), local_ranks=None),
         ],
-        unknown=[UNREAD, host(), host(nvidia=nvidia(visible_gpus=Unknown("/dev cannot be read")))],
+        unknown=[
+            UNREAD,
+            host(),
+            host({"CUDA_VISIBLE_DEVICES": "0"}),
+            host({"CUDA_VISIBLE_DEVICES": "0,1,2,3,4,5,6,7"}),
+            host(nvidia=nvidia(visible_gpus=Unknown("/dev cannot be read"))),
+        ],
     ),
     of(
         "LCH006",
@@ -155,5 +173,39 @@ CASES = (
             host({"OMP_NUM_THREADS": "1"}),
             host({"OMP_NUM_THREADS": "8", "TORCHELASTIC_RUN_ID": "7"}),
         ],
+    ),
+    of(
+        "LCH010",
+        fires=[
+            host({"WORLD_SIZE": "0"}),
+            host({"NNODES": "0"}),
+            host({"WORLD_SIZE": "8", "LOCAL_WORLD_SIZE": "16"}),
+        ],
+        silent=[
+            host(),
+            host({"WORLD_SIZE": "16", "LOCAL_WORLD_SIZE": "8", "NNODES": "2"}),
+            host({"NNODES": "1:4"}),
+            host({"LOCAL_WORLD_SIZE": "8"}),
+        ],
+    ),
+    of(
+        "LCH011",
+        fires=[
+            *(host({"MASTER_ADDR": text}) for text in ("10.0.0.1:29500", "tcp://n1", "n1,n2", "n[1-4]", " n1")),
+            *(host({"MASTER_ADDR": text}) for text in ("0.0.0.0", "::", "224.0.0.1", "255.255.255.255")),
+            host({"MASTER_ADDR": "n1:29500"}, nodes=None),
+        ],
+        silent=[
+            host(),
+            *(host({"MASTER_ADDR": text}) for text in ("10.0.0.1", "n1.cluster.local.", "[fd00::1]")),
+            *(host({"MASTER_ADDR": text}) for text in ("fe80::1%eth0", "localhost", "job_0-master", "")),
+            host({"MASTER_ADDR": "0.0.0.0"}, nodes=1),
+        ],
+        unknown=[UNREAD, host({"MASTER_ADDR": "0.0.0.0"}, nodes=None)],
+    ),
+    of(
+        "LCH012",
+        fires=[host({"OMP_NUM_THREADS": text}) for text in ("0", "auto", "-4", "8.5", "4 8", "4,")],
+        silent=[host(), *(host({"OMP_NUM_THREADS": text}) for text in ("1", "16", "8,4", ""))],
     ),
 )

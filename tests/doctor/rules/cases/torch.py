@@ -1,5 +1,6 @@
 """Cases of nccltool/doctor/rules/torch.py."""
 
+from nccltool.doctor.rules.base import JudgedHost
 from nccltool.hosts.facts import FileFact, Versions
 from tests.doctor.rules.base import UNREAD, host, of
 
@@ -8,6 +9,10 @@ _DUMP = {"TORCH_FR_DUMP_TEMP_FILE": "/dump/trace_"}
 
 def _file(**facts: object) -> tuple[FileFact, ...]:
     return (FileFact(path="/dump/trace_", asked_by="TORCH_FR_DUMP_TEMP_FILE", **facts),)  # type: ignore[arg-type]
+
+
+def _allocator(text: str) -> JudgedHost:
+    return host({"PYTORCH_CUDA_ALLOC_CONF": text})
 
 
 CASES = (
@@ -88,6 +93,28 @@ CASES = (
             host(),
             host({"TORCH_NCCL_USE_TENSOR_REGISTER_ALLOCATOR_HOOK": "1"}),
             host({"PYTORCH_ALLOC_CONF": "expandable_segments:True"}),
+        ],
+    ),
+    of(
+        "TRC012",
+        fires=[host({"TORCH_DISTRIBUTED_DEBUG": text}) for text in ("VERBOSE", "1", "DEBUG")],
+        silent=[host(), *(host({"TORCH_DISTRIBUTED_DEBUG": text}) for text in ("off", "Info", "DETAIL", ""))],
+    ),
+    of(
+        "TRC013",
+        fires=[
+            *(_allocator(f"expandable_segments{end}") for end in ("=True", ":true", ":1", "")),
+            *map(_allocator, ("True", "max_split_size_mb:10", "'backend:native'")),
+            host({"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True;max_split_size_mb:128"}),
+            host({"PYTORCH_ALLOC_CONF": "expandable_segments:True,garbage_collection_threshold:80"}),
+            host({"PYTORCH_HIP_ALLOC_CONF": "backend:cudaMalloc"}),
+        ],
+        silent=[
+            host(),
+            *map(_allocator, ("", "expandable_segments:True,", "unheard_of:1")),
+            host({"PYTORCH_CUDA_ALLOC_CONF": " expandable_segments : True , max_split_size_mb:128"}),
+            host({"PYTORCH_ALLOC_CONF": "roundup_power2_divisions:[256:1,512:2,>:8],backend:native"}),
+            host({"PYTORCH_ALLOC_CONF": "garbage_collection_threshold:0.8,expandable_segments:False"}),
         ],
     ),
 )

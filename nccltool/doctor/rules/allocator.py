@@ -1,0 +1,62 @@
+"""torch's caching allocator: the options that its variables have."""
+
+import re
+from collections.abc import Callable, Iterator
+
+from nccltool.doctor import report
+from nccltool.doctor.rules.base import JudgedHost, Results, escaped, for_text
+from nccltool.hosts.nccl.settings import Variable
+
+_VARIABLES = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF", "PYTORCH_ALLOC_CONF")
+_SMALLEST_SPLIT_MB = 20
+"""kLargeBuffer of c10/core/AllocatorConfig.h."""
+_OPTION = re.compile(r"([^:,\[\]]*)(?::(\[[^\]]*\]|[^,\[\]]*))?(?:,|$)")
+
+
+def _is_switch(value: str) -> bool:
+    return value in ("True", "False")
+
+
+def _is_large(value: str) -> bool:
+    return value.isascii() and value.isdecimal() and int(value[:9]) >= _SMALLEST_SPLIT_MB
+
+
+def _is_share(value: str) -> bool:
+    return re.fullmatch(r"0?\.\d{1,30}", value) is not None and float(value) > 0
+
+
+_EXPECTED: dict[str, tuple[str, Callable[[str], bool]]] = {
+    "expandable_segments": ("True or False, in this case of letters", _is_switch),
+    "max_split_size_mb": (f"a number from {_SMALLEST_SPLIT_MB}", _is_large),
+    "max_non_split_rounding_mb": (f"a number from {_SMALLEST_SPLIT_MB}", _is_large),
+    "garbage_collection_threshold": ("a share between 0 and 1", _is_share),
+    "backend": ("native or cudaMallocAsync", lambda value: value in ("native", "cudaMallocAsync")),
+}
+"""What torch expects of these options, and whether a value is that; it refuses others."""
+
+
+@for_text("TRC013", "error", *_VARIABLES, covers=())
+def bad_allocator_option(_: JudgedHost, variable: Variable, text: str) -> Results:
+    """An option of torch's allocator has no value, or one that torch refuses.
+
+    Why: torch raises an error when it first uses a GPU. Options are written name:value and separated by commas.
+    Example: PYTORCH_CUDA_ALLOC_CONF=expandable_segments=True
+    Instead: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
+    Source: pytorch c10/core/AllocatorConfig.h, c10/cuda/CUDAAllocatorConfig.cpp
+    """
+    for option, why in _wrong(re.sub(r"\s", "", text)):
+        yield report.better_unset(variable, f"torch raises an error: {why}", part=option)
+        return
+
+
+def _wrong(text: str) -> Iterator[tuple[str, str]]:
+    """(option, what torch objects to), in the order of the text."""
+    if text.startswith(("'", '"')):
+        yield text[:1], "the quotes are part of the value"
+    for option in _OPTION.finditer(text):
+        name, value = option[1], option[2]
+        expected = _EXPECTED.get(name)
+        if name and value is None:
+            yield name, f"{escaped(name[:60])} has no value; write name:value"
+        elif expected and not expected[1](value):
+            yield option[0].strip(","), f"{name} must be {expected[0]}"
