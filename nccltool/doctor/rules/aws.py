@@ -4,13 +4,26 @@ import re
 
 from nccltool.core.findings import Severity
 from nccltool.core.text import counted
+from nccltool.core.unknown import Unknown
 from nccltool.core.versions import Version, parse
 from nccltool.doctor import report
-from nccltool.doctor.rules.base import JudgedHost, Results, Variable, escaped, for_text, for_value, known, rule
+from nccltool.doctor.rules.base import (
+    JudgedHost,
+    Results,
+    Variable,
+    escaped,
+    for_number,
+    for_text,
+    for_value,
+    known,
+    rule,
+)
 from nccltool.hosts.facts import Plugin, RdmaDevice, or_none
 from nccltool.hosts.nccl import values
 from nccltool.hosts.nccl.variables import KnownVariable
 
+_OF_TCP = {"tcp", "sockets", "udp", "net", "ofi_rxm", "ofi_rxd"}
+"""Providers and layers that end in the kernel's TCP or UDP: libfabric, fi_provider(7)."""
 _DEFAULTS = {
     "NCCL_BUFFSIZE": "8388608",
     "NCCL_P2P_NET_CHUNKSIZE": "524288",
@@ -164,15 +177,67 @@ def _refused(entry: KnownVariable, value: str) -> str:
 def other_provider(host: JudgedHost, variable: Variable, text: str) -> Results:
     """FI_PROVIDER excludes EFA on a host that has it.
 
-    Why: The plugin finds no EFA device.
+    Why: The plugin finds no EFA device. Without facts of the host, a provider of TCP is a warning: all traffic of
+    a libfabric plugin then goes over TCP.
     Example: FI_PROVIDER=tcp
     Instead: unset FI_PROVIDER or set FI_PROVIDER=efa
     Source: aws-ofi-nccl doc/efa-env-var.md; libfabric, fabric(7)
     """
     words = {word for part in values.split(text.removeprefix("^").lower()) for word in part.split(";")}
     allowed = ("efa" in words) != text.startswith("^")
+    if not allowed and isinstance(host.facts.rdma.devices, Unknown):
+        yield from _by_settings(host, variable, words)
     if not allowed and _efa(host):
         yield report.better_unset(variable, "FI_PROVIDER excludes EFA")
+
+
+def _by_settings(host: JudgedHost, variable: Variable, words: set[str]) -> Results:
+    """What other settings tell of a provider other than EFA: the host is not known."""
+    for_efa = next(host.settings.beginning("FI_EFA_"), None)
+    network = (host.get("NCCL_NET") or "").lower()
+    unused = network in ("ib", "socket") or (host.get("NCCL_NET_PLUGIN") or "").lower() == "none"
+    if for_efa:
+        message = f"FI_PROVIDER excludes EFA, although {for_efa.name} is set"
+        yield report.better_unset(variable, message, severity="warning")
+    elif words and words <= _OF_TCP and not unused and host.nodes != 1:
+        message = "a libfabric plugin uses TCP, at a fraction of the bandwidth of RDMA"
+        remedy = "unset FI_PROVIDER, or set the provider of the fabric: efa, cxi, or verbs"
+        yield report.better_unset(variable, message, remedy, severity="warning")
+
+
+@rule("AWS009", "warning", covers=(), needs=("rdma",))
+def efa_not_used(host: JudgedHost) -> Results:
+    """EFA is set up, but NCCL is told to use a network without it.
+
+    Why: EFA needs a plugin: NCCL's own networks are InfiniBand verbs, which EFA lacks, and TCP.
+    Example: FI_PROVIDER=efa and NCCL_NET=Socket
+    Instead: unset NCCL_NET, or set NCCL_NET="AWS Libfabric"
+    Source: https://github.com/aws/aws-ofi-nccl, README; NCCL user guide, NCCL_NET and NCCL_NET_PLUGIN
+    """
+    efa = (host.get("FI_PROVIDER") or "").lower() == "efa" or next(host.settings.beginning("FI_EFA_"), None)
+    network, plugin = host.variable("NCCL_NET"), host.variable("NCCL_NET_PLUGIN")
+    own = network if network and network.value.lower() in ("ib", "socket") else None
+    none = plugin if plugin and plugin.value.lower() == "none" else None
+    variable = own or none
+    # a host without EFA may keep these settings in a common file
+    if not variable or not efa or not (isinstance(host.facts.rdma.devices, Unknown) or _efa(host)):
+        return
+    message = f"{variable.name} keeps NCCL from using EFA"
+    yield report.better_unset(variable, message, severity=host.if_several_nodes("warning"))
+
+
+@for_number("AWS010", "warning", "FI_EFA_USE_DEVICE_RDMA", covers=())
+def efa_without_rdma(host: JudgedHost, variable: Variable, is_on: int) -> Results:
+    """FI_EFA_USE_DEVICE_RDMA=0 disables RDMA on EFA.
+
+    Why: libfabric then copies the data through host memory. The plugin refuses to start on instance types with
+    GPUDirect RDMA.
+    Example: FI_EFA_USE_DEVICE_RDMA=0
+    Instead: unset FI_EFA_USE_DEVICE_RDMA
+    Source: libfabric, fi_efa(7); aws-ofi-nccl doc/efa-env-var.md
+    """
+    if not is_on:
+        yield report.better_unset(variable, "EFA does not use RDMA")
 
 
 @rule("AWS007", "info", needs=("rdma", "limits"))

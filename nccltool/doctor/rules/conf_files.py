@@ -17,6 +17,7 @@ _PATHS = (
     *("NCCL_GRAPH_DUMP_FILE", "TORCH_NCCL_DEBUG_INFO_TEMP_FILE", "TORCH_FR_DUMP_TEMP_FILE"),
     "NCCL_TUNER_CONFIG_PATH",
 )
+_READ = ("NCCL_CONF_FILE", "NCCL_TOPO_FILE", "NCCL_GRAPH_FILE", "NCCL_TUNER_CONFIG_PATH")
 _OF_IMAGES = {
     "azure": ("NCCL_IB_PCI_RELAXED_ORDERING",),
     "gcp": (
@@ -83,6 +84,20 @@ def tilde_in_path(_: JudgedHost, variable: Variable, path: str) -> Results:
     if path.startswith("~"):
         message = f"{variable.name} begins with ~, which nothing expands"
         yield report.about(variable, message, "write the absolute path", part="~")
+
+
+@for_text("CNF012", "warning", *_READ, covers=())
+def relative_path(_: JudgedHost, variable: Variable, path: str) -> Results:
+    """A file that NCCL reads is named by a relative path.
+
+    Why: NCCL looks for it in the directory in which each rank was started, and goes on without it where it is not
+    there. Launchers start ranks of other nodes in another directory.
+    Example: NCCL_TOPO_FILE=topo.xml
+    Instead: NCCL_TOPO_FILE=/opt/site/topo.xml
+    Source: NCCL src/graph/xml.cc, src/misc/param.cc (fopen)
+    """
+    if not path.startswith(("/", "~", "$")):
+        yield report.about(variable, "the file is looked for in each rank's directory", "write the absolute path")
 
 
 @for_text("CNF003", "info", "NCCL_CONF_FILE", needs=("conf_files",))

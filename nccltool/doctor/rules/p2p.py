@@ -130,7 +130,11 @@ def level_forced_down(host: JudgedHost, variable: Variable, text: str) -> Result
     Source: NCCL user guide, NCCL_P2P_LEVEL; src/graph/topo.cc (topoPathTypeStr: LOC, NVL, ..., PIX, PXB)
     """
     level = values.path_level(text)
-    if _disabled(host) or level not in ("LOC", *_BELOW_DEFAULT) or len(host.gpus) < 2:
+    if _disabled(host) or level not in ("LOC", *_BELOW_DEFAULT):
+        return
+    if level == "LOC" and isinstance(host.facts.nvidia.gpus, Unknown):
+        yield report.better_unset(variable, "no GPU accesses another directly", severity="warning")
+    if len(host.gpus) < 2:
         return
     linked = sum(any(link.active for link in known(gpu.nvlinks)) for gpu in host.gpus)
     message = f"only GPUs at level {level} access each other directly; NCCL's default is PXB"
@@ -145,7 +149,7 @@ def level_forced_down(host: JudgedHost, variable: Variable, text: str) -> Result
 
 
 @for_value("P2P013", "info", "NCCL_HOSTID")
-def own_host_id(_: JudgedHost, variable: Variable, __: str) -> Results:
+def own_host_id(host: JudgedHost, variable: Variable, __: str) -> Results:
     """NCCL_HOSTID is set.
 
     Why: NCCL_HOSTID replaces the host's identity. Equal values on two hosts make NCCL try shared memory and NVLink
@@ -154,7 +158,9 @@ def own_host_id(_: JudgedHost, variable: Variable, __: str) -> Results:
     Instead: unset NCCL_HOSTID
     Source: NCCL src/misc/utils.cc (getHostHash)
     """
-    yield report.better_unset(variable, "NCCL_HOSTID decides which ranks are on one host", part="")
+    message = "NCCL_HOSTID decides which ranks are on one host: hosts with the same value become one"
+    severity = host.if_several_nodes("warning", "info", "info")
+    yield report.better_unset(variable, message, part="", severity=severity)
 
 
 @across("P2P030", "error", covers=("P2P-013",), needs=("boot_id",))

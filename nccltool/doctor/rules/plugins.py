@@ -92,6 +92,10 @@ def unknown_network(host: JudgedHost, variable: Variable, name: str) -> Results:
     """
     if name.lower() in _BUILT_IN or name.lower().startswith(_KNOWN_NETWORKS):
         return
+    if isinstance(host.facts.plugins, Unknown) and (host.get("NCCL_NET_PLUGIN") or "none").lower() == "none":
+        lines = ("built in: IB, Socket; known plugins: AWS Libfabric, gIB, FasTrak, IBext, UCX",)
+        message = "no network of NCCL or of a known plugin has this name"
+        yield report.better_unset(variable, message, "unset NCCL_NET", evidence=lines, severity="warning")
     if any("net" in plugin.name for plugin in known(host.facts.plugins)):
         yield Unknown(f"unknown whether the installed plugin's network is named {name[:60]!r}")
         return

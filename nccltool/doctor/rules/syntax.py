@@ -304,3 +304,33 @@ def name_twice(_: JudgedHost, variable: Variable, text: str) -> Results:
         remedy = "compare the list with the host's devices"
         once = ",".join(dict.fromkeys(text.split(",")))
         yield report.better_set(variable, once, message, remedy, part=twice[0])
+
+
+_WORDS = {
+    "NCCL_IB_ADDR_FAMILY": ("AF_INET", "AF_INET6"),
+    "CUDA_DEVICE_ORDER": ("FASTEST_FIRST", "PCI_BUS_ID"),
+    "FI_CXI_RX_MATCH_MODE": ("hardware", "software", "hybrid"),
+    "FI_CXI_RDZV_PROTO": ("default", "alt_read"),
+    "FI_MR_CACHE_MONITOR": ("userfaultfd", "memhooks", "kdreg2", "disabled", "cuda", "rocr", "ze"),
+    "GLOO_DEVICE_TRANSPORT": ("TCP", "TCP_TLS", "UV"),
+}
+"""All that these variables may be."""
+
+
+@for_text("SYN021", "warning", *_WORDS, covers=())
+def unknown_word(_: JudgedHost, variable: Variable, text: str) -> Results:
+    """A variable that has a fixed set of words has another one.
+
+    Why: All but Gloo ignore the word and use their default, at most with a line in a log; Gloo fails.
+    Example: FI_MR_CACHE_MONITOR=memhook
+    Instead: FI_MR_CACHE_MONITOR=memhooks
+    Source: NCCL src/transport/net_ib; CUDA programming guide; libfabric, fi_cxi(7) and fi_mr(3); pytorch
+    GlooDeviceFactory.cpp
+    """
+    words = _WORDS[variable.name]
+    if text not in words:
+        meant = next((word for word in words if word.lower() == text.lower()), None)
+        fix = report.export(variable.name, meant) if meant else report.unset(variable)
+        severity: Severity | None = "error" if variable.name == "GLOO_DEVICE_TRANSPORT" else None
+        message = f"expected one of {', '.join(words)}"
+        yield report.about(variable, message, "", fix, severity=severity)

@@ -1,5 +1,6 @@
 """Whether NCCL talks RDMA, and which adapters and ports NCCL_IB_HCA chooses."""
 
+import re
 from collections.abc import Iterable, Sequence
 
 from nccltool.core.findings import Severity
@@ -12,6 +13,11 @@ from nccltool.hosts.facts import known, or_none
 from nccltool.hosts.nccl import adapters
 from nccltool.hosts.nccl.adapters import Port
 from nccltool.hosts.nccl.values import NameList
+
+_INTERFACE = re.compile(
+    r"(eth|eno|ens|em|bond|team|ib|docker|virbr|veth|br-)\d|en[pP]\d+\w*s\d|lo$|(\d{1,3}\.){3}\d{1,3}(/\d+)?$"
+)
+"""Interfaces, as the kernel and systemd name them, and addresses. ibp12s0 is the name of a device too."""
 
 
 @for_number("IB001", "warning", "NCCL_IB_DISABLE", needs=("rdma", "plugins"))
@@ -170,6 +176,10 @@ def no_such_port(host: JudgedHost, variable: Variable, wanted: NameList) -> Resu
     Source: NCCL src/misc/utils.cc (parseStringList)
     """
     for entry in wanted.entries:
+        if entry.port == 0 and isinstance(host.facts.rdma.devices, Unknown):
+            message = f"{escaped(entry.name)} has no port 0: ports are numbered from 1"
+            yield report.about(variable, message, "use the name without a port", part=f"{entry.name}:")
+            continue
         ports = () if entry.port == -1 else all_ports(host)
         fitting = [one for one in ports if _fits(wanted, entry.name, one.device.name)]
         if fitting and all(one.port.number != entry.port for one in fitting):
@@ -214,6 +224,10 @@ def interface_instead_of_adapter(host: JudgedHost, variable: Variable, wanted: N
     Instead: NCCL_IB_HCA=mlx5_0
     Source: NCCL user guide, NCCL_IB_HCA
     """
+    odd = [] if wanted.exclude else [entry.name for entry in wanted.entries if _INTERFACE.match(entry.name)]
+    for name in odd if odd and _is_blind(host) else ():
+        message = f"{escaped(name)} is what interfaces and addresses are called, not RDMA devices"
+        yield report.about(variable, message, "use the RDMA device that `rdma link` shows for it", part=name)
     devices = known(host.facts.rdma.devices)
     for entry in wanted.entries:
         if any(_fits(wanted, entry.name, device.name) for device in devices):
@@ -224,6 +238,11 @@ def interface_instead_of_adapter(host: JudgedHost, variable: Variable, wanted: N
             remedy = f"use {listed(own)}" if own else "use the RDMA device that `rdma link` shows for it"
             severity: Severity | None = None if host.ports else "error"
             yield report.about(variable, message, remedy, part=entry.name, severity=severity)
+
+
+def _is_blind(host: JudgedHost) -> bool:
+    """Whether it is not known what devices and interfaces the host has: only names can tell."""
+    return isinstance(host.facts.rdma.devices, Unknown) or isinstance(host.facts.network.interfaces, Unknown)
 
 
 @rule("IB010", "warning", needs=("rdma",))

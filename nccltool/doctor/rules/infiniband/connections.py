@@ -20,6 +20,10 @@ _MOST_QPS, _MOST_MERGED = 128, 4
 """NCCL_IB_MAX_QPS of src/transport/net_ib/common.h, NCCL_NET_MAX_DEVS_PER_NIC."""
 _OCI_TC = 41
 """DSCP 10 and an ECN bit, by design: oci-hpc."""
+_CODE_POINTS = (10, 14, 18, 22, 26, 30, 34, 38, 46)
+"""Assured and expedited forwarding (RFC 2597, RFC 3246), where the class of the same number has ECN bits."""
+_LARGEST_TABLE = 128
+"""Entries of partition tables of today's adapters."""
 _FEWEST_RETRIES_SEEN = 5
 """What three bits hold of NCCL_IB_RETRY_CNT=13. 14 is published: NVIDIA/NeMo-Framework-Launcher
 csp_tools/oci/nccl.sh, 26e42fa9 (2025-04-18)."""
@@ -136,6 +140,9 @@ def empty_partition_key(host: JudgedHost, variable: Variable, index: int) -> Res
     Instead: find the index of the key in /sys/class/infiniband/mlx5_0/ports/1/pkeys
     Source: NCCL src/transport/net_ib/connect.cc (pkeyIndex)
     """
+    if index >= _LARGEST_TABLE and isinstance(host.facts.rdma.devices, Unknown):
+        message = f"{index:#x} looks like a partition key; NCCL expects the index of one"
+        yield report.better_unset(variable, message, "set the index of the key", severity="warning")
     tables = {port.name: known(port.port.pkeys) for port in host.active_ports}
     wrong = {name: keys for name, keys in tables.items() if not 0 <= index < len(keys) or not keys[index]}
     if wrong:
@@ -279,6 +286,9 @@ def _like_dscp(host: JudgedHost, variable: Variable, value: int) -> Results:
     """Whether a traffic class was meant as a DSCP: its ports have the class 4*d, or it has ECN bits."""
     if value >= 64 and value % 4 == 0:
         return
+    if value in _CODE_POINTS and isinstance(host.facts.rdma.devices, Unknown):
+        message = f"{value} is a usual DSCP; as a traffic class, it means DSCP {value // 4} with ECN bits"
+        yield report.about(variable, message, f"export {variable.name}={value * 4}")
     ports = roce_ports(host)
     named = [number for port in ports if (number := _default_class(port)) is not None]
     if value * 4 in (number & ~3 for number in named):

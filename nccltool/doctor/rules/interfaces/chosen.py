@@ -8,7 +8,7 @@ from nccltool.core.findings import Severity
 from nccltool.core.unknown import Unknown
 from nccltool.doctor import report
 from nccltool.doctor.rules.base import JudgedHost, Results, Variable, escaped, for_names, for_text, listed, rule
-from nccltool.doctor.rules.interfaces.base import FAMILY, IFNAME, chosen_lines, is_loopback, present
+from nccltool.doctor.rules.interfaces.base import FAMILY, IFNAME, chosen_lines, inner_name, is_loopback, present
 from nccltool.hosts.facts import Interface, known, or_none
 from nccltool.hosts.facts.leaves import Flag
 from nccltool.hosts.nccl import interfaces as nccl_interfaces
@@ -19,8 +19,6 @@ _OVERLAY = re.compile(
     r"docker|br-|virbr|veth|cni|flannel|cali|cilium|kube|lxc|podman|tailscale|wg|tun|tap|zt|nerdctl|vxlan"
 )
 """Bridges, tunnels and ends of containers, by how their makers name them."""
-_INNER = re.compile(r"(lo$|docker|virbr)")
-"""What NCCL itself passes over because it exists only inside a host: src/misc/socket.cc (ncclFindInterfaces)."""
 _EVERY = 1 << 20
 
 
@@ -78,7 +76,7 @@ def interface_without_address(host: JudgedHost) -> Results:
 
 @rule("NETIF004", "error", needs=("network",))
 def loopback_between_nodes(host: JudgedHost) -> Results:
-    """NCCL would use an interface inside the host (lo, or by its name docker* or virbr*) for a multi-node job.
+    """NCCL would use an interface inside the host (lo, or by its name that of a container) for a multi-node job.
 
     Why: NCCL tells the other nodes to connect to 127.0.0.1, which is their own loopback address. Without the
     network of the host or the number of nodes, this is a warning.
@@ -108,7 +106,7 @@ def _names_inner(host: JudgedHost) -> bool:
         return False
     interfaces = host.facts.network.interfaces
     if isinstance(interfaces, Unknown):
-        return all(_INNER.match(one.name) for one in wanted.entries)
+        return all(inner_name(one.name) for one in wanted.entries)
     chosen = [one.name for one in interfaces if wanted.chooses(one.name)]
     return isinstance(host.nodes, Unknown) and chosen == ["lo"]
 

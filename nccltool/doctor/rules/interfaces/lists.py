@@ -9,12 +9,20 @@ from nccltool.core.text import escaped
 from nccltool.core.unknown import Unknown
 from nccltool.doctor import report
 from nccltool.doctor.rules.base import JudgedHost, Results, Variable, across, for_names, for_text, listed, rule
-from nccltool.doctor.rules.interfaces.base import IFNAME, chosen_lines, is_loopback, known_names, present
+from nccltool.doctor.rules.interfaces.base import (
+    IFNAME,
+    chosen_lines,
+    inner_name,
+    is_loopback,
+    known_names,
+    present,
+)
 from nccltool.hosts.facts import NotKnown, known, or_none
 from nccltool.hosts.nccl import values
 from nccltool.hosts.nccl.values import NameList
 
-_GLOO = "GLOO_SOCKET_IFNAME"
+_GLOO, _RPC = "GLOO_SOCKET_IFNAME", "TP_SOCKET_IFNAME"
+_LONGEST_NAME = 15
 _ADAPTER = re.compile(r"mlx[45]_|rocep\d|rdmap\d|ibp\d+s\d+(f\d+)?$|bnxt_re|irdma\d")
 """RDMA devices, as their drivers and rdma-core name them."""
 
@@ -44,7 +52,17 @@ def exclusion_too_small(host: JudgedHost, variable: Variable, wanted: NameList) 
     Instead: NCCL_SOCKET_IFNAME=^docker,lo,virbr,veth
     Source: https://github.com/horovod/horovod/pull/700; NCCL user guide, NCCL_SOCKET_IFNAME
     """
-    chosen = host.interfaces.chosen if wanted.exclude and wanted.entries else ()
+    if not wanted.exclude or not wanted.entries:
+        return
+    if isinstance(host.facts.network.interfaces, Unknown) and not wanted.matches("lo"):
+        yield report.better_set(
+            variable,
+            f"{variable.value},lo",
+            "the list still allows lo, which comes first: other nodes cannot connect to it",
+            part="",
+            severity=host.if_several_nodes(),
+        )
+    chosen = host.interfaces.chosen
     wrong = [one for one in chosen if one.name.startswith(("docker", "virbr")) or is_loopback(host, one)]
     if wrong:
         first = wrong[0] == chosen[0]
@@ -129,18 +147,35 @@ def _owners(host: JudgedHost, wanted: ipaddress.IPv4Network | ipaddress.IPv6Netw
     return [name for name in dict.fromkeys(one.interface for one in own) if re.fullmatch(r"[\w.:-]+", name)]
 
 
-@for_names("NETIF036", "warning", IFNAME, covers=())
-def adapter_instead_of_interface(_: JudgedHost, variable: Variable, wanted: NameList) -> Results:
-    """NCCL_SOCKET_IFNAME contains an RDMA device instead of an interface.
+@for_text("NETIF036", "warning", IFNAME, _GLOO, _RPC, covers=())
+def adapter_instead_of_interface(_: JudgedHost, variable: Variable, text: str) -> Results:
+    """NCCL_SOCKET_IFNAME, or Gloo's or TensorPipe's variable, contains an RDMA device instead of an interface.
 
-    Why: NCCL compares the value with the names of interfaces; those of RDMA devices differ.
+    Why: All three compare the value with the names of interfaces; those of RDMA devices differ.
     Example: NCCL_SOCKET_IFNAME=mlx5_0
     Instead: NCCL_SOCKET_IFNAME=eth0, and NCCL_IB_HCA=mlx5_0
     Source: NCCL user guide, NCCL_SOCKET_IFNAME and NCCL_IB_HCA; rdma-core, rdma_rename
     """
-    for name in (one.name for one in wanted.entries if not wanted.exclude and _ADAPTER.match(one.name)):
+    for name in (word for word in _words(variable) if not text.startswith("^") and _ADAPTER.match(word)):
         message = f"{escaped(name[:60])} is an RDMA device; expected an interface name"
         yield report.about(variable, message, "use the name of its interface, which `rdma link` shows", part=name)
+
+
+@for_text("NETIF037", "warning", IFNAME, _GLOO, _RPC, covers=())
+def impossible_interface_name(_: JudgedHost, variable: Variable, __: str) -> Results:
+    """A list of interfaces contains a name that no interface can have.
+
+    Why: Linux allows at most 15 characters, without a slash or a blank. NCCL and Gloo find nothing that matches.
+    Example: NCCL_SOCKET_IFNAME=!lo
+    Instead: NCCL_SOCKET_IFNAME=^lo
+    Source: Linux, include/uapi/linux/if.h (IFNAMSIZ) and net/core/dev.c (dev_valid_name)
+    """
+    for word in _words(variable):
+        name = word.partition(":")[0]
+        if len(name) > _LONGEST_NAME or re.search(r"[/!<>{}\\]", name):
+            why = "is longer than 15 characters" if len(name) > _LONGEST_NAME else "contains an odd character"
+            message = f"no interface has this name: it {why}"
+            yield report.about(variable, message, "compare with `ip -br link`", part=word)
 
 
 @for_text("NETIF009", "warning", IFNAME)
@@ -215,19 +250,19 @@ def interface_on_some_nodes(hosts: Sequence[JudgedHost]) -> Results:
         )
 
 
-@for_text("NETIF018", "error", _GLOO, needs=("network",))
+@for_text("NETIF018", "error", _GLOO, _RPC, needs=("network",))
 def gloo_list_like_nccl(host: JudgedHost, variable: Variable, text: str) -> Results:
-    """GLOO_SOCKET_IFNAME contains ^ or =, or a name that no interface has.
+    """GLOO_SOCKET_IFNAME or TP_SOCKET_IFNAME contains ^ or =, or a name that no interface has.
 
-    Why: Gloo takes only a list of exact names: it supports neither prefixes nor exclusion.
+    Why: Gloo takes only a list of exact names, and TensorPipe one name: prefixes and exclusion are NCCL's.
     Example: GLOO_SOCKET_IFNAME=^docker,lo
     Instead: GLOO_SOCKET_IFNAME=eth0
-    Source: pytorch torch/csrc/distributed/c10d/init.cpp; ProcessGroupGloo.cpp
+    Source: pytorch torch/csrc/distributed/c10d/init.cpp; ProcessGroupGloo.cpp; rpc/tensorpipe_agent.cpp
     """
     words = text.split(",")
     wrong = [word for word in words if "^" in word or "=" in word]
     names = [] if wrong else [one.name for one in known(host.facts.network.interfaces)]
-    why = "has an NCCL operator, which Gloo does not support" if wrong else "is not an interface of this host"
+    why = "has an NCCL operator, which it does not support" if wrong else "is not an interface of this host"
     for word in wrong or [word for word in words if word not in names]:
         remedy = "list exact interface names, separated by commas"
         lines = (f"here: {escaped(', '.join(names[:12]))}",) if names else ()
@@ -257,18 +292,18 @@ def gloo_on_loopback(host: JudgedHost) -> Results:
         yield report.host(host.facts.host, message, remedy, evidence=lines)
 
 
-@for_text("NETIF035", "warning", _GLOO, covers=())
+@for_text("NETIF035", "warning", _GLOO, _RPC, covers=())
 def gloo_told_loopback(host: JudgedHost, variable: Variable, text: str) -> Results:
-    """GLOO_SOCKET_IFNAME names only the loopback interface.
+    """GLOO_SOCKET_IFNAME or TP_SOCKET_IFNAME names only interfaces inside the host, such as lo.
 
-    Why: Gloo tells the other nodes to connect to 127.0.0.1, which is their own loopback address.
+    Why: The other nodes are told an address that is their own, or that they cannot reach.
     Example: GLOO_SOCKET_IFNAME=lo
     Instead: GLOO_SOCKET_IFNAME=eth0
     Source: pytorch torch/csrc/distributed/c10d/ProcessGroupGloo.cpp (createDeviceForInterface)
     """
-    if set(text.split(",")) == {"lo"} and host.nodes != 1:
-        message = "only ranks of one node can connect over the loopback interface"
-        remedy = f"set {_GLOO} to an interface that other nodes can reach"
+    if all(map(inner_name, text.split(","))) and host.nodes != 1:
+        message = "only ranks of one node can connect over this interface"
+        remedy = f"set {variable.name} to an interface that other nodes can reach"
         yield report.better_unset(variable, message, remedy)
 
 

@@ -89,13 +89,21 @@ CASES = (
             host({"FI_PROVIDER": "tcp"}, rdma=_EFA),
             host({"FI_PROVIDER": "^efa"}, rdma=_EFA),
             host({"FI_PROVIDER": "sockets,tcp"}, rdma=_EFA),
+            host({"FI_PROVIDER": "tcp;ofi_rxm"}),
+            host({"FI_PROVIDER": "verbs", "FI_EFA_FORK_SAFE": "1"}),
         ],
         silent=[
             host(),
             *(host({"FI_PROVIDER": text}, rdma=_EFA) for text in ("efa", "EFA", "^tcp", "efa;ofi_rxm,tcp", "")),
             host({"FI_PROVIDER": "tcp"}, rdma=_IB),
         ],
-        unknown=[UNREAD, host({"FI_PROVIDER": "tcp"})],
+        unknown=[
+            UNREAD,
+            host({"FI_PROVIDER": "verbs"}),
+            host({"FI_PROVIDER": "cxi"}),
+            host({"FI_PROVIDER": "tcp"}, nodes=1),
+            host({"FI_PROVIDER": "tcp", "NCCL_NET": "IB"}),
+        ],
     ),
     of(
         "AWS007",
@@ -112,5 +120,24 @@ CASES = (
         fires=[host({"NCCL_SHM_USE_CUDA_MEMCPY": "1"})],
         silent=[host(nccl=None), host({"NCCL_SHM_USE_CUDA_MEMCPY": "1"}, nccl=(2, 27, 7))],
         unknown=[UNREAD, host({"NCCL_SHM_USE_CUDA_MEMCPY": "1"}, nccl=None)],
+    ),
+    of(
+        "AWS009",
+        fires=[
+            host({"FI_PROVIDER": "efa", "NCCL_NET": "Socket"}),
+            host({"FI_EFA_USE_HUGE_PAGE": "0", "NCCL_NET_PLUGIN": "none"}, nodes=None),
+            host({"FI_PROVIDER": "efa", "NCCL_NET": "IB"}, rdma=_EFA),
+        ],
+        silent=[
+            host(),
+            host({"FI_PROVIDER": "efa", "NCCL_NET": "AWS Libfabric"}),
+            host({"FI_PROVIDER": "tcp", "NCCL_NET": "Socket"}),
+            host({"FI_PROVIDER": "efa", "NCCL_NET": "IB"}, rdma=_IB),
+        ],
+    ),
+    of(
+        "AWS010",
+        fires=[host({"FI_EFA_USE_DEVICE_RDMA": "0"})],
+        silent=[host(), host({"FI_EFA_USE_DEVICE_RDMA": "1"})],
     ),
 )

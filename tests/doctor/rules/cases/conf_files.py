@@ -113,4 +113,9 @@ CASES = (
         ],
         unknown=[UNREAD, host({"HOME": ""}, files={"home": "NCCL_DEBUG=WARN"}, nccl=None)],
     ),
+    of(
+        "CNF012",
+        fires=[host({"NCCL_TOPO_FILE": "topo.xml"}), host({"NCCL_CONF_FILE": "./nccl.conf"})],
+        silent=[host(), *(host({"NCCL_TOPO_FILE": path}) for path in ("/opt/t.xml", "~/t.xml", "$PWD/t.xml"))],
+    ),
 )

@@ -121,7 +121,10 @@ CASES = (
     ),
     of(
         "IB005",
-        fires=[_listed("mlx5_0:2"), _listed("=mlx5_0:a"), _listed("=mlx5_0:1,mlx5_1:0"), _listed("mlx5:3")],
+        fires=[
+            *map(_listed, ("mlx5_0:2", "=mlx5_0:a", "=mlx5_0:1,mlx5_1:0", "mlx5:3")),
+            host({"NCCL_IB_HCA": "mlx5_0:0"}),
+        ],
         silent=[
             host(),
             _listed("mlx5_0:1"),
@@ -160,6 +163,8 @@ CASES = (
         fires=[
             _listed("eth0", network=_ETH),
             _listed("=eth0,mlx5_0", rdma(hca("mlx5_0", netdevs=("eth0",))), network=_ETH),
+            _listed("eth0"),
+            *(host({"NCCL_IB_HCA": text}) for text in ("ens5", "=ib0,ib1", "enp12s0f0np0", "bond0", "10.0.0.7")),
         ],
         silent=[
             host(),
@@ -167,7 +172,7 @@ CASES = (
             _listed("eth1", network=_ETH),
             _listed("mlx", network=HIDDEN),
         ],
-        unknown=[UNREAD, _listed("eth0")],
+        unknown=[UNREAD, host({"NCCL_IB_HCA": "mlx5_0"}), host({"NCCL_IB_HCA": "^eth0"})],
     ),
     of(
         "IB010",
@@ -346,5 +351,57 @@ CASES = (
             (host(), host()),
             (_counted("1"), host(rdma=_IB, host="n2")),
         ],
+    ),
+    of(
+        "IB061",
+        fires=[host({"NCCL_IB_HCA": text}) for text in ("mlx5-0", "=mlx5_1,mxl5_0", "mlx_0", "^mlx50", "mlx5_o")],
+        silent=[
+            host(),
+            *(host({"NCCL_IB_HCA": text}) for text in ("mlx5", "mlx5_0:1,mlx4_0", "mlx5_bond_0", "=ibp1s0")),
+        ],
+    ),
+    of(
+        "IB062",
+        fires=[
+            host({"NCCL_IB_DISABLE": "1", "NCCL_IB_HCA": "mlx5_0"}),
+            host({"NCCL_NET": "Socket", "NCCL_IB_HCA": "=mlx5_0"}, nodes=None),
+            host({"NCCL_IB_DISABLE": "1"}),
+            host({"NCCL_NET": "socket"}),
+        ],
+        silent=[
+            host(),
+            host({"NCCL_IB_DISABLE": "0", "NCCL_IB_HCA": "mlx5_0"}),
+            host({"NCCL_IB_DISABLE": "1"}, nodes=None),
+            host({"NCCL_IB_DISABLE": "1"}, nodes=1),
+            host({"NCCL_IB_DISABLE": "1", "NCCL_IB_HCA": "^mlx5_0"}, nodes=None),
+            host({"NCCL_IB_DISABLE": "1", "NCCL_NET": "gIB"}),
+            host({"NCCL_IB_DISABLE": "1", "NCCL_NET_PLUGIN": "ofi"}),
+            host({"NCCL_IB_DISABLE": "1"}, rdma=NONE),
+            _off(plugins=(plugin(),)),
+        ],
+    ),
+    of(
+        "IB063",
+        fires=[host({"NCCL_NET": "IB", "NCCL_IB_DISABLE": "1"})],
+        silent=[
+            host(),
+            host({"NCCL_NET": "IB"}),
+            host({"NCCL_NET": "ib", "NCCL_IB_DISABLE": "0"}),
+            host({"NCCL_NET": "Socket", "NCCL_IB_DISABLE": "1"}),
+        ],
+    ),
+    of(
+        "IB064",
+        fires=[host({"NCCL_IB_GID_INDEX": text}) for text in ("256", "1000")],
+        silent=[
+            host(),
+            *(host({"NCCL_IB_GID_INDEX": text}) for text in ("255", "3", "-1")),
+            host({"NCCL_IB_GID_INDEX": "1000"}, rdma=_IB),
+        ],
+    ),
+    of(
+        "IB065",
+        fires=[host({"NCCL_IB_ROCE_VERSION_NUM": "1"})],
+        silent=[host(), host({"NCCL_IB_ROCE_VERSION_NUM": "2"})],
     ),
 )

@@ -86,6 +86,7 @@ CASES = (
             host(_named("=lo")),
             host(_named("docker0"), nodes=None),
             host(_named("docker,virbr0")),
+            host(_named("=cni0")),
         ],
         silent=[
             host(network=_ETH),
@@ -105,12 +106,20 @@ CASES = (
     ),
     of(
         "NETIF036",
-        fires=[host(_named(text)) for text in ("mlx5_0", "=mlx5_0,eth0", "ibp65s0", "rocep80s0", "bnxt_re0")],
+        fires=[
+            *(host(_named(text)) for text in ("mlx5_0", "=mlx5_0,eth0", "ibp65s0", "rocep80s0", "bnxt_re0")),
+            host({"GLOO_SOCKET_IFNAME": "mlx5_0"}),
+        ],
         silent=[host(), *(host(_named(text)) for text in ("eth0", "ib0", "^mlx5_0", "ibp65s0d1", "ens3"))],
     ),
     of(
         "NETIF035",
-        fires=[host({"GLOO_SOCKET_IFNAME": "lo"}), host({"GLOO_SOCKET_IFNAME": "lo"}, nodes=None)],
+        fires=[
+            host({"GLOO_SOCKET_IFNAME": "lo"}),
+            host({"GLOO_SOCKET_IFNAME": "lo"}, nodes=None),
+            host({"GLOO_SOCKET_IFNAME": "docker0"}),
+            host({"TP_SOCKET_IFNAME": "lo"}),
+        ],
         silent=[
             host(),
             host({"GLOO_SOCKET_IFNAME": "lo"}, nodes=1),
@@ -141,6 +150,7 @@ CASES = (
             host(_named("^lo"), network=_DOCKER),
             host(_named("^=lo"), network=net(nic("virbr0", "192.168.122.1/24"))),
             host(_named("^eth1"), network=_DOCKER, nodes=None),
+            host(_named("^docker0")),
         ],
         silent=[
             host(network=_DOCKER),
@@ -150,7 +160,7 @@ CASES = (
             host(_named("eth0"), network=_DOCKER),
             host(_named("^="), network=_DOCKER),
         ],
-        unknown=[UNREAD, host(_named("^docker"), network=_HIDDEN)],
+        unknown=[UNREAD, host(_named("^lo"), network=_HIDDEN)],
     ),
     of(
         "NETIF007",
@@ -321,5 +331,13 @@ CASES = (
             host(network=net(nic("eth0", "10.1.2.3/32"), routes=()), nodes=1),
         ],
         unknown=[UNREAD, host(network=_HIDDEN), host(network=_ETH, nodes=None)],
+    ),
+    of(
+        "NETIF037",
+        fires=[
+            *(host(_named(text)) for text in ("!lo", "eth0/24", "=a_very_long_name1,eth0")),
+            host({"GLOO_SOCKET_IFNAME": "<interface>"}),
+        ],
+        silent=[host(), *(host(_named(text)) for text in ("eth0", "^=lo,docker0", "enp0s31f6.4094", "eth0:1"))],
     ),
 )

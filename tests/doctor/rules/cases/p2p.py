@@ -63,13 +63,14 @@ CASES = (
             host({"NCCL_P2P_LEVEL": "0"}, nvidia=nvidia(2, L40S)),
             host({"NCCL_P2P_LEVEL": "PIX"}, nvidia=nvidia(2, L40S)),
             host({"NCCL_P2P_LEVEL": "1"}, nvidia=nvidia(8, A100)),
+            host({"NCCL_P2P_LEVEL": "LOC"}),
         ],
         silent=[
             host(nvidia=nvidia()),
             host({"NCCL_P2P_LEVEL": "PXB"}, nvidia=nvidia()),
             host({"NCCL_P2P_LEVEL": "LOC"}, nvidia=nvidia(1)),
         ],
-        unknown=[UNREAD, host({"NCCL_P2P_LEVEL": "LOC"}), host({"NCCL_P2P_LEVEL": "PIX"}, nvidia=_LINKS_HIDDEN)],
+        unknown=[UNREAD, host({"NCCL_P2P_LEVEL": "PIX"}), host({"NCCL_P2P_LEVEL": "PIX"}, nvidia=_LINKS_HIDDEN)],
     ),
     of("P2P013", fires=[host({"NCCL_HOSTID": "a"})], silent=[host()]),
     of(

@@ -57,7 +57,7 @@ CASES = (
     ),
     of(
         "PLG003",
-        fires=[host({"NCCL_NET": "InfiniBand"}, plugins=())],
+        fires=[host({"NCCL_NET": "InfiniBand"}, plugins=()), host({"NCCL_NET": "RoCE"})],
         silent=[
             host(),
             *[
@@ -66,7 +66,11 @@ CASES = (
             ],
             host({"NCCL_NET": ""}),
         ],
-        unknown=[UNREAD, host({"NCCL_NET": "Site"}, plugins=(_NET,)), host({"NCCL_NET": "Site"})],
+        unknown=[
+            UNREAD,
+            host({"NCCL_NET": "Site"}, plugins=(_NET,)),
+            host({"NCCL_NET": "Site", "NCCL_NET_PLUGIN": "site"}),
+        ],
     ),
     of(
         "PLG004",
@@ -102,5 +106,23 @@ CASES = (
         "PLG008",
         fires=[host({"UCX_TLS": "tcp"}), host({"UCX_NET_DEVICES": "mlx5_0:1"})],
         silent=[host(), host({"UCX_TLS": "rc", "NCCL_PLUGIN_P2P": "ucx_rma"})],
+    ),
+    of(
+        "PLG009",
+        fires=[host({"UCX_TLS": text}) for text in ("self,sm", "cuda_ipc,cuda_copy", "rcx", "shm")],
+        silent=[
+            host(),
+            *(host({"UCX_TLS": text}) for text in ("tcp", "ud,self,sm", "rc_mlx5", "^sm", "", "\\rc:aux,sm")),
+            host({"UCX_TLS": "self,sm"}, nodes=1),
+        ],
+    ),
+    of(
+        "PLG010",
+        fires=[host({"UCX_NET_DEVICES": text}) for text in ("mlx5_0", "lo", "eth0,docker0", "10.0.0.7")],
+        silent=[
+            host(),
+            *(host({"UCX_NET_DEVICES": text}) for text in ("mlx5_0:1,mlx5_1:1", "eth0", "ibp0:1", "gpu0rdma0")),
+            host({"UCX_NET_DEVICES": "lo"}, nodes=1),
+        ],
     ),
 )

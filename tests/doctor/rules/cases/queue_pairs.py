@@ -202,6 +202,7 @@ CASES = (
             _ib("PKEY", 1, **_port(roce(pkeys=(0xFFFF, 0, 0x8002)))),
             _ib("PKEY", -1, **_port(ib())),
             _ib("PKEY", 0, **_port(ib(pkeys=()))),
+            _ib("PKEY", "0x8001"),
         ],
         silent=[
             host(),

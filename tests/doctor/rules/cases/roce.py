@@ -192,6 +192,7 @@ CASES = (
         fires=[
             _set("IB_TC", "256"),
             _set("IB_FIFO_TC", "-2"),
+            host({"NCCL_IB_TC": "26"}),
             _set("IB_TC", "26", roce(traffic_class="Global tclass=106")),
             _set("IB_TC", "41", _GOOD),
             _set("IB_TC", "105", _GOOD, cloud=_GCP),
@@ -205,7 +206,7 @@ CASES = (
             _set("IB_TC", "41", cloud=_OCI),
             _set("IB_TC", "41", ib()),
         ],
-        unknown=[UNREAD, _set("IB_TC", "26")],
+        unknown=[UNREAD, host({"NCCL_IB_TC": "41"})],
     ),
     of(
         "IB028",

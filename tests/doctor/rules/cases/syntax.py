@@ -130,4 +130,17 @@ CASES = (
             host({"NCCL_IB_HCA": "mlx5_0,mlx5_1", "CUDA_VISIBLE_DEVICES": "", "NCCL_SOCKET_IFNAME": "^eth0"}),
         ],
     ),
+    of(
+        "SYN021",
+        fires=[
+            host({"FI_MR_CACHE_MONITOR": "memhook"}),
+            host({"NCCL_IB_ADDR_FAMILY": "af_inet6"}),
+            host({"GLOO_DEVICE_TRANSPORT": "IB"}),
+        ],
+        silent=[
+            host(),
+            host({"FI_MR_CACHE_MONITOR": "userfaultfd", "NCCL_IB_ADDR_FAMILY": "AF_INET6"}),
+            host({"CUDA_DEVICE_ORDER": ""}),
+        ],
+    ),
 )

@@ -1,0 +1,53 @@
+"""UCX, which MPI and some plugins use beside NCCL: transports and devices."""
+
+import re
+
+from nccltool.doctor import report
+from nccltool.doctor.rules.base import JudgedHost, Results, Variable, escaped, for_text
+from nccltool.doctor.rules.interfaces.base import inner_name
+from nccltool.hosts.nccl import values
+
+_NETWORKS = re.compile(r"all|(rc|ud|dc)(_x|_v|_verbs|_mlx5)?|ib|tcp|srd|ugni(_\w+)?|gga(_mlx5)?")
+"""Transports and aliases that leave a host: UCX documentation, ucx_info -d."""
+_ADAPTER = re.compile(r"mlx[45]_(\d+|bond_\d+)|bnxt_re\d+|irdma\d+")
+
+
+@for_text("PLG009", "warning", "UCX_TLS", covers=())
+def ucx_without_network(host: JudgedHost, variable: Variable, text: str) -> Results:
+    """UCX_TLS contains no transport that connects hosts.
+
+    Why: The list replaces all others. With transports of shared memory and GPUs alone, UCX reports "Destination is
+    unreachable" or "no usable transports", and MPI does not start on several nodes.
+    Example: UCX_TLS=self,sm,cuda_copy
+    Instead: UCX_TLS=self,sm,cuda_copy,rc or unset UCX_TLS
+    Source: UCX documentation, FAQ, "Which transports does UCX use?"; https://github.com/openucx/ucx/issues/4742
+    """
+    words = [word.removeprefix("\\").partition(":")[0] for word in values.split(text)]
+    if words and not text.startswith("^") and not any(map(_NETWORKS.fullmatch, words)) and host.nodes != 1:
+        message = "no transport of the list connects hosts"
+        yield report.better_unset(variable, message, "add rc, ud, or tcp, or unset UCX_TLS")
+
+
+@for_text("PLG010", "warning", "UCX_NET_DEVICES", covers=())
+def odd_ucx_device(host: JudgedHost, variable: Variable, text: str) -> Results:
+    """UCX_NET_DEVICES contains an adapter without its port, an address, or an interface inside the host.
+
+    Why: UCX before 1.21 compares with names such as mlx5_0:1. Where none fits, it reports that the device is not
+    available, and no network is left.
+    Example: UCX_NET_DEVICES=mlx5_0
+    Instead: UCX_NET_DEVICES=mlx5_0:1
+    Source: UCX documentation, FAQ, network devices; https://github.com/openucx/ucx/pull/11142
+    """
+    for word in values.split(text.removeprefix("^")):
+        why = _odd(word)
+        if why and host.nodes != 1:
+            message = f"{escaped(word[:60])} {why}"
+            yield report.about(variable, message, "list names as `ucx_info -d` shows them", part=word)
+
+
+def _odd(word: str) -> str:
+    if _ADAPTER.fullmatch(word):
+        return "lacks its port, as in mlx5_0:1"
+    if re.fullmatch(r"(\d{1,3}\.){3}\d{1,3}(/\d+)?", word):
+        return "is an address; UCX expects names"
+    return "exists only inside this host" if inner_name(word) else ""
