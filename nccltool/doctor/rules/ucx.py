@@ -4,8 +4,8 @@ import re
 
 from nccltool.doctor import report
 from nccltool.doctor.rules.base import JudgedHost, Results, Variable, escaped, for_text
-from nccltool.doctor.rules.interfaces.base import inner_name
 from nccltool.hosts.nccl import values
+from nccltool.hosts.nccl.interfaces import is_inside
 
 _NETWORKS = re.compile(r"all|(rc|ud|dc)(_x|_v|_verbs|_mlx5)?|ib|tcp|srd|ugni(_\w+)?|gga(_mlx5)?")
 """Transports and aliases that leave a host: UCX documentation, ucx_info -d."""
@@ -50,4 +50,4 @@ def _odd(word: str) -> str:
         return "lacks its port, as in mlx5_0:1"
     if re.fullmatch(r"(\d{1,3}\.){3}\d{1,3}(/\d+)?", word):
         return "is an address; UCX expects names"
-    return "exists only inside this host" if inner_name(word) else ""
+    return "exists only inside this host" if is_inside(word) else ""

@@ -22,6 +22,9 @@ _INVERTED = (Version(2, 29, 2), Version(2, 30, 3))
 """From the first to before the second IPv4 subnets are compared inversely: the first other one is taken."""
 MOST = 16
 """So many interfaces are kept."""
+_INNER = re.compile(r"lo$|docker|virbr|veth|cni|br-[0-9a-f]{8}|flannel|cali[0-9a-f]|cilium|lxc|podman|nerdctl")
+"""What exists only inside a host, by how its makers name it. NCCL itself passes over lo, docker and virbr:
+src/misc/socket.cc (ncclFindInterfaces)."""
 Resolve = Callable[[str], tuple[str, ...] | None]
 Failure = Literal["no interface", "no interface in the subnet", "bad NCCL_COMM_ID"]
 
@@ -49,6 +52,11 @@ class InterfaceChoice:
     def bootstrap(self) -> ChosenInterface | None:
         """The one for bootstrap; None = initialization fails."""
         return self.chosen[0] if self.chosen else None
+
+
+def is_inside(name: str) -> bool:
+    """Whether other hosts cannot reach an interface of this name: a loopback, a bridge, a container's."""
+    return _INNER.match(name) is not None
 
 
 def choose(

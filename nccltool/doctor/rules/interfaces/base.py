@@ -1,23 +1,14 @@
 """What rules about interfaces have in common: the list that chooses them, and what is here."""
 
 import ipaddress
-import re
 
 from nccltool.doctor.rules.base import JudgedHost, escaped, known, listed
 from nccltool.hosts.facts import Interface, or_none
 from nccltool.hosts.nccl.interfaces import ChosenInterface, InterfaceChoice
 
 IFNAME, FAMILY = "NCCL_SOCKET_IFNAME", "NCCL_SOCKET_FAMILY"
-_INNER = re.compile(r"lo$|docker|virbr|veth|cni|br-[0-9a-f]{8}|flannel|cali[0-9a-f]|cilium|lxc|podman|nerdctl")
-"""What exists only inside a host, by how its makers name it. NCCL itself passes over lo, docker and virbr:
-src/misc/socket.cc (ncclFindInterfaces)."""
 FOR_SOCKETS = ("network", "plugins", "rdma")
 """What tells whether TCP carries the traffic."""
-
-
-def inner_name(name: str) -> bool:
-    """Whether other hosts cannot reach an interface of this name: a loopback, a bridge, a container's."""
-    return _INNER.match(name) is not None
 
 
 def known_names(host: JudgedHost) -> tuple[str, ...]:

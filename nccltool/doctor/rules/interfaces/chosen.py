@@ -8,7 +8,7 @@ from nccltool.core.findings import Severity
 from nccltool.core.unknown import Unknown
 from nccltool.doctor import report
 from nccltool.doctor.rules.base import JudgedHost, Results, Variable, escaped, for_names, for_text, listed, rule
-from nccltool.doctor.rules.interfaces.base import FAMILY, IFNAME, chosen_lines, inner_name, is_loopback, present
+from nccltool.doctor.rules.interfaces.base import FAMILY, IFNAME, chosen_lines, is_loopback, present
 from nccltool.hosts.facts import Interface, known, or_none
 from nccltool.hosts.facts.leaves import Flag
 from nccltool.hosts.nccl import interfaces as nccl_interfaces
@@ -106,7 +106,7 @@ def _names_inner(host: JudgedHost) -> bool:
         return False
     interfaces = host.facts.network.interfaces
     if isinstance(interfaces, Unknown):
-        return all(inner_name(one.name) for one in wanted.entries)
+        return all(nccl_interfaces.is_inside(one.name) for one in wanted.entries)
     chosen = [one.name for one in interfaces if wanted.chooses(one.name)]
     return isinstance(host.nodes, Unknown) and chosen == ["lo"]
 

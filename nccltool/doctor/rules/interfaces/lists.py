@@ -12,13 +12,13 @@ from nccltool.doctor.rules.base import JudgedHost, Results, Variable, across, fo
 from nccltool.doctor.rules.interfaces.base import (
     IFNAME,
     chosen_lines,
-    inner_name,
     is_loopback,
     known_names,
     present,
 )
 from nccltool.hosts.facts import NotKnown, known, or_none
 from nccltool.hosts.nccl import values
+from nccltool.hosts.nccl.interfaces import is_inside
 from nccltool.hosts.nccl.values import NameList
 
 _GLOO, _RPC = "GLOO_SOCKET_IFNAME", "TP_SOCKET_IFNAME"
@@ -301,7 +301,7 @@ def gloo_told_loopback(host: JudgedHost, variable: Variable, text: str) -> Resul
     Instead: GLOO_SOCKET_IFNAME=eth0
     Source: pytorch torch/csrc/distributed/c10d/ProcessGroupGloo.cpp (createDeviceForInterface)
     """
-    if all(map(inner_name, text.split(","))) and host.nodes != 1:
+    if all(map(is_inside, text.split(","))) and host.nodes != 1:
         message = "only ranks of one node can connect over this interface"
         remedy = f"set {variable.name} to an interface that other nodes can reach"
         yield report.better_unset(variable, message, remedy)
