@@ -90,8 +90,8 @@ def tilde_in_path(_: JudgedHost, variable: Variable, path: str) -> Results:
 def relative_path(_: JudgedHost, variable: Variable, path: str) -> Results:
     """A file that NCCL reads is named by a relative path.
 
-    Why: NCCL looks for it in the directory in which each rank was started, and goes on without it where it is not
-    there. Launchers start ranks of other nodes in another directory.
+    Why: NCCL looks for it in the directory in which each rank was started, and goes on without it if the file is
+    missing. Launchers start ranks of other nodes in another directory.
     Example: NCCL_TOPO_FILE=topo.xml
     Instead: NCCL_TOPO_FILE=/opt/site/topo.xml
     Source: NCCL src/graph/xml.cc, src/misc/param.cc (fopen)
