@@ -62,6 +62,7 @@ def command(
     from nccltool.core import run_directory
     from nccltool.monitor import export, host_headers, http_server, serve
     from nccltool.monitor.web_config import WebConfig, check, read
+    from nccltool.monitor.web_reload import WebReload
 
     web = read(web_config) if web_config else WebConfig()
     if web_config:
@@ -78,7 +79,8 @@ def command(
         if not others["quiet"]:
             say(f"serving {base} on {where}")
 
+    reload = WebReload(web_config, web, say)
     served = serve.serve(
-        base, listening, web, hosts=hosts, every_s=every, max_age_s=max_age, against=against, ready=ready
+        base, listening, reload, hosts=hosts, every_s=every, max_age_s=max_age, against=against, ready=ready
     )
     asyncio.run(served)

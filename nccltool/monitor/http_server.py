@@ -13,6 +13,7 @@ import gzip
 import hashlib
 import logging
 import socket
+import ssl
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -84,6 +85,11 @@ class MetricsApp:
         self._known: set[bytes] = set()
         self._checks = asyncio.Semaphore(1)  # guessing must not take the machine
 
+    def admit(self, users: Mapping[str, bytes]) -> None:
+        """Only these users, from now on."""
+        self._users = users
+        self._known = set()  # a check that is under way remembers its answer in the set before
+
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
@@ -123,10 +129,11 @@ class MetricsApp:
         with contextlib.suppress(binascii.Error, ValueError, UnicodeDecodeError):
             name, colon, password = base64.b64decode(token, validate=True).partition(b":")
             hashed = self._users.get(name.decode(), _UNKNOWN_USER)
+            known = self._known
             async with self._checks:
                 right = await asyncio.to_thread(bcrypt.checkpw, password[:72], hashed)
             if right and colon and hashed is not _UNKNOWN_USER:
-                self._known.add(seen)
+                known.add(seen)
                 return True
         return False
 
@@ -193,11 +200,26 @@ def _bound(host: str, port: int) -> socket.socket:
     return made
 
 
-async def serve(
-    app: MetricsApp, listening: socket.socket, web: WebConfig, until: Callable[[], Awaitable[object]]
-) -> None:
-    """Answer until `until` returns."""
-    config = Config()
+class ServerConfig(Config):
+    """With the certificate that new connections get, so that it can be exchanged."""
+
+    _context: ssl.SSLContext | None = None
+
+    def create_ssl_context(self) -> ssl.SSLContext | None:
+        """As it is called when the server begins."""
+        self._context = super().create_ssl_context()
+        return self._context
+
+    def renew(self, web: WebConfig) -> None:
+        """Take another certificate and key, and trust more. Raises OSError, where they changed since the check."""
+        if self._context and web.cert_file:
+            self._context.load_cert_chain(web.cert_file, web.key_file)
+        if self._context and web.client_ca_file:
+            self._context.load_verify_locations(web.client_ca_file)
+
+
+def config_of(listening: socket.socket, web: WebConfig) -> ServerConfig:
+    config = ServerConfig()
     config.bind = [f"fd://{listening.fileno()}"]
     config.certfile, config.keyfile, config.ca_certs = web.cert_file, web.key_file, web.client_ca_file
     if web.cert_file:
@@ -211,4 +233,9 @@ async def serve(
     quiet.addHandler(logging.NullHandler())
     quiet.propagate = False
     config.errorlog = quiet
+    return config
+
+
+async def serve(app: MetricsApp, config: ServerConfig, until: Callable[[], Awaitable[object]]) -> None:
+    """Answer until `until` returns."""
     await hypercorn_serve(cast(Any, app), config, shutdown_trigger=cast(Any, until))

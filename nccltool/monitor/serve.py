@@ -12,11 +12,12 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from nccltool.monitor import exposition, http_server
+from nccltool.monitor import exposition, http_server, web_reload
 from nccltool.monitor.export import HeldAgainst
 from nccltool.monitor.http_server import MetricsPage
 from nccltool.monitor.run_cache import RunCache, RunScan
 from nccltool.monitor.web_config import WebConfig
+from nccltool.monitor.web_reload import WebReload
 
 STALE_LOOKS = 4
 """So many looks may fail to come before nothing is shown any more."""
@@ -28,7 +29,7 @@ DRAIN_S = 3.0
 async def serve(
     base: Path,
     listening: socket.socket,
-    web: WebConfig,
+    reload: WebReload,
     *,
     hosts: frozenset[str],
     every_s: float,
@@ -37,15 +38,24 @@ async def serve(
     ready: Callable[[], None],
 ) -> None:
     """Serve the runs of a folder until SIGINT or SIGTERM; `ready` is called when requests are answered."""
-    ended = asyncio.Event()
+    ended, asked = asyncio.Event(), asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, ended.set)
+    web_reload.take_hangups(loop, asked, ended)
     loop.set_exception_handler(_handle)
     pages = _Pages(RunCache(base, max_age_s, against))
     await asyncio.to_thread(pages.look)
-    app = http_server.MetricsApp(lambda: pages.newest, max(STALE_LOOKS * every_s, LEAST_STALE_S), web, hosts)
-    looking = asyncio.create_task(_look(pages, every_s))
+    app = http_server.MetricsApp(
+        lambda: pages.newest, max(STALE_LOOKS * every_s, LEAST_STALE_S), reload.web, hosts
+    )
+    config = http_server.config_of(listening, reload.web)
+
+    def use(web: WebConfig) -> None:
+        config.renew(web)
+        app.admit(web.users)
+
+    tasks = [asyncio.create_task(_look(pages, every_s)), asyncio.create_task(reload.on(asked, use))]
     ready()
 
     async def until_asked() -> None:
@@ -53,11 +63,12 @@ async def serve(
         loop.call_later(DRAIN_S, os._exit, 0)  # asyncio would wait for peers that take nothing; nothing is lost
 
     try:
-        await http_server.serve(app, listening, web, until_asked)
+        await http_server.serve(app, config, until_asked)
     finally:
-        looking.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await looking
+        for task in tasks:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
 
 
 def _handle(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

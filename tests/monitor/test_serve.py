@@ -132,18 +132,23 @@ def test_a_page_whose_name_was_rebound_reads_nothing(serve: Server) -> None:
     assert (status, b"--allowed-host" in body, b"nccltool_last" in body) == (421, True, False)
 
 
-def test_without_credentials_only_that_it_lives(serve: Server, tmp_path: Path) -> None:
-    """Over TLS, as credentials should be sent."""
+def certificate(folder: Path) -> ssl.SSLContext:
+    """A new one in the folder, and who trusts it."""
     curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]
     argv = ["openssl", "req", "-x509", *curve, "-nodes", "-days", "2"]
     names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
-    files = ["-keyout", str(tmp_path / "key.pem"), "-out", str(tmp_path / "cert.pem")]
+    files = ["-keyout", str(folder / "key.pem"), "-out", str(folder / "cert.pem")]
     subprocess.run([*argv, *names, *files], check=True, capture_output=True, timeout=LIMIT_S)
+    return ssl.create_default_context(cafile=str(folder / "cert.pem"))
+
+
+def test_without_credentials_only_that_it_lives(serve: Server, tmp_path: Path) -> None:
+    """Over TLS, as credentials should be sent."""
+    trusting = certificate(tmp_path)
     hashed = bcrypt.hashpw(b"geheim", bcrypt.gensalt(4, b"2a")).decode()
     config = tmp_path / "web.yml"
     tls = "tls_server_config:\n  cert_file: cert.pem\n  key_file: key.pem\n"
     config.write_text(f"{tls}basic_auth_users:\n  sre: {hashed}\n")
-    trusting = ssl.create_default_context(cafile=str(tmp_path / "cert.pem"))
     server = serve("--web-config", str(config), tls=trusting)
 
     def status(path: str, *user: str) -> int:
@@ -173,3 +178,86 @@ def test_each_look_shows_what_is_new_and_a_run_directory_that_breaks(serve: Serv
     os.rename(tmp_path / "runs", tmp_path / "gone")
     assert until(lambda: b"nccltool_run_directory_readable 0.0" in server.get("/metrics")[2], LIMIT_S)
     assert b"nccltool_last_run_timestamp_seconds{" not in server.get("/metrics")[2]
+
+
+TLS = "tls_server_config:\n  cert_file: cert.pem\n  key_file: key.pem\n"
+
+
+def user(password: str) -> str:
+    return f"basic_auth_users:\n  sre: {bcrypt.hashpw(password.encode(), bcrypt.gensalt(4, b'2a')).decode()}\n"
+
+
+def said_after_hangup(server: Address) -> str:
+    server.process.send_signal(signal.SIGHUP)
+    assert server.process.stderr is not None
+    return server.process.stderr.readline()
+
+
+def test_a_reload_takes_another_certificate_and_other_users(serve: Server, tmp_path: Path) -> None:
+    config = tmp_path / "web.yml"
+    config.write_text(TLS + user("old"))
+    server = serve("--web-config", str(config), tls=certificate(tmp_path))
+
+    def status(password: str) -> int:
+        token = base64.b64encode(f"sre:{password}".encode()).decode()
+        return server.get("/metrics", authorization=f"Basic {token}")[0]
+
+    assert (status("old"), status("new")) == (200, 401)
+    trusting = certificate(tmp_path)
+    config.write_text(TLS + user("new"))
+    assert said_after_hangup(server) == f"reloaded {config}\n"
+    with pytest.raises(ssl.SSLError):
+        status("new")
+    server.tls = trusting
+    assert (status("old"), status("new")) == (401, 200)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("a: [", "line 1 is not YAML"),
+        ("tls_server_config: {cert_file: web.yml, key_file: web.yml}", "cannot be used"),
+        (TLS, "a change of plain text or TLS needs a restart"),
+    ],
+    ids=["broken", "no certificate", "TLS"],
+)
+def test_what_cannot_be_used_is_said_and_changes_nothing(
+    text: str, problem: str, serve: Server, tmp_path: Path
+) -> None:
+    certificate(tmp_path)
+    config = tmp_path / "web.yml"
+    config.write_text(user("geheim"))
+    server = serve("--web-config", str(config))
+    config.write_text(text)
+    said = said_after_hangup(server)
+    assert said.startswith("not reloaded: ")
+    assert problem in said
+    assert said.endswith("; the previous configuration stays in use\n")
+    assert server.get("/metrics")[0] == 401
+
+
+def test_there_may_be_nothing_to_reload(serve: Server) -> None:
+    server = serve()
+    assert said_after_hangup(server) == "SIGHUP: nothing to reload without --web-config\n"
+    assert server.get("/metrics")[0] == 200
+
+
+ON_A_TERMINAL = """
+import fcntl, os, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+os.execv(sys.executable, [sys.executable, "-m", "nccltool", "serve", "--listen", "127.0.0.1:0", *sys.argv[1:]])
+"""
+
+
+def test_a_terminal_that_closes_ends_it(tmp_path: Path) -> None:
+    ours, its = os.openpty()
+    argv = [sys.executable, "-c", ON_A_TERMINAL, "--run-dir", str(tmp_path)]
+    process = subprocess.Popen(argv, stdin=its, stdout=its, stderr=its, start_new_session=True)
+    os.close(its)
+    try:
+        assert b"serving" in os.read(ours, 1000)
+        os.close(ours)
+        assert process.wait(LIMIT_S) == 0
+    finally:
+        process.kill()
+        process.wait()
