@@ -11,7 +11,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from nccltool.triage.job_names import LogName
 from nccltool.triage.job_traces import JobTraces
@@ -184,5 +184,17 @@ def _days_between(a: JobTraces, b: JobTraces) -> bool:
     if not (a.times and b.times and a.says and b.says):
         return False
     first, second = sorted((a.times, b.times))
-    gap = second[0] - first[1]
-    return min(gap, _YEAR - (second[1] - first[0])) > APART  # the second can be of the year before
+    began, ended = _in_a_leap_year(first[0]), _in_a_leap_year(first[1])
+    began_later, ended_later = _in_a_leap_year(second[0]), _in_a_leap_year(second[1])
+    if not (began and ended and began_later and ended_later):
+        return False
+    gap = began_later - ended
+    return min(gap, _YEAR - (ended_later - began)) > APART  # the second can be of the year before
+
+
+def _in_a_leap_year(time: str) -> datetime | None:
+    """None where it is no time."""
+    try:
+        return datetime.strptime(f"2000-{time}", "%Y-%m-%d %H:%M:%S")
+    except ValueError:
+        return None

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from datetime import datetime
 
 from nccltool.triage.logs.base import CUT, LogEvent
 
@@ -13,6 +12,7 @@ OF_ANY_TEXT = frozenset(
     }
 )
 """Kinds of events that prose and programs contain too."""
+_LENGTH = len("MM-DD HH:MM:SS")
 _MOST = 4096
 """Communicators, hosts and ids of one log that are remembered."""
 
@@ -44,8 +44,8 @@ class JobTraces:
     hosts: set[str] = field(default_factory=set)
     begins_test: bool = False
     """The heading of nccl-tests, which only rank 0 prints."""
-    times: tuple[datetime, datetime] | None = None
-    """The first and the last that are named, in one year: logs of a job can lack it."""
+    times: tuple[str, str] | None = None
+    """The first and the last that are named, as MM-DD HH:MM:SS: logs of a job can lack the year."""
     says: bool = False
     """It has lines of a job."""
     is_cut: bool = False
@@ -55,7 +55,7 @@ class JobTraces:
         self.says = self.says or event.kind not in OF_ANY_TEXT
         if event.host and len(self.hosts) < _MOST:
             self.hosts.add(event.host)
-        if event.time and (when := _in_one_year(event.time)):
+        if event.time and len(when := event.time.partition(".")[0][-_LENGTH:]) == _LENGTH:
             first, last = self.times or (when, when)
             self.times = min(first, when), max(last, when)
         match event.kind:
@@ -109,11 +109,3 @@ def traced(events: Iterable[LogEvent], of: dict[str, JobTraces]) -> Iterator[Log
     for event in events:
         of.setdefault(event.file, JobTraces()).add(event)
         yield event
-
-
-def _in_one_year(time: str) -> datetime | None:
-    """[YYYY-]MM-DD HH:MM:SS[.fraction], in a leap year; None where it is no time."""
-    try:
-        return datetime.strptime(f"2000-{time.partition('.')[0][-14:]}", "%Y-%m-%d %H:%M:%S")
-    except ValueError:
-        return None

@@ -37,20 +37,30 @@ def report(paths: Sequence[str], command: tuple[str, ...], trust_pickle: bool = 
     named = own_run.folders_of(paths)
     sources, reader = run.sources(named, trust_pickle), LogReader()
     traces: dict[str, JobTraces] = {}
+    is_only = len(sources.logs) == 1
+    whole = TimelineBuilder()
     with EventSpool() as spool:
-        spool.add(traced(parallel_reader.events(sources.logs, reader), traces))
+        events = traced(parallel_reader.events(sources.logs, reader), traces)
+        (whole.take if is_only else spool.add)(events)
         jobs = _jobs(named, sources, traces)
-        judged = [_judged(job, named if len(jobs) == 1 else (), spool, reader, command) for job in jobs]
+        judged = []
+        for job in jobs:
+            builder = whole if is_only and job.logs.files else _built(spool, job.logs.files)
+            judged.append(_judged(job, named if len(jobs) == 1 else (), builder, reader, command))
     return TriageReport.of(judged)
 
 
-def _judged(
-    job: _Job, named: Sequence[str], spool: EventSpool, reader: LogReader, command: tuple[str, ...]
-) -> JudgedJob:
-    """`named`: what the user named, where it is all of one job."""
+def _built(spool: EventSpool, files: Iterable[str]) -> TimelineBuilder:
     builder = TimelineBuilder()
-    for file in job.logs.files:
+    for file in files:
         builder.take(spool.of(shown_name(file)))
+    return builder
+
+
+def _judged(
+    job: _Job, named: Sequence[str], builder: TimelineBuilder, reader: LogReader, command: tuple[str, ...]
+) -> JudgedJob:
+    """`named`: what the user named, where it is all of one job; `builder` has what its logs say."""
     builder.take(flight_recorder.events(job.dumps))
     builder.take(found := own_run.events(named or ((job.logs.run,) if job.logs.run else job.logs.files)))
     lines = sum(reader.lines_of[file] for file in job.logs.files)

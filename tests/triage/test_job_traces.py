@@ -1,7 +1,5 @@
 """What the lines of a log tell of its job."""
 
-from datetime import datetime
-
 import pytest
 
 from nccltool.triage.job_traces import JobTraces, traced
@@ -59,10 +57,10 @@ def test_a_number_alone_says_nothing_of_a_job(text: str, says: bool) -> None:
     assert traces(text).says is says
 
 
-def test_times_are_in_one_year() -> None:
+def test_times_lack_the_year() -> None:
     text = (
         "[rank0]:[E1121 14:37:26.1 ProcessGroupNCCL.cpp:685] [Rank 0] Watchdog caught collective operation "
         "timeout: WorkNCCL(SeqNum=7, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=70000) ran for "
         "70012 milliseconds before timing out.\n"
     )
-    assert traces(text).times == (datetime(2000, 11, 21, 14, 37, 26),) * 2
+    assert traces(text).times == ("11-21 14:37:26", "11-21 14:37:26")
