@@ -46,7 +46,7 @@ def test_every_operation_at_every_size_in_order() -> None:
     ("placement", "forms"),
     [
         ("natural", [("all_reduce", "in-place"), ("all_gather", "out-of-place"), ("gather", "out-of-place")]),
-        ("in-place", [("all_reduce", "in-place"), ("all_gather", "in-place")]),
+        ("in-place", [("all_reduce", "in-place"), ("all_gather", "in-place"), ("gather", "in-place")]),
         ("out-of-place", [("all_gather", "out-of-place"), ("gather", "out-of-place")]),
         (
             "both",
@@ -55,6 +55,7 @@ def test_every_operation_at_every_size_in_order() -> None:
                 ("all_gather", "out-of-place"),
                 ("all_gather", "in-place"),
                 ("gather", "out-of-place"),
+                ("gather", "in-place"),
             ],
         ),
     ],

@@ -201,7 +201,8 @@ def test_every_reduction(start: Start, reduce_op: str, dtype: str) -> None:
 
 def test_both_placements(start: Start) -> None:
     """In place, the smaller buffer is a part of the larger one: the check must not see its own input."""
-    words = ("--nproc-per-node", "3", "--op", "all_gather,reduce_scatter,all_reduce", "--placement", "both")
+    ops = "all_gather,reduce_scatter,gather,scatter,all_reduce"
+    words = ("--nproc-per-node", "3", "--op", ops, "--placement", "both")
     ended = done(start, *words, "--sizes", "48KiB", "-n", "3", "-c", "2")
     assert ended.code == 0, ended.said
     rows = ended.document["measurements"]
@@ -210,6 +211,10 @@ def test_both_placements(start: Start) -> None:
         ("all_gather", "in-place", 0),
         ("reduce_scatter", "out-of-place", 0),
         ("reduce_scatter", "in-place", 0),
+        ("gather", "out-of-place", 0),
+        ("gather", "in-place", 0),
+        ("scatter", "out-of-place", 0),
+        ("scatter", "in-place", 0),
         ("all_reduce", "in-place", 0),
     ]
 

@@ -196,7 +196,11 @@ def test_the_operation_yields_exactly_what_is_expected(op: str, world_size: int,
     carry_out(programs)
 
     for rank in range(world_size):
-        assert received[rank].read() == _described(op, rank, world_size)
+        described = _described(op, rank, world_size)
+        found = received[rank].read()
+        if placement == "in-place":  # its own input stands where nothing is delivered
+            found = [cell if told != UNDEFINED else told for cell, told in zip(found, described, strict=True)]
+        assert found == described
 
 
 def _described(op: str, rank: int, world_size: int) -> list[Cell]:
