@@ -31,6 +31,8 @@ _COUNT = click.IntRange(1, 10**6)
 _COUNT_OR_NONE = click.IntRange(0, 10**6)
 _CADENCES = click.Choice(("stream", "isolated"))
 _PLACEMENTS = click.Choice(("natural", "in-place", "out-of-place", "both"))
+_BOTH_PLACEMENTS = ("nccl-tests", "nccl-tests-json")
+"""Formats whose rows have a place for both, which nccl-tests always measures."""
 
 
 @click.command("probe", cls=ToolCommand, short_help="Measure bandwidth and latency of collectives")
@@ -90,9 +92,8 @@ _PLACEMENTS = click.Choice(("natural", "in-place", "out-of-place", "both"))
     option(
         "--placement",
         type=_PLACEMENTS,
-        default="natural",
         settable="project",
-        help="In-place or out-of-place form of each operation.",
+        help="In-place or out-of-place form of each operation.  [default: natural; both with --format nccl-tests]",
     ),
     option(
         "-c",
@@ -193,7 +194,9 @@ def asked(options: Mapping[str, Any], fault: str = "") -> "ProbeOptions":
     from nccltool.launch.options import StartOptions
     from nccltool.probe.options import ProbeOptions
 
-    return group(ProbeOptions, options, start=group(StartOptions, options, fault=fault))
+    placement = options["placement"] or ("both" if options["form"] in _BOTH_PLACEMENTS else "natural")
+    chosen = {**options, "placement": placement}
+    return group(ProbeOptions, chosen, start=group(StartOptions, options, fault=fault))
 
 
 def _looped(loop: str | None, serve: str | None, options: Mapping[str, Any]) -> int:

@@ -35,6 +35,9 @@ TYPES = {
 }
 """Type -> (ours, bytes). char and int are NCCL 1's, fp8_* those of rccl-tests."""
 
+ONLY_OUT_OF_PLACE = ("all_to_all", "send_recv")
+"""nccl-tests runs their in-place form without a check, because it is no valid call."""
+
 _SAME = attrgetter("op", "bytes", "count", "dtype", "reduce_op", "cadence")
 """Of both halves of a row."""
 _PROGRAM = re.compile(r"(?:.*/)?(\w+?)_perf\w*")
@@ -67,6 +70,17 @@ def number(value: float, width: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class Half:
+    """One placement of a line, as it is printed."""
+
+    row: Measurement
+    wrong: int | None
+    """None = nccl-tests prints no number there."""
+    is_measured: bool
+    """False = it repeats the other placement."""
+
+
+@dataclass(frozen=True, slots=True)
 class TableLine:
     """A row of nccl-tests: one size, both placements; None = that one was not measured."""
 
@@ -77,6 +91,16 @@ class TableLine:
     def measured(self) -> tuple[Measurement, ...]:
         """What was measured of it, in the order of the columns."""
         return tuple(half for half in (self.out_of_place, self.in_place) if half is not None)
+
+    @property
+    def halves(self) -> tuple[Half, Half]:
+        """Both, in the order of the columns; one that was not measured repeats the other."""
+        return self._half(self.out_of_place), self._half(self.in_place)
+
+    def _half(self, mine: Measurement | None) -> Half:
+        row = mine or self.measured[0]
+        is_checked = mine is not None or row.op not in ONLY_OUT_OF_PLACE
+        return Half(row=row, wrong=row.wrong if is_checked else None, is_measured=mine is not None)
 
     @property
     def root(self) -> str:

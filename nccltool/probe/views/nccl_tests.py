@@ -4,13 +4,14 @@ Each operation is printed as its own program would: preamble, table, footer. Wha
 comment lines that begin with "# nccltool".
 
 **One placement.** A row of nccl-tests has an out-of-place and an in-place half; torch.distributed has one form
-of most calls, so one half was not measured. That half repeats the times and bandwidths of the other, its #wrong
-is N/A (as where nccl-tests checks nothing: alltoall and sendrecv in place), and a comment line says so. What
-readers would make of anything else decides this:
+of some calls, so one half was not measured. That half repeats the other, #wrong with it, and a comment line says
+so; where nccl-tests checks nothing (alltoall and sendrecv in place), #wrong is N/A as there. What readers would
+make of anything else decides this:
 
 * by column of the header (the first "busbw", or both halves): an empty column shifts the names; nan or N/A in a
   number makes some drop the row, others fail, and none of them then gates on what was measured;
 * from the right end (the next-to-last field): the same, for operations that were measured out of place;
+* by a whole number in each #wrong: N/A makes them drop or refuse the row;
 * by the line "Avg bus bandwidth": the mean over all printed halves is the mean over the measured ones.
 
 0 in place of the number would be the fingerprint of separate one-rank jobs.
@@ -22,8 +23,8 @@ reader takes it for a result.
 from collections.abc import Iterator
 
 from nccltool.probe import nccl_tests
-from nccltool.probe.nccl_tests import Table, TableLine, number
-from nccltool.probe.result import Measurement, Run
+from nccltool.probe.nccl_tests import Half, Table, TableLine, number
+from nccltool.probe.result import Run
 
 _HEADER = (
     "#",
@@ -32,6 +33,13 @@ _HEADER = (
     f"#        (B)    (elements)                          {'     (us)  (GB/s)  (GB/s)        ' * 2} ",
 )
 """nccl-tests leaves room for a column of timestamps, of no width."""
+_WORDS_OF_READERS = {
+    "out-of-place": "out of place",
+    "in-place": "in place",
+    "bandwidth": "rate",
+    "FAILED": "failed",
+}
+"""By which readers find the header of the table and the footer: notes have other words."""
 _ISOLATED = "Blocking Enabled: wait and barrier after each outer iteration (-n); time excludes barrier "
 
 
@@ -80,9 +88,8 @@ def _parameters(table: Table, graph: int) -> str:
 
 
 def _note(name: str, text: str) -> str:
-    # readers look for these words in the header of the table
-    for word in ("out-of-place", "in-place"):
-        text = text.replace(word, word.replace("-", " "))
+    for word, other in _WORDS_OF_READERS.items():
+        text = text.replace(word, other)
     return f"# nccltool {name}: {' '.join(text.split())}"
 
 
@@ -104,7 +111,7 @@ def _notes_of_backend(run: Run) -> Iterator[str]:
 
 def _notes_of_table(table: Table) -> Iterator[str]:
     if table.only:
-        yield _note("measured", f"{table.only} only; the other half of each row repeats it and is not checked")
+        yield _note("measured", f"{table.only} only; the other half of each row repeats it")
     counts = [row.iterations or 0 for row in table.measured]
     if len(set(counts)) > 1:
         yield _note("iterations", " ".join(map(str, counts)))
@@ -113,16 +120,15 @@ def _notes_of_table(table: Table) -> Iterator[str]:
 def _row(line: TableLine) -> str:
     row = line.measured[0]
     kind, redop = nccl_tests.type_word(row.dtype), row.reduce_op or "none"
-    halves = (line.out_of_place or line.in_place, line.in_place or line.out_of_place)
-    checked = (line.out_of_place, line.in_place)
-    texts = [_half(half, half is mine) for half, mine in zip(halves, checked, strict=True) if half is not None]
-    return f"{row.bytes:12d}  {row.count:12d}  {kind:>8}  {redop:>6}  {line.root}{''.join(texts)}"
+    halves = "".join(map(_half, line.halves))
+    return f"{row.bytes:12d}  {row.count:12d}  {kind:>8}  {redop:>6}  {line.root}{halves}"
 
 
-def _half(row: Measurement, is_measured: bool) -> str:
+def _half(half: Half) -> str:
+    row = half.row
     time = number(row.time_s.seconds * 1e6, 7)
     algbw, busbw = number(row.algbw_bytes_per_s / 1e9, 6), number(row.busbw_bytes_per_s / 1e9, 6)
-    wrong = "    N/A" if row.wrong is None or not is_measured else f"  {float(row.wrong):6g}"
+    wrong = "    N/A" if half.wrong is None else f"  {float(half.wrong):6g}"
     return f"  {time}  {algbw}  {busbw}{wrong}"
 
 

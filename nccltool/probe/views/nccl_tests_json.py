@@ -10,8 +10,8 @@ What differs, and why:
 
 * `env` is empty: nccl-tests writes the whole environment, tokens and keys among it;
 * `args` begins with the name of the program that nccl-tests would have, by which programs tell the operation;
-* a placement that was not measured repeats the other one with `nwrong` null (see nccl_tests.py) and the
-  extra key `"measured": false`;
+* a placement that was not measured repeats the other one (see nccl_tests.py) with the extra key
+  `"measured": false`;
 * a placement with another number of iterations than the row has the extra key `iterations`;
 * the key `nccltool` at the top has what nccl-tests has no word for;
 * a file of nccl-tests holds one program: several operations are a list of such objects.
@@ -24,8 +24,8 @@ import json
 from typing import Any
 
 from nccltool.probe import nccl_tests
-from nccltool.probe.nccl_tests import Table, TableLine
-from nccltool.probe.result import Measurement, Run
+from nccltool.probe.nccl_tests import Half, Table, TableLine
+from nccltool.probe.result import Run
 
 
 def render(run: Run) -> str:
@@ -103,32 +103,33 @@ def _device(run: Run, rank: int) -> dict[str, Any]:
 
 def _result(line: TableLine) -> dict[str, Any]:
     row = line.measured[0]
+    out_of_place, in_place = line.halves
     return {
         "size": row.bytes,
         "count": row.count,
         "type": nccl_tests.type_word(row.dtype),
         "redop": row.reduce_op or "none",
         "root": line.root,
-        "out_of_place": _half(line.out_of_place, row),
-        "in_place": _half(line.in_place, row),
+        "out_of_place": _half(out_of_place, row.iterations),
+        "in_place": _half(in_place, row.iterations),
         "actual_iterations": row.iterations,
         "experiment_name": "",
     }
 
 
-def _half(mine: Measurement | None, other: Measurement) -> dict[str, Any]:
-    row = mine or other
-    half: dict[str, Any] = {
+def _half(half: Half, common: int | None) -> dict[str, Any]:
+    row = half.row
+    found: dict[str, Any] = {
         "time": row.time_s.seconds * 1e6,
         "alg_bw": row.algbw_bytes_per_s / 1e9,
         "bus_bw": row.busbw_bytes_per_s / 1e9,
-        "nwrong": mine.wrong if mine else None,
+        "nwrong": half.wrong,
     }
-    if mine is None:
-        half["measured"] = False
-    elif mine.iterations != other.iterations:
-        half["iterations"] = mine.iterations
-    return half
+    if not half.is_measured:
+        found["measured"] = False
+    elif row.iterations != common:
+        found["iterations"] = row.iterations
+    return found
 
 
 def _boolean(value: bool) -> str:
