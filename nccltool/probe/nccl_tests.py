@@ -70,7 +70,7 @@ def number(value: float, width: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Half:
+class PrintedHalf:
     """One placement of a line, as it is printed."""
 
     row: Measurement
@@ -93,14 +93,14 @@ class TableLine:
         return tuple(half for half in (self.out_of_place, self.in_place) if half is not None)
 
     @property
-    def halves(self) -> tuple[Half, Half]:
+    def halves(self) -> tuple[PrintedHalf, PrintedHalf]:
         """Both, in the order of the columns; one that was not measured repeats the other."""
         return self._half(self.out_of_place), self._half(self.in_place)
 
-    def _half(self, mine: Measurement | None) -> Half:
+    def _half(self, mine: Measurement | None) -> PrintedHalf:
         row = mine or self.measured[0]
         is_checked = mine is not None or row.op not in ONLY_OUT_OF_PLACE
-        return Half(row=row, wrong=row.wrong if is_checked else None, is_measured=mine is not None)
+        return PrintedHalf(row=row, wrong=row.wrong if is_checked else None, is_measured=mine is not None)
 
     @property
     def root(self) -> str:

@@ -23,7 +23,7 @@ reader takes it for a result.
 from collections.abc import Iterator
 
 from nccltool.probe import nccl_tests
-from nccltool.probe.nccl_tests import Half, Table, TableLine, number
+from nccltool.probe.nccl_tests import PrintedHalf, Table, TableLine, number
 from nccltool.probe.result import Run
 
 _HEADER = (
@@ -124,7 +124,7 @@ def _row(line: TableLine) -> str:
     return f"{row.bytes:12d}  {row.count:12d}  {kind:>8}  {redop:>6}  {line.root}{halves}"
 
 
-def _half(half: Half) -> str:
+def _half(half: PrintedHalf) -> str:
     row = half.row
     time = number(row.time_s.seconds * 1e6, 7)
     algbw, busbw = number(row.algbw_bytes_per_s / 1e9, 6), number(row.busbw_bytes_per_s / 1e9, 6)

@@ -24,7 +24,7 @@ import json
 from typing import Any
 
 from nccltool.probe import nccl_tests
-from nccltool.probe.nccl_tests import Half, Table, TableLine
+from nccltool.probe.nccl_tests import PrintedHalf, Table, TableLine
 from nccltool.probe.result import Run
 
 
@@ -117,7 +117,7 @@ def _result(line: TableLine) -> dict[str, Any]:
     }
 
 
-def _half(half: Half, common: int | None) -> dict[str, Any]:
+def _half(half: PrintedHalf, common: int | None) -> dict[str, Any]:
     row = half.row
     found: dict[str, Any] = {
         "time": row.time_s.seconds * 1e6,
