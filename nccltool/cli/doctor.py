@@ -14,6 +14,7 @@ from nccltool.cli.options import (
     CommandEnded,
     exit_styled,
     formats,
+    given,
     group,
     launched,
     option,
@@ -93,7 +94,7 @@ _RULES = "Only rules whose code or name starts with this. Repeatable."
     option(
         "--fix",
         is_flag=True,
-        help="Print shell commands that fix errors and warnings without new findings; change nothing.",
+        help="Print commands and edits that fix errors and warnings without new findings; change nothing.",
     ),
     option(
         "--show-settings", is_flag=True, settable="project", help="Also list every variable and where it is set."
@@ -114,6 +115,7 @@ def command(**options: Any) -> None:
     from nccltool.cli.looks import look_of
     from nccltool.cli.screen import deliver, put
     from nccltool.core.documents import this_command
+    from nccltool.core.errors import BadInput
     from nccltool.doctor import options as doctor_options
     from nccltool.doctor import run
     from nccltool.doctor.options import DoctorOptions
@@ -122,10 +124,15 @@ def command(**options: Any) -> None:
     if options["list_rules"] or options["list_variables"]:
         put(_lists(rules=options["list_rules"], variables=options["list_variables"]))
         return
+    if options["fix"]:
+        typed = given(click.get_current_context(), ("form", "show_settings"))
+        shown = {"form": f"--format {options['form']}", "show_settings": "--show-settings"}
+        for name in sorted(typed):
+            raise BadInput(f"--fix prints lines for a shell and cannot be combined with {shown[name]}", "omit one")
     order = doctor_options.order(group(DoctorOptions, options), group(StartOptions, options))
     diagnosis = run.diagnose(order, this_command())
     if options["fix"]:
-        put("".join(f"{line}\n" for line in diagnosis.fixes))
+        deliver("".join(f"{line}\n" for line in diagnosis.fixes), options["output"])
     else:
         look = look_of(options["output"])
         deliver(renderer(options["form"], look, options["show_settings"])(diagnosis), options["output"])

@@ -72,15 +72,18 @@ def _diagnosed(asked: DoctorOrder, command: tuple[str, ...], chosen: tuple[Rule,
         findings=findings,
         settings=judge.assignments(hosts[0]),
         nccl=str(hosts[0].nccl) if isinstance(hosts[0].nccl, Version) else None,
-        fixes=tuple(_fixes(judgement, hosts).lines()) if asked.fix else (),
+        fixes=_fixes(judgement, hosts, nothing) if asked.fix else (),
         source=_names(files) if asked.without_host else "",
     )
 
 
-def _fixes(judgement: judge.Judgement, hosts: Sequence[JudgedHost]) -> fixes.FixPlan:
+def _fixes(judgement: judge.Judgement, hosts: Sequence[JudgedHost], nothing: bool) -> tuple[str, ...]:
     """Those that do no harm: all rules judge each, also rules that were not asked."""
+    if nothing:
+        return (f"# {judge.NOTHING}",)
     every = rules_for((), ())
-    return fixes.plan(hosts, judgement.problems, lambda changed: judge.judge(changed, every))
+    made = fixes.plan(hosts, judgement.problems, lambda changed: judge.judge(changed, every))
+    return tuple(made.lines())
 
 
 def rules_for(select: Sequence[str], ignore: Sequence[str], asking: bool = False) -> tuple[Rule, ...]:

@@ -6,6 +6,7 @@ writes it.
 """
 
 import re
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
@@ -69,12 +70,16 @@ class EnvFile:
         written = value if self.form == "docker" else shell_words.quoted(value, line.place.value)
         return f"{line.place.before}{name}={written}{line.place.after}"
 
-    def with_line(self, number: int, text: str | None) -> "EnvFile":
-        """The file with another line; None = an empty one: the others keep their numbers. Raises BadInput."""
-        lines = self.text.split("\n")
-        end = "\r" if lines[number - 1].endswith("\r") else ""
-        lines[number - 1] = (text or "") + end
-        return _read_as(self.form, "\n".join(lines), self.path, self.environ)
+    def new_line(self, name: str, value: str) -> str | None:
+        """A line for a variable that the file has not; None: it cannot be written so."""
+        if self.form == "env -0" or not value.isprintable():
+            return None
+        written = value if self.form == "docker" else shlex.quote(value)
+        return f"{'export ' if self.form == 'shell' else ''}{name}={written}"
+
+    def with_line(self, number: int, line: str | None) -> "EnvFile":
+        """The file with another line. Raises BadInput."""
+        return _read_as(self.form, with_line(self.text, number, line), self.path, self.environ)
 
 
 def read(data: bytes, path: str, environ: Mapping[str, str]) -> EnvFile:
@@ -96,6 +101,22 @@ def read(data: bytes, path: str, environ: Mapping[str, str]) -> EnvFile:
 def _read_as(form: Form, text: str, path: str, environ: Mapping[str, str]) -> EnvFile:
     lines = tuple(_READERS[form](text, f"--env-file {path}", environ))
     return EnvFile(path=path, form=form, text=text, lines=lines, environ=environ)
+
+
+def with_line(text: str, number: int, line: str | None) -> str:
+    """A text with another line; None = an empty one: the others keep their numbers."""
+    lines = text.split("\n")
+    if number > len(lines):
+        lines.append("")
+    end = "\r" if lines[number - 1].endswith("\r") else ""
+    lines[number - 1] = (line or "") + end
+    return "\n".join(lines)
+
+
+def next_number(text: str) -> int:
+    """Of the line that is added at the end."""
+    lines = text.split("\n")
+    return len(lines) if not lines[-1] else len(lines) + 1
 
 
 def environment(files: Iterable[EnvFile]) -> dict[str, str]:

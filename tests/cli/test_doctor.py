@@ -98,6 +98,20 @@ def test_fixes_can_be_given_to_a_shell(saved: str, nccltool: Nccltool) -> None:
     assert "# /etc/nccl.conf:2: set NCCL_BUFFSIZE=4194304\n" in said.out
 
 
+def test_fixes_of_a_file_go_where_they_are_wanted(nccltool: Nccltool, tmp_path: Path) -> None:
+    file, out = tmp_path / "job.env", tmp_path / "out"
+    file.write_text("export NCCL_DEBUG=WARN\nexport NCCL_IB_HCA=\"'mlx5_0'\" # one\n")
+    said = nccltool("doctor", "--env-file", str(file), "--fix", "--output", str(out))
+    assert (said.code, said.out) == (1, "")
+    line = f'# {file}:2: set export NCCL_IB_HCA="mlx5_0" # one'
+    assert out.read_text() == f"# SYN009 quoted-value: NCCL_IB_HCA has quotes in its value\n{line}\n"
+    file.write_text("PATH=/bin\n")
+    said = nccltool("doctor", "--env-file", str(file), "--fix")
+    assert (said.code, said.out) == (4, "# nothing to check: no variable that a rule knows is set\n")
+    file.write_text("NCCL_DEBUG=WARN\n")
+    assert nccltool("doctor", "--env-file", str(file), "--fix").out == "# nothing to fix\n"
+
+
 def test_it_is_written_to_a_file(saved: str, nccltool: Nccltool, tmp_path: Path) -> None:
     said = nccltool("doctor", "--facts", saved, *CHOSEN, "--output", str(tmp_path / "out"))
     assert (said.code, said.out) == (1, "")

@@ -4,7 +4,7 @@ import json
 import re
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -15,8 +15,10 @@ from msgspec.structs import replace
 from nccltool.core.versions import Version
 from nccltool.doctor import fixes, judge, rules
 from nccltool.doctor.rules.base import JudgedHost
-from nccltool.hosts.facts import ConfFile
+from nccltool.hosts import env_files
+from nccltool.hosts.facts import ConfFile, HostFacts
 from nccltool.hosts.nccl import variables
+from nccltool.hosts.sources.env import chosen
 from tests.captured_hosts import healthy
 from tests.doctor.rules.base import host
 
@@ -32,6 +34,7 @@ def fixed(one: JudgedHost, lines: Iterable[str]) -> JudgedHost:
     """The host after its user has done what these lines say."""
     env = dict(one.facts.env)
     conf = {file.path: str(file.text).split("\n") for file in one.facts.conf_files}
+    conf |= {file.path: file.text.split("\n") for file in one.env_files}
     for line in lines:
         if place := re.fullmatch(r"# (/\S+):(\d+): (set |remove this line)(.*)", line):
             conf[place[1]][int(place[2]) - 1] = place[4]
@@ -43,9 +46,23 @@ def fixed(one: JudgedHost, lines: Iterable[str]) -> JudgedHost:
             env.pop(name, None)
             env |= {name: value} if word == "export" else {}
     files = tuple(replace(file, text="\n".join(conf[file.path])) for file in one.facts.conf_files)
-    facts = replace(one.facts, env=env, conf_files=files)
     nccl = one.nccl if isinstance(one.nccl, Version) else None
-    return judge.host_of(facts, nccl, 2, 8)
+    if one.env_files:
+        return of_files({file.path: "\n".join(conf[file.path]) for file in one.env_files}, nccl)
+    return judge.host_of(replace(one.facts, env=env, conf_files=files), nccl, 2, 8)
+
+
+def of_files(texts: Mapping[str, str], nccl: Version | None = None) -> JudgedHost:
+    """The settings of files of variables, without a host."""
+    files = tuple(env_files.read(text.encode(), path, {"NCCL_DEBUG": "LOUD"}) for path, text in texts.items())
+    facts = HostFacts(host="", root="", env=chosen(env_files.environment(files)), env_source="files")
+    return judge.host_of(facts, nccl, 2, 8, env_files=files)
+
+
+def problems(one: JudgedHost) -> list[tuple[str, str, str]]:
+    return [
+        (each.rule.code, each.found.subject.name, each.severity) for each in judge.judge([one], EVERY).problems
+    ]
 
 
 def found(one: JudgedHost) -> Counter[tuple[str, str]]:
@@ -76,6 +93,66 @@ def test_lines(env: dict[str, str], conf: str, lines: list[str]) -> None:
     one = host({"NCCL_DEBUG": "WARN", **env} if "NCCL_DEBUG" not in conf else env, files={"system": conf})
     told = [line for line in plan(one).lines() if not line.startswith("# ") or line.startswith(f"# {CONF}")]
     assert told == lines
+
+
+JOB, TWO = "/job.env", "/two.env"
+
+
+@pytest.mark.parametrize(
+    ("texts", "lines"),
+    [
+        # as docker reads it
+        ({JOB: 'NCCL_IB_HCA="mlx5_0"\nNCCL_DEBUG=WARN'}, [f"# {JOB}:1: set NCCL_IB_HCA=mlx5_0"]),
+        ({JOB: "NCCL_DEBUG=WARN\nNCCL_BUFFSIZE='4M'"}, [f"# {JOB}:2: set NCCL_BUFFSIZE=4194304"]),
+        ({JOB: '  NCCL_DEBGU="INFO" '}, [f"# {JOB}:1: set   NCCL_DEBUG=INFO"]),
+        ({JOB: 'NCCL_IB_HCA="mlx5_0\nNCCL_DEBUG=WARN'}, []),
+        ({JOB: 'NCCL_IB_HCA="mlx5_0" "mlx5_1"\nNCCL_DEBUG=WARN'}, []),
+        ({JOB: "NCCL_SOCKET_IFNAME=eth0 eth1\nNCCL_DEBUG=WARN"}, []),
+        ({JOB: 'NCCL_DEBUG=WARN\nNCCL_SOCKET_IFNAME="eth0, eth1"'},
+         [f"# {JOB}:2: set NCCL_SOCKET_IFNAME=eth0,eth1"]),
+        ({JOB: "NCCL_DEBUG"}, [f"# {JOB}:1: set NCCL_DEBUG=INFO"]),
+        ({JOB: "NCCL_DEBUG=LOUD\0"}, []),
+        ({JOB: "NCCL_DEB*"}, []),
+        # what sets a variable twice is unset twice
+        ({JOB: "NCCL_DEBUG=WARN\nNCCL_TIMEOUT=1\nNCCL_TIMEOUT=2", TWO: "NCCL_TIMEOUT=3"},
+         [f"# {JOB}:2: remove this line", f"# {JOB}:3: remove this line", f"# {TWO}:1: remove this line"]),
+        ({JOB: "NCCL_DEBUG=INFO", TWO: "NCCL_DEBUG=LOUD"}, [f"# {TWO}:1: set NCCL_DEBUG=INFO"]),
+        # as systemd and shells read it
+        ({JOB: ';\nNCCL_BUFFSIZE = "4M"\nNCCL_DEBUG=WARN'}, [f'# {JOB}:2: set NCCL_BUFFSIZE="4194304"']),
+        ({JOB: ";\nNCCL_BUFFSIZE=4\\\nM\nNCCL_DEBUG=WARN"}, []),
+        ({JOB: 'export NCCL_DEBUG=WARN\nexport NCCL_BUFFSIZE="4M" # four\r'},
+         [f'# {JOB}:2: set export NCCL_BUFFSIZE="4194304" # four']),
+        ({JOB: "export NCCL_DEBUG='LOUD' NCCL_X=1"}, []),
+        ({JOB: "export M=M\nexport NCCL_DEBUG=WARN NCCL_BUFFSIZE=4$M"}, []),
+        ({JOB: "export NCCL_SOCKET_IFNMAE='eth0'\nexport NCCL_SOKCET_IFNAME=eth0\nexport NCCL_DEBUG=WARN"},
+         [f"# {JOB}:1: set export NCCL_SOCKET_IFNAME='eth0'", f"# {JOB}:2: remove this line"]),
+        ({JOB: "NCCL_SOCKET_IFNMAE=eth0\nNCCL_SOKCET_IFNAME=eth1\nNCCL_DEBUG=WARN"}, []),
+    ],
+)  # fmt: skip
+def test_files_of_variables_are_edited_in_their_own_form(texts: dict[str, str], lines: list[str]) -> None:
+    one = of_files(texts)
+    told = list(plan(one).lines())
+    assert [line for line in told if line.startswith("# /")] == lines
+    assert all(line.startswith("#") for line in told)
+    graver = {each for each in problems(one) if each[2] != "info"}
+    assert lines == [] or len({each for each in problems(fixed(one, told)) if each[2] != "info"}) < len(graver)
+
+
+@pytest.mark.parametrize(
+    ("conf", "lines"),
+    [
+        ('NCCL_IB_HCA="mlx5_0,mlx5_0"', [f"# {CONF}:1: set NCCL_IB_HCA=mlx5_0"]),
+        ("export NCCL_IB_HCA='mlx5_0'", [f"# {CONF}:1: set NCCL_IB_HCA=mlx5_0"]),
+        ('NCCL_IB_HCA="mlx5_0', []),
+        ('export NCCL_IB_HCA="mlx5_0', []),
+        ("export NCCL_IB_HCA=mlx5_0 NCCL_DEBUG=INFO", []),
+        ('NCCL_IB_HCA="mlx5_0" "mlx5_1"', []),
+        ("NCCL_SOCKET_IFNMAE = 'eth0, eth1' # two", [f"# {CONF}:1: set NCCL_SOCKET_IFNAME=eth0,eth1"]),
+    ],
+)
+def test_a_line_of_a_configuration_file_is_edited_once(conf: str, lines: list[str]) -> None:
+    told = list(plan(host({"NCCL_DEBUG": "WARN"}, files={"system": conf})).lines())
+    assert [line for line in told if line.startswith(f"# {CONF}")] == lines
 
 
 def test_what_cannot_be_fixed_needs_a_decision() -> None:
@@ -147,10 +224,25 @@ def test_printed_fixes_remove_what_they_name_and_add_nothing(
     made = plan(one)
     after = found(fixed(one, made.lines()))
     assert not after - found(one)
-    for problem, _ in made.fixed:
+    for problem in (each for repair in made.fixed for each in repair.problems):
         key = (problem.rule.code, problem.found.subject.name)
         assert after[key] < found(one)[key]
-    assert all(problem.severity != "info" for problem, _ in made.fixed)
+        assert problem.severity != "info"
+    places = [edit.place for repair in made.fixed for edit in repair.edits]
+    assert len(places) == len(set(places))
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.sampled_from(["", ";\n", "set -a\nexport HERE=1\n"]), SETTINGS)
+def test_edits_of_files_of_variables_do_what_they_say(form: str, env: dict[str, str]) -> None:
+    quoted = {name: shlex.quote(value) if form else value for name, value in env.items() if value.isprintable()}
+    one = of_files({JOB: form + "".join(f"{name}={value}\n" for name, value in quoted.items())})
+    made = plan(one)
+    after = found(fixed(one, made.lines()))
+    assert not after - found(one)
+    for problem in (each for repair in made.fixed for each in repair.problems):
+        key = (problem.rule.code, problem.found.subject.name)
+        assert after[key] < found(one)[key]
 
 
 CASES = Path(__file__).parents[1] / "data/published_settings.jsonl"

@@ -10,6 +10,14 @@ from tests.conftest import Nccltool
     [
         (["--nccl-version", "new"], "--nccl-version 'new' is not a version"),
         (["--select", "XYZ"], "--select: no rule begins with 'XYZ'"),
+        (
+            ["--fix", "--format", "json"],
+            "--fix prints lines for a shell and cannot be combined with --format json",
+        ),
+        (
+            ["--fix", "--show-settings"],
+            "--fix prints lines for a shell and cannot be combined with --show-settings",
+        ),
         (["--env-file", "/nonexistent"], "--env-file /nonexistent cannot be read: No such file or directory"),
         (["--facts", "/nonexistent"], "--facts /nonexistent cannot be read: No such file or directory"),
         (["--facts", "/etc/hosts"], "/etc/hosts is not a facts snapshot"),

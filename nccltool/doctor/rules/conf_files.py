@@ -177,7 +177,8 @@ def _repaired(text: str) -> str:
     for quote in ("'", '"'):
         if len(value) > 1 and value[0] == value[-1] == quote:
             value = value[1:-1].strip()
-    return f"{meant[1]}={value}" if meant and value and f"{meant[1]}={value}" != text else ""
+    is_clear = not re.search(r"[\"'`]|\s\w+=", value)  # a quote that is open, or another assignment
+    return f"{meant[1]}={value}" if meant and value and is_clear and f"{meant[1]}={value}" != text else ""
 
 
 def _slip(line: ConfLine) -> str:

@@ -12,6 +12,10 @@ from nccltool.hosts.nccl.settings import Variable
 from nccltool.hosts.nccl.variables import KnownVariable
 
 _QUOTES = ("'", '"', "`", "\u2018", "\u2019", "\u201c", "\u201d")
+_PAIRS = ("''", '""', "``", "\u2018\u2019", "\u201c\u201d", "\u2019\u2019", "\u201d\u201d")
+_MOST_PAIRS = 3
+_LONGEST_LIST = 4096
+"""A longer list is no list that anybody wrote."""
 _OURS = (
     *("NCCL_", "TORCH_NCCL_", "TORCH_FR_", "TORCH_GLOO", "OFI_NCCL_", "GLOO_", "UCX_", "FI_"),
     "CUDA_VISIBLE_DEVICES",
@@ -47,11 +51,23 @@ def quoted_value(host: JudgedHost) -> Results:
     """
     for variable in host.settings.beginning(*_OURS):
         if _is_quoted(variable.value):
-            plain = variable.value.strip("".join(_QUOTES))
-            message = f"{variable.name} has quotes in its value"
-            remedy = "remove the quotes where the variable is set"
+            plain = _unquoted(variable.value)
+            what = "quotes" if plain is not None else "an unpaired quote"
+            message = f"{variable.name} has {what} in its value"
+            kept = any(file.form == "docker" and file.path in variable.origin for file in host.env_files)
+            why = ": docker and podman keep them, systemd and a shell do not need them" if kept else ""
+            remedy = f"remove the quotes where the variable is set{why}"
             severity: Severity | None = "error" if variable.name in _FATAL_WORDS else None
-            yield report.better_set(variable, plain, message, remedy, severity=severity)
+            fix = report.export(variable.name, plain) if plain else report.unset(variable)
+            yield report.about(variable, message, remedy, fix=() if plain is None else fix, severity=severity)
+
+
+def _unquoted(value: str) -> str | None:
+    """A value without the pairs of quotes around it; None where a quote is left: what is meant is not clear."""
+    for _ in range(_MOST_PAIRS):
+        if len(value) > 1 and value[0] + value[-1] in _PAIRS:
+            value = value[1:-1].strip()
+    return None if any(quote in value for quote in _QUOTES) else value
 
 
 _ODD = re.compile("[\t\r\n\v\f\u00a0\u2010-\u2015\u2018-\u201f\u2212\ufeff]")
@@ -74,15 +90,24 @@ def blank_in_value(host: JudgedHost) -> Results:
         odd = _ODD.search(value)
         words = name in (*_NAME_LISTS, "NCCL_ALGO", "NCCL_PROTO")
         if odd or value != value.strip() or (words and re.search(r"\s", value)):
-            yield report.better_set(
+            better = _without_blanks(value) if words else value.strip()
+            yield report.about(
                 variable,
-                re.sub(r"\s+", "", re.sub(r"\s#.*", "", value)) if words else value.strip(),
                 f"{name} has {_called(odd[0]) if odd else 'a space'} in its value",
                 "remove it; in files, `cat -A` shows such characters and dos2unix removes \\r",
                 part=odd[0] if odd else "",
                 evidence=(f"as programs see it: {value[:120]!a}",),
                 severity="error" if words and _loses_names(name, value) else None,
+                fix=report.export(name, better) if better else (),
             )
+
+
+def _without_blanks(text: str) -> str:
+    """A list without the blanks beside its separators; '' where one is between two words: that may be a comma."""
+    if len(text) > _LONGEST_LIST:
+        return ""
+    plain = re.sub(r"\s*([,;:^=])\s*", r"\1", re.sub(r"\s#.*", "", text, flags=re.DOTALL)).strip()
+    return "" if re.search(r"\s", plain) or any(quote in plain for quote in _QUOTES) else plain
 
 
 def _loses_names(name: str, value: str) -> bool:
