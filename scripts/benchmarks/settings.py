@@ -2,8 +2,9 @@
 
 `tests/data/published_settings.jsonl` has blocks of settings of vendors, sites, and trainers, with what is wrong in
 them; `tests/data/misconfigurations.jsonl` has those of public threads, with what was at fault. The doctor sees the
-variables, and of a host only what a case tells. A third of the cases is blind: people who write rules do not look
-at them, so the list of wrong findings has open cases only.
+variables, and of a host only what a case tells. A third of the first cases is blind: people who write rules do not
+look at them, so the list of wrong findings has the others only. The fresh ones were collected before the rules
+that find them were written, scored once unseen (13 of 21 found), and have been open since.
 """
 
 import re
@@ -30,8 +31,8 @@ CASES = int(extent.of("1000", "20"))
 """Of each file, from its beginning."""
 ERRORS, WARNINGS, RECALL = 0.95, 0.80, 0.92
 """The goals: shares of errors and warnings that are right, and of misconfigurations that are found."""
-PARTS: tuple["Part", ...] = ("open", "blind")
-Part = Literal["open", "blind"]
+PARTS: tuple["Part", ...] = ("open", "blind", "fresh")
+Part = Literal["open", "blind", "fresh"]
 
 
 class Wrong(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -116,11 +117,11 @@ class Judged:
 
 
 def main() -> bool:
-    """Print the figures of both parts, and the wrong findings of the open one; whether the goals are met."""
+    """Print the figures of each part, and the wrong findings but for the blind one; whether the goals are met."""
     judged = [_judged(case) for case in cases()]
     met = [_figures(part, [one for one in judged if one.case.part == part]) for part in PARTS]
     for one in judged:
-        for text in _wrong(one) if one.case.part == "open" else ():
+        for text in _wrong(one) if one.case.part != "blind" else ():
             print(f"  {one.case.id}: {text}")
     return all(met)
 

@@ -3,8 +3,10 @@
 import re
 from collections.abc import Callable, Iterator
 
+from nccltool.core.versions import Version
 from nccltool.doctor import report
 from nccltool.doctor.rules.base import JudgedHost, Results, escaped, for_text
+from nccltool.hosts.facts import or_none
 from nccltool.hosts.nccl.settings import Variable
 
 _VARIABLES = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF", "PYTORCH_ALLOC_CONF")
@@ -36,14 +38,21 @@ _EXPECTED: dict[str, tuple[str, Callable[[str], bool]]] = {
 
 
 @for_text("TRC013", "error", *_VARIABLES, covers=())
-def bad_allocator_option(_: JudgedHost, variable: Variable, text: str) -> Results:
-    """An option of torch's allocator has no value, or one that torch refuses.
+def bad_allocator_option(host: JudgedHost, variable: Variable, text: str) -> Results:
+    """An option of torch's allocator has no value, or one that torch refuses, or is newer than torch.
 
     Why: torch raises an error when it first uses a GPU. Options are written name:value and separated by commas.
+    expandable_segments needs torch 2.1.
     Example: PYTORCH_CUDA_ALLOC_CONF=expandable_segments=True
     Instead: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
-    Source: pytorch c10/core/AllocatorConfig.h, c10/cuda/CUDAAllocatorConfig.cpp
+    Source: pytorch c10/core/AllocatorConfig.h, c10/cuda/CUDAAllocatorConfig.cpp;
+    https://github.com/ZhengPeng7/BiRefNet/issues/179
     """
+    version = or_none(host.torch)
+    if version and version < Version(2, 1) and "expandable_segments" in text:
+        message = f"torch {version} raises an error: it does not know expandable_segments"
+        yield report.better_unset(variable, message, part="expandable_segments")
+        return
     for option, why in _wrong(re.sub(r"\s", "", text)):
         yield report.better_unset(variable, f"torch raises an error: {why}", part=option)
         return

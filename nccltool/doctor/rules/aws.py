@@ -240,6 +240,24 @@ def efa_without_rdma(host: JudgedHost, variable: Variable, is_on: int) -> Result
         yield report.better_unset(variable, "EFA does not use RDMA")
 
 
+@for_text("AWS011", "warning", "FI_MR_CACHE_MONITOR", covers=())
+def memory_hooks(_: JudgedHost, variable: Variable, monitor: str) -> Results:
+    """FI_MR_CACHE_MONITOR=memhooks: libfabric intercepts the functions that map memory.
+
+    Why: The hooks run within the GPU driver's own calls and may wait there for a lock that another thread holds:
+    NCCL and RCCL hang.
+    Example: FI_MR_CACHE_MONITOR=memhooks
+    Instead: FI_MR_CACHE_MONITOR=userfaultfd
+    Source: https://github.com/ofiwg/libfabric/issues/9003; https://github.com/olcf/olcf-user-docs/issues/947;
+    libfabric, fi_mr(3)
+    """
+    if monitor == "memhooks":
+        message = "NCCL and RCCL may hang with this monitor"
+        remedy = "export FI_MR_CACHE_MONITOR=userfaultfd, or kdreg2 where it is installed"
+        fix = report.export("FI_MR_CACHE_MONITOR", "userfaultfd")
+        yield report.about(variable, message, remedy, fix=fix)
+
+
 @rule("AWS007", "info", needs=("rdma", "limits"))
 def fork_with_huge_pages(host: JudgedHost) -> Results:
     """Huge pages are reserved on a host with EFA, and FI_EFA_USE_HUGE_PAGE is not set.

@@ -13,6 +13,8 @@ from nccltool.hosts.facts import known, numbers, or_none
 from nccltool.hosts.nccl.settings import Variable
 
 _FIRST_FREE_PORT, _LAST_PORT = 1024, 65535
+_USUAL_RANGE = (32768, 60999)
+"""What the kernel hands out unless told otherwise: ip(7), ip_local_port_range."""
 _SIZES = {
     "RANK": "WORLD_SIZE",
     "LOCAL_RANK": "LOCAL_WORLD_SIZE",
@@ -88,7 +90,8 @@ def unsuitable_master_port(host: JudgedHost, variable: Variable, _: str) -> Resu
     rank 0 needs it.
     Example: MASTER_PORT=80
     Instead: MASTER_PORT=29500
-    Source: pytorch documentation, torch.distributed; ip(7), ip_local_port_range
+    Source: pytorch documentation, torch.distributed; ip(7), ip_local_port_range;
+    https://github.com/NVIDIA/enroot/issues/243
     """
     port = _number(host, "MASTER_PORT")
     if port == 0:  # it lets rank 0 choose
@@ -101,8 +104,8 @@ def unsuitable_master_port(host: JudgedHost, variable: Variable, _: str) -> Resu
         if known(host.facts.container.uid) != 0:
             yield _port(variable, "only root can listen on it")
     else:
-        yield from _taken(host, variable, port)
         yield from _handed_out(host, variable, port)
+        yield from _taken(host, variable, port)
 
 
 def _port(variable: Variable, why: str, severity: Severity | None = None) -> report.RuleFinding:
@@ -123,7 +126,11 @@ def _taken(host: JudgedHost, variable: Variable, port: int) -> Results:
 
 
 def _handed_out(host: JudgedHost, variable: Variable, port: int) -> Results:
-    limits = known(host.facts.kernel.sysctl("net.ipv4.ip_local_port_range")).split()
+    given = host.facts.kernel.sysctl("net.ipv4.ip_local_port_range")
+    if isinstance(given, Unknown) and not _USUAL_RANGE[0] <= port <= _USUAL_RANGE[1]:
+        yield given
+        return
+    limits = (" ".join(map(str, _USUAL_RANGE)) if isinstance(given, Unknown) else given).split()
     if len(limits) != 2 or not all(word.isdecimal() for word in limits):
         yield Unknown("net.ipv4.ip_local_port_range has an unknown format")
         return

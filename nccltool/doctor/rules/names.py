@@ -15,6 +15,10 @@ _PREFIX = re.compile(r"(NCCL|TORCH_NCCL|TORCH_FR|OFI_NCCL|GLOO|RCCL)_\S+")
 """Of names that are all known."""
 _SURE = 1.5
 """Slips up to which a misspelling is a warning."""
+_OF_OTHER_RELEASES = re.compile(
+    r"OFI_NCCL_(DOMAIN_PER_THREAD|GIN_(GDAKI|STRONG_SIGNAL|TYPE)|ROUND_ROBIN_THRESHOLD|TOPO_FILE_\w+)"
+)
+"""Of aws-ofi-nccl; the catalog has those of its newest release."""
 
 
 _OF_ANY_PROGRAM = ("HOME", "LD_LIBRARY_PATH", "LD_PRELOAD")
@@ -38,9 +42,10 @@ def _unlisted(host: JudgedHost) -> Iterator[tuple[Variable, tuple[Guess, ...]]]:
             yield variable, guesses
 
 
-def _is_of_torch(variable: Variable) -> bool:
-    """torch reads all names that begin so itself, in code that no plugin extends."""
-    return variable.name.startswith(("TORCH_NCCL_", "TORCH_FR_"))
+def _has_one_reader(variable: Variable) -> bool:
+    """Only torch, or only aws-ofi-nccl, reads names that begin so, in code that no plugin extends."""
+    name = variable.name
+    return name.startswith(("TORCH_NCCL_", "TORCH_FR_", "OFI_NCCL_")) and not _OF_OTHER_RELEASES.fullmatch(name)
 
 
 def _other_prefix(name: str) -> str | None:
@@ -134,7 +139,7 @@ def unknown_variable(host: JudgedHost) -> Results:
             rename.remedy if rename and not rename.is_clear else f"{remedy} or unset it",
             part="",
             evidence=evidence,
-            severity="warning" if sure or _is_of_torch(variable) else "info",
+            severity="warning" if sure or _has_one_reader(variable) else "info",
             fix=rename.fix if rename else (),
         )
 

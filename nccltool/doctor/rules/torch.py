@@ -218,3 +218,32 @@ def unknown_debug_level(_: JudgedHost, variable: Variable, level: str) -> Result
     """
     if level.upper() not in ("OFF", "INFO", "DETAIL"):
         yield report.better_unset(variable, "torch raises an error: it expects OFF, INFO, or DETAIL")
+
+
+@for_value("TRC014", "warning", "PYTORCH_NO_CUDA_MEMORY_CACHING", "PYTORCH_NO_HIP_MEMORY_CACHING", covers=())
+def no_memory_cache(_: JudgedHost, variable: Variable, __: str) -> Results:
+    """torch's caching allocator is switched off; any value does that, 0 too.
+
+    Why: Each tensor then allocates and frees GPU memory, which synchronizes the GPU; more memory is needed. The
+    switch is meant for memory checkers.
+    Example: PYTORCH_NO_CUDA_MEMORY_CACHING=0
+    Instead: unset PYTORCH_NO_CUDA_MEMORY_CACHING
+    Source: https://github.com/pytorch/pytorch/issues/145661; pytorch documentation, CUDA environment variables
+    """
+    yield report.better_unset(variable, "torch does not cache GPU memory, whatever the value is", part="")
+
+
+@for_text("TRC015", "warning", "PYTORCH_ALLOC_CONF", covers=())
+def unread_allocator_options(host: JudgedHost, variable: Variable, text: str) -> Results:
+    """PYTORCH_ALLOC_CONF is set for a torch release whose CUDA allocator does not read it.
+
+    Why: Before torch 2.10, the allocator reads PYTORCH_CUDA_ALLOC_CONF alone: the options have no effect.
+    Example: PYTORCH_ALLOC_CONF=expandable_segments:True with torch 2.9
+    Instead: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
+    Source: https://github.com/pytorch/pytorch/issues/183387
+    """
+    old = host.variable("PYTORCH_CUDA_ALLOC_CONF") or host.variable("PYTORCH_HIP_ALLOC_CONF")
+    if not old and known(host.torch) < Version(2, 10):
+        message = f"torch {host.torch} does not read PYTORCH_ALLOC_CONF"
+        fix = (*report.unset(variable), report.Fix(name="PYTORCH_CUDA_ALLOC_CONF", value=text))
+        yield report.about(variable, message, "rename it to PYTORCH_CUDA_ALLOC_CONF", part="", fix=fix)

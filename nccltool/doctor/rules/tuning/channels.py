@@ -119,15 +119,18 @@ def chunk_above_step(host: JudgedHost, variable: Variable, chunk: int) -> Result
 
 @for_number("TUN019", "error", "NCCL_P2P_PER_CHANNEL_NET_BW")
 def division_by_zero(_: JudgedHost, variable: Variable, bandwidth: int) -> Results:
-    """NCCL_P2P_PER_CHANNEL_NET_BW is 0.
+    """NCCL_P2P_PER_CHANNEL_NET_BW is 0 or negative.
 
-    Why: NCCL divides by this value, so the process dies with SIGFPE.
+    Why: NCCL divides by this value: with 0, the process dies with SIGFPE; with a negative value, each peer gets
+    one channel and one adapter.
     Example: NCCL_P2P_PER_CHANNEL_NET_BW=auto
     Instead: unset NCCL_P2P_PER_CHANNEL_NET_BW
-    Source: NCCL src/graph/paths.cc
+    Source: NCCL src/graph/paths.cc; https://github.com/meta-pytorch/torchcomms/issues/1433
     """
     if bandwidth == 0:
         yield report.better_unset(variable, "NCCL divides by it and dies with SIGFPE")
+    elif bandwidth < 0:
+        yield report.better_unset(variable, "send and receive use one channel per peer", severity="warning")
 
 
 @for_number("TUN020", "warning", "NCCL_WORK_FIFO_BYTES")

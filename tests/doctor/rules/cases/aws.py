@@ -140,4 +140,9 @@ CASES = (
         fires=[host({"FI_EFA_USE_DEVICE_RDMA": "0"})],
         silent=[host(), host({"FI_EFA_USE_DEVICE_RDMA": "1"})],
     ),
+    of(
+        "AWS011",
+        fires=[host({"FI_MR_CACHE_MONITOR": "memhooks"})],
+        silent=[host(), *(host({"FI_MR_CACHE_MONITOR": text}) for text in ("userfaultfd", "kdreg2", "disabled"))],
+    ),
 )

@@ -79,6 +79,7 @@ CASES = (
             _port("29500", 29500),
             _port("29500", kernel=_handing_out("1024 65535")),
             _port("0"),
+            host({"MASTER_PORT": "57062"}),  # in the usual range
         ],
         silent=[
             host(),

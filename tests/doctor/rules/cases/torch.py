@@ -4,6 +4,7 @@ from nccltool.doctor.rules.base import JudgedHost
 from nccltool.hosts.facts import FileFact, Versions
 from tests.doctor.rules.base import UNREAD, host, of
 
+_NEWER = {"PYTORCH_ALLOC_CONF": "expandable_segments:True"}
 _DUMP = {"TORCH_FR_DUMP_TEMP_FILE": "/dump/trace_"}
 
 
@@ -108,6 +109,7 @@ CASES = (
             host({"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True;max_split_size_mb:128"}),
             host({"PYTORCH_ALLOC_CONF": "expandable_segments:True,garbage_collection_threshold:80"}),
             host({"PYTORCH_HIP_ALLOC_CONF": "backend:cudaMalloc"}),
+            host({"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}, versions=Versions(torch="2.0.1")),
         ],
         silent=[
             host(),
@@ -115,6 +117,22 @@ CASES = (
             host({"PYTORCH_CUDA_ALLOC_CONF": " expandable_segments : True , max_split_size_mb:128"}),
             host({"PYTORCH_ALLOC_CONF": "roundup_power2_divisions:[256:1,512:2,>:8],backend:native"}),
             host({"PYTORCH_ALLOC_CONF": "garbage_collection_threshold:0.8,expandable_segments:False"}),
+            host({"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}, versions=Versions(torch="2.1.0")),
         ],
+    ),
+    of(
+        "TRC014",
+        fires=[host({name: "0"}) for name in ("PYTORCH_NO_CUDA_MEMORY_CACHING", "PYTORCH_NO_HIP_MEMORY_CACHING")],
+        silent=[host()],
+    ),
+    of(
+        "TRC015",
+        fires=[host(_NEWER, versions=Versions(torch="2.9.1"))],
+        silent=[
+            host(),
+            host(_NEWER, versions=Versions(torch="2.10.0")),
+            host({**_NEWER, "PYTORCH_CUDA_ALLOC_CONF": "backend:native"}, versions=Versions(torch="2.9.1")),
+        ],
+        unknown=[UNREAD, host(_NEWER)],
     ),
 )

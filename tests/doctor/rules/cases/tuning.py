@@ -125,7 +125,7 @@ CASES = (
     ),
     of(
         "TUN019",
-        fires=[host({"NCCL_P2P_PER_CHANNEL_NET_BW": "0"}), host({"NCCL_P2P_PER_CHANNEL_NET_BW": "auto"})],
+        fires=[host({"NCCL_P2P_PER_CHANNEL_NET_BW": text}) for text in ("0", "auto", "-1")],
         silent=[host(), host({"NCCL_P2P_PER_CHANNEL_NET_BW": "14"}), host({"NCCL_P2P_PER_CHANNEL_NET_BW": ""})],
     ),
     of(
