@@ -3,8 +3,9 @@
 1. What shares the number of a job, an id of torchrun's rendezvous, a communicator, or a saved run is one job.
 2. Logs whose names differ only in ranks, hosts or streams are one job, unless something tells them apart.
 3. What tells apart: different numbers or ids; two headings of nccl-tests, which only rank 0 prints; different
-   communicators, each with all of its ranks, on the same hosts or over several; other endpoints of torchrun; a log
-   for each of the same ranks in another folder; a day or more between their times.
+   communicators, each with all of its ranks, on the same hosts or over several; other endpoints of torchrun;
+   several hosts each, none of them the same; a log for each of the same ranks in another folder; a day or more
+   between their times.
 4. What nothing tells from any other is one job with it. What fits several jobs joins the only one with its hosts;
    else it is judged on its own.
 """
@@ -18,6 +19,8 @@ from nccltool.triage.job_traces import JobTraces
 
 APART = timedelta(hours=26)
 """Between times that are of different jobs: clocks of hosts and of pods differ by their time zone."""
+_MOST_COMPARED = 200
+"""With which each is compared to see whether anything is apart from it."""
 _YEAR = timedelta(days=366)
 
 
@@ -111,12 +114,13 @@ def _told_apart(logs: Sequence[JobLogs]) -> list[JobLogs]:
     """Steps 3 and 4."""
     jobs: list[JobLogs] = []
     unplaced: list[JobLogs] = []
-    for log in sorted(logs, key=lambda log: not log.has_evidence):
+    some = logs[:_MOST_COMPARED]
+    for log in sorted(logs, key=lambda log: not (log.has_evidence or any(apart(log, other) for other in some))):
         numbered = log.traces.jobs  # jobs with the same number are linked already
         fitting = [job for job in jobs if not (numbered and job.traces.jobs) and not apart(job, log)]
         if len(fitting) == 1 and (len(jobs) == 1 or not fitting[0].has_evidence or _shares_host(fitting[0], log)):
             fitting[0].absorb(log)
-        elif not fitting and (log.has_evidence or not jobs or log.traces.times):
+        elif not fitting:
             jobs.append(log)
         elif len(near := [job for job in fitting if _shares_host(job, log)]) == 1:
             near[0].absorb(log)
@@ -151,7 +155,7 @@ def apart(one: JobLogs, other: JobLogs, *, alike: bool = False) -> bool:
     tests = a.begins_test and b.begins_test
     if different or tests or _different_endpoints(a.endpoints, b.endpoints) or _different_communicators(a, b):
         return True
-    return not alike and (_same_ranks_elsewhere(one, other) or _days_between(a, b))
+    return not alike and (_other_hosts(a, b) or _same_ranks_elsewhere(one, other) or _days_between(a, b))
 
 
 def _different_endpoints(mine: set[str], its: set[str]) -> bool:
@@ -170,6 +174,11 @@ def _different_communicators(a: JobTraces, b: JobTraces) -> bool:
         return False
     here, there = (set[str]().union(*found.values()) for found in (mine, its))
     return bool(here & there) or any(len(hosts) > 1 for found in (mine, its) for hosts in found.values())
+
+
+def _other_hosts(a: JobTraces, b: JobTraces) -> bool:
+    """Each shows several hosts, and none is in both: a log of one node of a job shows one."""
+    return len(a.hosts) > 1 and len(b.hosts) > 1 and not a.hosts & b.hosts
 
 
 def _same_ranks_elsewhere(one: JobLogs, other: JobLogs) -> bool:

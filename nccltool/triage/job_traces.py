@@ -54,7 +54,7 @@ class JobTraces:
         """Take what an event tells."""
         self.says = self.says or event.kind not in OF_ANY_TEXT
         if event.host and len(self.hosts) < _MOST:
-            self.hosts.add(event.host)
+            self.hosts.add(_short(event.host))
         if event.time and len(when := event.time.partition(".")[0][-_LENGTH:]) == _LENGTH:
             first, last = self.times or (when, when)
             self.times = min(first, when), max(last, when)
@@ -102,6 +102,12 @@ class JobTraces:
     def complete(self) -> dict[str, set[str]]:
         """Communicators of which all ranks are here, with their hosts."""
         return {name: members.hosts for name, members in self.communicators.items() if members.is_complete}
+
+
+def _short(host: str) -> str:
+    """Without the domain, which some programs leave out; an address as it is."""
+    name = host.partition(".")[0]
+    return host if name.isdecimal() else name
 
 
 def traced(events: Iterable[LogEvent], of: dict[str, JobTraces]) -> Iterator[LogEvent]:

@@ -69,6 +69,19 @@ FOLDERS = {
         {name: init("n1", range(4), 4, f"0x{name}") + STEPS for name in ("aa", "bb")},
         [["aa"], ["bb"]],
     ),
+    "several hosts each": (
+        {
+            "a.log": init("n5", range(2, 3), 4, "0xc"),
+            "b.log": init("n1", range(1), 4, "0xa") + init("n2", range(1, 2), 4, "0xa") + OOM,
+            "c.log": init("n3", range(1), 4, "0xb") + init("n4", range(1, 2), 4, "0xb"),
+            "d.log": init("n3.example", range(3, 4), 4, "0xe") + init("n7", range(1), 4, "0xf"),
+        },
+        [["a.log"], ["b.log"], ["c.log", "d.log"]],
+    ),
+    "a host each": (
+        {"a.log": init("n1", range(1), 4, "0xa") + OOM, "b.log": init("n2", range(1), 4, "0xb")},
+        [["a.log", "b.log"]],
+    ),
     "two tests": ({"all_reduce.log": BENCH, "all_gather.log": BENCH}, [["all_gather.log"], ["all_reduce.log"]]),
     "two tests of hosts": ({"n1.log": BENCH, "n2.log": BENCH}, [["n1.log"], ["n2.log"]]),
     "ranks in two folders": (
