@@ -54,9 +54,11 @@ def outcome(
     return Outcome(was_hit=was_hit, code=code, document=said, torn=(), left=left, seconds=1.0)
 
 
+DONE = document(0, rows=4)
 RANK, AGENT = trial(LOCAL, Target.RANK, Act.TERM), trial(LOCAL, Target.AGENT, Act.KILL)
 NODE = trial(LOCAL, Target.NODE, Act.KILL)
 FAR_END, CUT = trial(BY_SSH, Target.FAR_END, Act.STOP), trial(BY_SSH, Target.NETWORK, Act.DROP)
+SSH = trial(BY_SSH, Target.SSH, Act.STOP)
 ONE_WAY = trial(BY_SSH, Target.NETWORK, Act.ONE_WAY)
 RUNNER, RUNNER_KILLED = (trial(LOCAL, Target.RUNNER, act) for act in (Act.INT, Act.KILL))
 RUNNER_PAUSED = trial(LOCAL, Target.RUNNER, Act.PAUSE)
@@ -74,6 +76,8 @@ RUNNER_PAUSED = trial(LOCAL, Target.RUNNER, Act.PAUSE)
         (AGENT, [("host", "vm")], Naming.RIGHT),
         (AGENT, [("rank", "2")], Naming.INNOCENT),  # it went down with its agent
         (FAR_END, [("host", "n2")], Naming.RIGHT),
+        (SSH, [("link", "n1 - n2")], Naming.RIGHT),
+        (SSH, [("host", "n1")], Naming.INNOCENT),
         (FAR_END, [("host", "n3")], Naming.INNOCENT),
         (CUT, [("rank", "1")], Naming.RIGHT),
         (CUT, [("link", "n1 - n2")], Naming.RIGHT),
@@ -112,6 +116,10 @@ def test_who_is_named(disturbed: Trial, named: list[tuple[str, str]], naming: Na
         pytest.param(RUNNER, outcome(3, document(3)), Naming.NOBODY, False, True, id="not 3"),
         pytest.param(RUNNER, outcome(-2, None), Naming.NOBODY, False, False, id="ended by the signal"),
         pytest.param(RUNNER_KILLED, outcome(-9, None), Naming.NOBODY, True, True, id="killed"),
+        pytest.param(
+            RUNNER_KILLED, outcome(-9, DONE), Naming.NOBODY, True, True, id="killed behind its last line"
+        ),
+        pytest.param(RUNNER_KILLED, outcome(3, DONE), Naming.NOBODY, False, True, id="done, and not 0"),
         pytest.param(
             replace(RANK, act=Act.PAUSE),
             outcome(1, document(1, ("rank", "2"))),

@@ -161,13 +161,14 @@ def _vague(trial: Trial, hosts: tuple[str, ...]) -> frozenset[Name]:
 
 
 def _exit_codes(trial: Trial, outcome: Outcome) -> frozenset[int | None]:
-    if passed(outcome.document):
-        return frozenset({0})
+    gone = trial.target is Target.RUNNER and trial.act in _GONE_WITHOUT_A_WORD and outcome.was_hit
+    if passed(outcome.document):  # it may be hit between its last line and its end
+        return frozenset({0, -trial.act.signal} if gone else {0})
     if not outcome.was_hit:
         return frozenset({0})
+    if gone:
+        return frozenset({-trial.act.signal})
     if trial.target is Target.RUNNER:
-        if trial.act in _GONE_WITHOUT_A_WORD:
-            return frozenset({-trial.act.signal})
         return frozenset({INTERRUPTED} if trial.act in _INTERRUPTS else {3})
     is_late = any(one["severity"] == "error" for one in (outcome.document or {}).get("findings", ()))
     return frozenset({1, 3} if trial.act in _MILD and is_late else {3})
