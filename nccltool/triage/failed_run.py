@@ -17,9 +17,9 @@ from nccltool.core.findings import Finding, Subject, define
 from nccltool.core.verdicts import Verdict
 from nccltool.triage.incident import Incident, Offender
 
-CONFIDENCE = 0.7
+CONFIDENCE = 0.58
 """Below it a root cause is a guess, and a run that failed has enough to read. Signs that only fit, as a death by
-SIGKILL fits the OOM killer, come to 0.6 (`triage.causes.base`); a line that says what happened comes to more."""
+SIGKILL fits the OOM killer, come to 0.54 (`triage.judge`); a line that says what happened comes to more."""
 KERNEL_S = 2.0
 """How long dmesg may take."""
 _ECHOES = frozenset({"none", "other", "peer-exited", "straggler-timeout"})

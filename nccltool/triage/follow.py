@@ -26,8 +26,8 @@ from nccltool.triage.timeline.builder import TimelineBuilder
 from nccltool.triage.timeline.job_course import DECISIVE
 from nccltool.triage.timeline.model import Timeline
 
-CONFIDENCE = 0.6
-MARGIN = 0.2
+CONFIDENCE = 0.54
+MARGIN = 0.08
 ECHOES = 3.0
 """Who waits, loses a peer or is ended by somebody is often heard first, and the cause later: torchrun leaves ranks
 30 s after SIGTERM."""

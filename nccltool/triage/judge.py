@@ -7,13 +7,16 @@ How it is weighed, so that anybody can follow it:
 2. A cause accounts for others: what dies, waits or times out because of it is an echo (EXPLAINS). The score of the
    stronger one, if it is at least STRONG, takes EXPLAINED of the explained one away.
 3. Of two causes that are both strong, the one whose first line is later loses LATER.
-4. The highest score wins. The confidence is that score, less half of what the runner-up has.
+4. The highest score wins. Its confidence is that score, less half of what the runner-up has, told as how often
+   answers of such a score are right (_RIGHT): the shares that `scripts/bench failures` measured on its third and
+   fourth round before they were used to improve the causes.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
-from nccltool.triage import causes, contrasts, own_run
+from nccltool.triage import causes, contrasts, own_run, suspects
 from nccltool.triage.causes.base import ECHOES, Cause, Clue, Clues, all_clues, whoever
 from nccltool.triage.incident import Candidate, LogLine, Offender, RankedCauses
 from nccltool.triage.logs.base import LogEvent
@@ -25,6 +28,8 @@ EXPLAINED = 0.7
 LATER = 0.12
 _OF_PROCESSES = frozenset({"app-error", "gpu-fault", "out-of-memory", "shm-size", "fd-limit", "data-corruption"})
 """Causes that one process meets first."""
+_RIGHT = ((0.0, 0.0), (0.35, 0.33), (0.5, 0.5), (0.7, 0.58), (0.8, 0.7), (0.85, 0.84), (0.9, 0.9), (1.0, 1.0))
+"""Score less what the runner-up leaves of it -> share of such answers that were right; between two, on a line."""
 LEAST = 0.3
 """A candidate below this is not worth a line, and a failure whose best cause is below it is `other`."""
 
@@ -63,7 +68,7 @@ def judge(timeline: Timeline) -> RankedCauses:
     first = _first_failure(timeline, best)
     return RankedCauses(
         root_cause=best.label,
-        confidence=round(best.score * left, 2),
+        confidence=_told(best.score * left),
         offender=_offender(timeline, best),
         first_failure=_line(timeline, first) if first else None,
         candidates=(_best(timeline, best, left), *(_candidate(one, left) for one in ranked[1:5])),
@@ -78,7 +83,8 @@ def _offender(timeline: Timeline, best: _Weighed) -> Offender | None:
     if seen or (best.label in ECHOES and own_run.has_named(timeline)):
         return own_run.offender(timeline, best.clues)
     found = contrasts.offender(best.label, timeline) or best.cause.offender(timeline, best.clues)
-    return found or (whoever(timeline, best.clues) if best.label in _OF_PROCESSES else None)
+    found = found or (whoever(timeline, best.clues) if best.label in _OF_PROCESSES else None)
+    return found or suspects.named(best.label, timeline, best.clues)
 
 
 def _one_a_line(events: Sequence[LogEvent]) -> tuple[LogEvent, ...]:
@@ -108,7 +114,15 @@ def _best(timeline: Timeline, best: _Weighed, left: float) -> Candidate:
 def _candidate(one: _Weighed, left: float) -> Candidate:
     """`left`: what the runner-up leaves of each score, so that no candidate is surer than the answer."""
     why = dict.fromkeys(clue.why for clue in sorted(one.clues, key=lambda clue: -clue.strength))
-    return Candidate(root_cause=one.label, confidence=round(one.score * left, 2), why=tuple(why))
+    return Candidate(root_cause=one.label, confidence=_told(one.score * left), why=tuple(why))
+
+
+def _told(score: float) -> float:
+    """The confidence of an answer of this score."""
+    for (least, low), (most, high) in pairwise(_RIGHT):
+        if score <= most:
+            return round(low + (high - low) * (score - least) / (most - least), 2)
+    return _RIGHT[-1][1]
 
 
 def _weigh(label: str, timeline: Timeline) -> _Weighed:

@@ -40,6 +40,17 @@ def test_a_crash_that_a_setting_avoids_is_a_defect() -> None:
     assert judged(CRASHED, "NCCL_NVLS_ENABLE=0").root_cause == "nccl-bug"
 
 
+def test_the_variable_without_which_data_is_right_is_the_suspect() -> None:
+    nan = "step 1 loss: nan\nstep 2 loss: nan\n"
+    log = f"{nan}== same job, -x NCCL_IB_CUDA_SUPPORT=0 ==\nstep 1 loss: 2.1 12.0 samples/s\n"
+    reader, builder = LogReader(), TimelineBuilder()
+    builder.take(reader.read("a.log", [log.encode()]))
+    found = judge(builder.timeline(reader.lines_read))
+    assert found.root_cause == "data-corruption", found.candidates
+    assert found.offender
+    assert found.offender.name == "NCCL_IB_CUDA_SUPPORT"
+
+
 def test_the_version_that_fails_is_named() -> None:
     reader, builder = LogReader(), TimelineBuilder()
     log = f"NCCL version 2.90.3\n{LOST}# another library\nNCCL version 2.90.1\n{GOOD}"

@@ -6,7 +6,7 @@ import pytest
 
 from nccltool.triage.causes.base import Clue
 from nccltool.triage.incident import RankedCauses
-from nccltool.triage.judge import _strengths, judge
+from nccltool.triage.judge import _strengths, _told, judge
 from nccltool.triage.logs.base import LogEvent
 from nccltool.triage.logs.reader import LogReader
 from nccltool.triage.timeline.builder import TimelineBuilder
@@ -82,6 +82,12 @@ def test_of_two_causes_the_earlier_one_wins() -> None:
     files = "x1:1:1 [0] NCCL WARN Call to accept failed : Too many open files\n"
     assert diagnosis(shm + files).root_cause == "shm-size"
     assert diagnosis(files + shm).root_cause == "fd-limit"
+
+
+def test_a_confidence_rises_with_the_score_and_is_a_share() -> None:
+    told = [_told(score / 100) for score in range(101)]
+    assert told == sorted(told)
+    assert (told[0], told[-1]) == (0.0, 1.0)
 
 
 def _clue(line: int, strength: float) -> Clue:

@@ -38,7 +38,16 @@ _VERSION = re.compile(
 )
 
 
-_OPENS = ("nccl.version", "nccl.env", "bench.begin", "bench.header", "bench.row", "job.progress", "app.nan")
+_OPENS = (
+    "nccl.version",
+    "nccl.env",
+    "nccl.network",
+    "bench.begin",
+    "bench.header",
+    "bench.row",
+    "job.progress",
+    "app.nan",
+)
 """What a run says of itself where nobody noted how it was started."""
 
 

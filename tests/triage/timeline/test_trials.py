@@ -9,6 +9,7 @@ from nccltool.triage.timeline.trials import Contrast
 FAST = "1073741824 268435456 float sum -1 8871 139.13 273.91 0 8899 139.00 273.66 0\n"
 SLOW = "1073741824 268435456 float sum -1 21002 51.13 100.65 0 20977 51.19 100.77 0\n"
 LOST = "n1: Test NCCL failure common.cu:958 'unhandled system error'\n"
+OVER = "h1:10:20 [0] NCCL INFO Using network {}\n"
 RUN = "$ mpirun -np 2 ./all_reduce_perf\n"
 
 
@@ -27,6 +28,10 @@ def contrasts(log: str) -> tuple[Contrast, ...]:
         ),
         (f"{RUN}{LOST}$ mpirun -x NCCL_P2P_DISABLE=1 ./x\n{FAST}", ("failed", "setting", "NCCL_P2P_DISABLE")),
         (f"$ mpirun -H a:1,b:1 ./x\n{SLOW}$ mpirun -H a:1,c:1 ./x\n{FAST}", ("slow", "hosts", "a:1,b:1")),
+        (
+            f"{OVER.format('Socket')}{SLOW}# other image\n{OVER.format('IB')}{FAST}",
+            ("slow", "network", "Socket"),
+        ),
         (f"{RUN}{LOST}# with NCCL_NVLS_ENABLE=0: works\n", ("failed", "setting", "NCCL_NVLS_ENABLE")),
         (f"# before the update\n{FAST}# since the update\n{SLOW}", ("slow", "unknown", "")),
     ],

@@ -1,0 +1,70 @@
+"""Whom the lines that prove a cause name, where the cause itself finds nobody."""
+
+import re
+from collections.abc import Iterator
+
+from nccltool.triage.causes.base import Clues
+from nccltool.triage.incident import Offender
+from nccltool.triage.timeline.model import Timeline
+
+_FILE = ("file", r"(?<![\w/])(?P<name>/(?:dev/shm|tmp|torch_|[\w.-]+/)[\w./-]*\w)")
+_LIBRARY = ("library", r"(?P<name>\blib[\w+-]+\.so(?:\.\d+)*|nvidia-nccl-cu\d+(?:[- ]\d[\d.]*\d)?)")
+_PROCESS = ("process", r"(?i)\b(?:pid|process)\b[ :=(]{1,3}(?P<name>\d{2,7})\b")
+_PORT = ("port", r"(?i)(?:\bport\b[ :=]{1,2}|:)(?P<name>\d{4,5})\b(?!:)")
+_NODE = (
+    "host",
+    r"(?i)\b(?:node|host|worker)(?:/| named |name[:=] ?|[ :=]{1,2})"
+    r"(?P<name>[a-z][\w.-]*\d[\w.-]*\w|\d+\.\d+\.\d+\.\d+)",
+)
+_ADDRESS = ("address", r"(?<![\d.])(?P<name>\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}(?::\d+)?)(?![\d.])")
+_NIC = ("device", r"\b(?P<name>(?:mlx[45]_|bnxt_re|irdma|roce|rdmap|efa_|hfi)\w*\d)\b")
+_GPU = ("gpu", r"(?i)\b(?:device(?: ordinal)?|gpu|cuda)[ :#]{0,2}(?P<name>\d{1,2})\b")
+_RANK = ("rank", r"(?i)\brank[ :=_]{0,2}(?P<name>\d{1,5})\b")
+_HOST_LABELS = frozenset(
+    {"nvlink-fabric", "imex-mnnvl", "gdr-missing", "topology", "ib-link", "ib-memlock", "slow-path", "plugin"}
+    | {"out-of-memory", "gpu-fault", "other", "preempted"}
+)
+"""Causes of which a host is what to look at, where the log shows one only."""
+
+_NAMES = {
+    "fd-limit": (_FILE, _PROCESS, _ADDRESS),
+    "shm-size": (_FILE, _PROCESS),
+    "version-mismatch": (_LIBRARY,),
+    "plugin": (_LIBRARY,),
+    "out-of-memory": (_NODE, _PROCESS, _RANK),
+    "preempted": (_NODE,),
+    "gpu-fault": (_GPU, _RANK),
+    "ib-config": (_NIC, _NODE),
+    "ib-link": (_NIC, _NODE),
+    "ib-memlock": (_NIC,),
+    "gdr-missing": (_NIC,),
+    "slow-path": (_NIC,),
+    "net-unreachable": (_NODE, _ADDRESS),
+    "rdzv-store": (_PORT, _NODE, _ADDRESS),
+    "peer-exited": (_NODE, _PROCESS),
+    "collective-mismatch": (_RANK,),
+    "straggler-timeout": (_RANK,),
+}
+"""What the lines of a cause name, in the order in which it is worth looking at."""
+_COMPILED = {label: [(kind, re.compile(text)) for kind, text in kinds] for label, kinds in _NAMES.items()}
+_MOST_PROOFS = 6
+
+
+def named(label: str, timeline: Timeline, clues: Clues) -> Offender | None:
+    """The first name in the strongest lines; else the one host of the log."""
+    found = next(_in_proofs(label, clues), None)
+    return found or (_only_host(timeline) if label in _HOST_LABELS else None)
+
+
+def _in_proofs(label: str, clues: Clues) -> Iterator[Offender]:
+    for event in clues.proofs()[:_MOST_PROOFS]:
+        for kind, expression in _COMPILED.get(label, ()):
+            if match := expression.search(event.text):
+                yield Offender(kind, match["name"])
+
+
+def _only_host(timeline: Timeline) -> Offender | None:
+    """The host, where the lines are of one only."""
+    told = {event.host for event in timeline.everything() if event.host} | set(timeline.host_names)
+    told |= {event.get("node") for event in timeline.of("bench.device", "job.exit", "job.cancelled")} - {""}
+    return Offender("host", told.pop()) if len(told) == 1 else None

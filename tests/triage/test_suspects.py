@@ -1,0 +1,39 @@
+"""Whom the lines of a cause name where the cause finds nobody."""
+
+import pytest
+
+from nccltool.triage import suspects
+from nccltool.triage.causes.base import Clue, Clues
+from nccltool.triage.incident import Offender
+from nccltool.triage.logs.base import LogEvent
+from tests.triage.test_judge import timeline_of
+
+LINES = [
+    ("fd-limit", "OSError: [Errno 24] Too many open files: '/tmp/pymp-x0a91kcd'", ("file", "/tmp/pymp-x0a91kcd")),
+    ("fd-limit", "accept4: 10.24.112.105:2584: too many open files", ("address", "10.24.112.105:2584")),
+    (
+        "version-mismatch",
+        "ImportError: /opt/lib/python3/torch/lib/libtorch_cuda.so: undefined symbol: ncclCommRegister",
+        ("library", "libtorch_cuda.so"),
+    ),
+    ("slow-path", "NET/IB : Using [0]mlx5_bond_1:1/RoCE", ("device", "mlx5_bond_1")),
+    ("ib-link", "mlx5_core 0000:18:00.0: link down", None),
+    ("out-of-memory", "Warning Evicted node/gke-n1-7lpz the node was low on memory", ("host", "gke-n1-7lpz")),
+    ("gpu-fault", "failed on device ordinal 3", ("gpu", "3")),
+    ("app-error", "rank 3 raised", None),
+]
+
+
+@pytest.mark.parametrize(("label", "text", "name"), LINES)
+def test_the_strongest_line_names_somebody(label: str, text: str, name: tuple[str, str] | None) -> None:
+    event = LogEvent(kind="k", role="failure", text=text, file="log0", line=1)
+    found = suspects.named(label, timeline_of("a line\n"), Clues([Clue(0.9, "", event)]))
+    assert found == (Offender(*name) if name else None)
+
+
+def test_the_only_host_of_a_log_is_named_and_no_host_of_several() -> None:
+    line = "h{}:10:20 [0] NCCL INFO Bootstrap : Using eth0:10.0.0.1<0>\n"
+    one, two = timeline_of(line.format(1)), timeline_of(line.format(1) + line.format(2))
+    assert suspects.named("topology", one, Clues()) == Offender("host", "h1")
+    assert suspects.named("topology", two, Clues()) is None
+    assert suspects.named("app-error", one, Clues()) is None
