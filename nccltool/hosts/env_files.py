@@ -67,6 +67,8 @@ class EnvFile:
         """A line with another name and value, quoted as it was; None: it cannot be written so."""
         if line.place is None or not value.isprintable():
             return None
+        if self.form != "shell" and "$" in line.place.value:  # meant for what replaces it
+            return None
         written = value if self.form == "docker" else shell_words.quoted(value, line.place.value)
         return f"{line.place.before}{name}={written}{line.place.after}"
 
@@ -238,14 +240,20 @@ def _of_shell(text: str, where: str, environ: Mapping[str, str]) -> Iterator[Env
     known = dict[str, str | None]()
     counted, number = 0, 1
     try:
-        for one in shell_words.assignments(text):
-            number += text.count("\n", counted, one.word.start)
-            counted = one.word.start
-            if one.raw is None and one.name not in {*known, *environ}:  # an export of what is not set
-                continue
-            value = known[one.name] = _known_value(one, known, environ, f"{where}:{number}")
-            if value is not None:
-                yield EnvLine(number=number, name=one.name, value=value, place=_place(text, one))
+        for statement in shell_words.statements(text):
+            found = dict[str, str | None]()
+            for one in statement.assignments:
+                if one.raw is None and one.name not in known and one.name not in environ:
+                    continue  # an export of what is not set
+                number += text.count("\n", counted, one.word.start)
+                counted = one.word.start
+                value = found[one.name] = _known_value(one, known, environ, f"{where}:{number}")
+                if not statement.is_export:
+                    known[one.name] = value
+                if value is not None:
+                    place = _place(text, one) if len(statement.assignments) == 1 else None
+                    yield EnvLine(number=number, name=one.name, value=value, place=place)
+            known |= found
     except NotAssigned as error:
         number = 1 + text.count("\n", 0, error.start)
         if str(error):
@@ -269,7 +277,7 @@ def _known_value(
 
 
 def _place(text: str, one: shell_words.ShellAssignment) -> Place | None:
-    if one.raw is None or not one.is_alone or not shell_words.is_plain(one.raw):
+    if one.raw is None or not shell_words.is_plain(one.raw):
         return None
     begin = text.rfind("\n", 0, one.word.start) + 1
     before, after = text[begin : one.word.start], text[one.word.end : _end_of_line(text, one.word.end)]

@@ -8,18 +8,21 @@ import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+_BRACES = r"\$\{(?:[^{}\n]|\{[^{}\n]*\})*\}"
+_ROUND = r"\((?:[^()\n]|\((?:[^()\n]|\((?:[^()\n]|\([^()\n]*\))*\))*\))*\)"
+"""A command or a calculation, with three more of them inside."""
 _WORD = re.compile(
-    r"""(?:'[^']*'|"(?:[^"\\]|\\.)*"|\\.|\$\{[^{}\n]*\}|\$\([^()\n]*\)|`[^`\n]*`|\$|[^\s;&|<>()'"\\`$])+""",
-    re.DOTALL,
+    rf"""(?:'[^']*'|"(?:[^"\\]|\\.)*"|\\.|{_BRACES}|\${_ROUND}|`[^`\n]*`|\$|[^\s;&|<>()'"\\`$])+""", re.DOTALL
 )
 _PIECE = re.compile(
-    r"""'(?P<single>[^']*)'|"(?P<double>(?:[^"\\]|\\.)*)"|\\(?P<escaped>.)|(?P<home>\A~(?=/|\Z))"""
-    r"""|(?P<other>\$\{[^{}\n]*\}|\$\w+|[$`]|[^'"\\$`]+)""",
+    rf"""'(?P<single>[^']*)'|"(?P<double>(?:[^"\\]|\\.)*)"|\\(?P<escaped>.)|(?P<home>\A~(?=/|\Z))"""
+    rf"""|(?P<other>{_BRACES}|\$\w+|[$`]|[^'"\\$`]+)""",
     re.DOTALL,
 )
-_IN_QUOTES = re.compile(r"\\(?P<escaped>[\\\"$`\n])|(?P<other>\$\{[^{}\n]*\}|\$\w+|[$`]|\\|[^\\$`]+)", re.DOTALL)
+_IN_QUOTES = re.compile(rf"""\\(?P<escaped>[\\"$`\n])|(?P<other>{_BRACES}|\$\w+|[$`]|\\|[^\\$`]+)""", re.DOTALL)
 _EXPANSION = re.compile(
-    r"""\$(?:(?P<plain>[A-Za-z_]\w*)|\{(?P<braced>[A-Za-z_]\w*)(?P<default>:?-[^\\'"$`]*)?\})""", re.ASCII
+    r"\$(?:(?P<plain>[A-Za-z_]\w*)|\{(?P<braced>[A-Za-z_]\w*)(?:(?P<operator>:?[-+])(?P<word>.*))?\})",
+    re.ASCII | re.DOTALL,
 )
 _BLANK = re.compile(r"(?:[ \t\r]|\\\r?\n)+|#[^\n]*")
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=", re.ASCII)
@@ -57,31 +60,36 @@ class ShellAssignment:
     name: str
     raw: str | None
     """None = the value that the variable has."""
-    start: int
-    """Of the value."""
     word: Word
-    is_alone: bool
-    """The statement has no other."""
 
 
-def assignments(text: str) -> Iterator[ShellAssignment]:
+@dataclass(frozen=True, slots=True)
+class ShellStatement:
+    """Assignments that belong together. Those of an export see only what earlier statements set."""
+
+    is_export: bool
+    assignments: tuple[ShellAssignment, ...]
+
+
+def statements(text: str) -> Iterator[ShellStatement]:
     """All of a text, in order. Raises NotAssigned."""
     for words in _statements(text):
         first, rest = words[0], words[1:]
         if first.raw == "set" and rest and rest[0].raw[0] in "-+":  # set -a
             continue
-        exported = _EXPORT.fullmatch(first.raw) is not None
-        if exported and first.raw != "export" and rest and rest[0].raw == "-x":
+        is_export = _EXPORT.fullmatch(first.raw) is not None
+        if is_export and first.raw != "export" and rest and rest[0].raw == "-x":
             rest = rest[1:]
-        for word in rest if exported else words:
-            if found := _ASSIGNMENT.match(word.raw):
-                alone = len(rest if exported else words) == 1
-                raw = word.raw[found.end() :]
-                yield ShellAssignment(found[1], raw, word.start + found.end(), word, alone)
-            elif exported and re.fullmatch(r"[A-Za-z_]\w*", word.raw, re.ASCII):
-                yield ShellAssignment(word.raw, None, word.end, word, False)
-            else:
-                raise NotAssigned(first.start)
+        given = rest if is_export else words
+        yield ShellStatement(is_export, tuple(_assignment(word, first, is_export) for word in given))
+
+
+def _assignment(word: Word, first: Word, is_export: bool) -> ShellAssignment:
+    if found := _ASSIGNMENT.match(word.raw):
+        return ShellAssignment(found[1], word.raw[found.end() :], word)
+    if is_export and re.fullmatch(r"[A-Za-z_]\w*", word.raw, re.ASCII):
+        return ShellAssignment(word.raw, None, word)
+    raise NotAssigned(first.start)
 
 
 def _statements(text: str) -> Iterator[list[Word]]:
@@ -131,11 +139,14 @@ def _expanded(text: str, name: str, variables: Mapping[str, str | None], environ
         raise UnreadableValue("depends on a command or an expression")
     used = found["plain"] or found["braced"]
     own = variables[used] if used in variables else environ.get(used, "" if used == name else None)
-    default = found["default"]
     if used in variables and own is None:
         raise UnreadableValue(f"depends on {used}, which is not known")
-    if default and (not own if default[0] == ":" else own is None):
-        return default.partition("-")[2]
+    operator = found["operator"] or ""
+    is_there = bool(own) if operator.startswith(":") else own is not None
+    if operator.endswith("+" if is_there else "-"):
+        return value(name, found["word"], variables, environ)
+    if operator.endswith("+"):
+        return ""
     if own is None:
         raise UnreadableValue(f"depends on {used}, which is not set here")
     return own

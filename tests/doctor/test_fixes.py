@@ -113,6 +113,9 @@ JOB, TWO = "/job.env", "/two.env"
         ({JOB: "NCCL_DEBUG"}, [f"# {JOB}:1: set NCCL_DEBUG=INFO"]),
         ({JOB: "NCCL_DEBUG=LOUD\0"}, []),
         ({JOB: "NCCL_DEB*"}, []),
+        ({JOB: "NCCL_DEBUG=${LEVEL:-LOUD}"}, []),
+        ({JOB: "NCCL_DEBUG=WARN NCCL_ALGO=Ring"}, []),
+        ({JOB: "NCCL_DEBUG=warn # less"}, [f"# {JOB}:1: set NCCL_DEBUG=WARN"]),
         # what sets a variable twice is unset twice
         ({JOB: "NCCL_DEBUG=WARN\nNCCL_TIMEOUT=1\nNCCL_TIMEOUT=2", TWO: "NCCL_TIMEOUT=3"},
          [f"# {JOB}:2: remove this line", f"# {JOB}:3: remove this line", f"# {TWO}:1: remove this line"]),

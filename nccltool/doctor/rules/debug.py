@@ -63,10 +63,13 @@ def unknown_log_level(host: JudgedHost, variable: Variable, level: str) -> Resul
     if level.upper() in LEVELS_OF_RCCL and host.library == "RCCL":
         return
     if level.upper() not in LEVELS:
-        word = level.strip(" \t\r\"'").upper().partition(" ")[0]  # what follows is a comment
+        word, _, rest = level.strip(" \t\r\"'").upper().partition(" ")
         meant = word if word in LEVELS else "WARN" if word in ("ERROR", "WARNING", "0") else "INFO"
         message = "NCCL does not know this level and logs nothing at all"
-        yield report.better_set(variable, meant, message, evidence=(f"known: {', '.join(LEVELS)}",))
+        is_clear = "$" not in word and (not rest or rest.lstrip().startswith(("#", ";")))  # a comment
+        remedy = "" if is_clear else "set a level that is known"
+        fix = report.export(variable.name, meant) if is_clear else ()
+        yield report.about(variable, message, remedy, fix, evidence=(f"known: {', '.join(LEVELS)}",))
 
 
 @rule("DBG004", "info")
