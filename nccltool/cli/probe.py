@@ -23,6 +23,7 @@ from nccltool.cli.options import (
 )
 from nccltool.cli.streams import say
 from nccltool.cli.tree import section
+from nccltool.core.errors import BadInput
 
 if TYPE_CHECKING:
     from nccltool.probe.options import ProbeOptions
@@ -35,7 +36,17 @@ _BOTH_PLACEMENTS = ("nccl-tests", "nccl-tests-json")
 """Formats whose rows have a place for both, which nccl-tests always measures."""
 
 
-@click.command("probe", cls=ToolCommand, short_help="Measure bandwidth and latency of collectives")
+class _Probe(ToolCommand):
+    """Knows the options of nccl-tests, whose letters it shares."""
+
+    def unknown_option(self, name: str, ctx: click.Context) -> BadInput:
+        """What nccl-tests calls so, or the usual."""
+        from nccltool.interop import nccl_tests_command
+
+        return nccl_tests_command.refusal(name) or super().unknown_option(name, ctx)
+
+
+@click.command("probe", cls=_Probe, short_help="Measure bandwidth and latency of collectives")
 @section(
     "What to measure",
     option(
@@ -202,7 +213,6 @@ def asked(options: Mapping[str, Any], fault: str = "") -> "ProbeOptions":
 def _looped(loop: str | None, serve: str | None, options: Mapping[str, Any]) -> int:
     from nccltool.core import run_directory
     from nccltool.core.documents import this_command
-    from nccltool.core.errors import BadInput
     from nccltool.core.units import parse_duration
     from nccltool.launch import torch_needed
     from nccltool.monitor import probe_loop

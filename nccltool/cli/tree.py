@@ -80,13 +80,17 @@ class PoliteCommand(click.Command):
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
-            raise _unknown("option", error.option_name, self._option_names(ctx), ctx) from error
+            raise self.unknown_option(error.option_name, ctx) from error
         except click.exceptions.NoArgsIsHelpError:
             raise
         except click.UsageError as error:
             from nccltool.cli import usage
 
             raise usage.bad_usage(error.ctx or ctx, error) from error
+
+    def unknown_option(self, name: str, ctx: click.Context) -> BadInput:
+        """The error for an option that the command does not have."""
+        return _unknown("option", name, self._option_names(ctx), ctx)
 
     def _option_names(self, ctx: click.Context) -> list[str]:
         every = [name for parameter in self.get_params(ctx) for name in parameter.opts]

@@ -86,13 +86,18 @@ def _what(options: ProbeOptions, where: LaunchPlan) -> tuple[str, str, tuple[str
     dtype = _known("--dtype", "type", dtypes.canonical(word), dtypes.ELEMENT_SIZE)
     reduce_op = _known("--reduce-op", "reduction", dtypes.reduction(options.reduce_op), dtypes.REDUCE_OPS)
     words = collectives.NAMES if options.ops.strip() == "all" else options.ops.split(",")
-    named = (collectives.canonical(word.strip()) for word in words)
-    ops = tuple(dict.fromkeys(_known("--op", "operation", word, collectives.NAMES) for word in named))
+    ops = tuple(dict.fromkeys(_operation(word.strip()) for word in words))
     backend = likely_backend(options.start, where)  # where it is not known, rank 0 says so before it measures
     reason = dtypes.why_not(backend, dtype, reduce_op, ops) if backend else ""
     if reason:
         raise BadInput(f"-d {dtype} -o {reduce_op}: {reason}", "choose another -d, -o, or --op")
     return dtype, reduce_op, ops
+
+
+def _operation(word: str) -> str:
+    if dtypes.reduction(word) in dtypes.REDUCE_OPS:  # what --op means in nccl-tests
+        raise BadInput(f"--op: {word} is a reduction", f"use -o {word}")
+    return _known("--op", "operation", collectives.canonical(word), collectives.NAMES)
 
 
 def _known(option: str, what: str, word: str, known: Iterable[str]) -> str:

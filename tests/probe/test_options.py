@@ -104,6 +104,12 @@ def test_what_auto_means_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     assert error.value.message.startswith("-d float8_e5m2 -o sum: nccl cannot run reduce on float8_e5m2: ")
 
 
+def test_a_reduction_is_no_operation() -> None:
+    with pytest.raises(BadInput) as error:
+        ordered("--op sum")
+    assert (error.value.message, error.value.remedy) == ("--op: sum is a reduction", "use -o sum")
+
+
 def test_every_run_has_its_own_id() -> None:
     ids = {probe_options.from_options(of_probe(), NO_GPU).job.run_id for _ in range(8)}
     assert len(ids) > 1
