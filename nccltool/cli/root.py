@@ -19,6 +19,7 @@ SECTIONS = {
         "doctor": "Check NCCL settings against this host",
         "env": "Print the NCCL settings that a fabric needs",
         "checks": "List, show, copy, and validate preflight suites",
+        "nccl-tests": "Translate a command of nccl-tests into probe",
     },
     "Find the cause": {
         "triage": "Find the root cause of a failed job in its logs",
@@ -49,7 +50,7 @@ SECTIONS = {
     },
 }
 """What each command does, as the help groups them: a test holds it against the commands and the folder."""
-_FILES = {"import": "import_", "slurm-prolog": "slurm_prolog"}
+_FILES = {"import": "import_", "nccl-tests": "nccl_tests", "slurm-prolog": "slurm_prolog"}
 
 
 class _Root(Group):
