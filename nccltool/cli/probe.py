@@ -104,7 +104,7 @@ class _Probe(ToolCommand):
         "--placement",
         type=_PLACEMENTS,
         settable="project",
-        help="In-place or out-of-place form of each operation.  [default: natural; both with --format nccl-tests]",
+        help="In-place or out-of-place form of each operation; nccl-tests formats: both.  [default: natural]",
     ),
     option(
         "-c",
