@@ -46,6 +46,7 @@ failure
     gdr.no-peermem      `peermem` => (?:[Mm]odule )?nvidia[_-]peermem.*(?:not loaded|not found|missing|No such|
                         failed|Unknown symbol|Invalid argument)|(?:not|could not|failed).*nvidia[_-]peermem
     gdr.no-peermem      `nv_peer_mem`.*(?:not loaded|not found|missing|inactive|failed)
+    gdr.no-peermem      `disagrees about version of symbol` => peer_?mem\b.*disagrees
     gdr.no-peermem      `memory_peers` => memory_peers/\S+.*(?:No such|missing|not (?:exist|found))|(?:No such|
                         cannot|missing).*memory_peers/
     gdr.failed          `allocate MR` => Couldn't allocate MR|[Ff]ailed to (?:allocate|create) (?:GPU )?MR

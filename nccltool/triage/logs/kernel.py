@@ -38,6 +38,18 @@ failure
     kernel.ecc          (?:(?P<gpu>[\da-fA-F]{4,8}:[\da-fA-F]{2}:[\da-fA-F.]+).*)?(?:DRAM|SRAM|ECC|
                         HBM)\b.*[Uu]`ncorrectable`(?!\s*:\s*0)\s*:?\s*[1-9]
     kernel.ecc          `ECC error` => (?i)(?:dcgm|health|unhealthy).*(?:uncorrectable|double.bit) ECC error
+    kernel.ecc          `faulty memory elements on GPU|memory mismatch was detected on GPU|in the L1 cache`
+    kernel.ecc          `retired page|age retirements` => detected (?:in|on) GPU
+    kernel.ecc          `row remappings are pending|row remap limit|uncorrectable memory errors and`
+    kernel.ecc          `GPU had a`(?:n un| )contained error
+    kernel.gpu-broken   GPU \d+ .*`to recover from a fault|fault may have left|capacity due to a fault`
+    kernel.aer          `PCIe replay`s? (?:per minute for GPU|violation)
+    kernel.throttled    `hermal violations totaling|due to thermal violation|due to power violation`
+    kernel.sxid         `Detected fatal errors on NvSwitch|fatal NvSwitch SXID`
+    fabric.link         `NvLink` => NvLink (?:errors (?:on|for|found)|(?:link |port )?\d+ is (?:currently )?down)|
+                        Only \d+ NvLinks are up
+    fabric.link         `in a peer-to-peer test` => over NVLink in a peer
+    cuda.peer-garbled   `in a peer-to-peer test` => ^(?!.*over NVLink).*unsuccessfully
     kernel.ecc          `double-bit ECC` => (?i)detected [1-9]\d*\b.{0,30}double-bit ECC
     kernel.throttled    `are being throttled` => (?i)clocks are being throttled
     kernel.ecc          `ncorrectable ECC error` => (?i)uncorrectable ECC error (?:was )?(?:detected|found|on)\b
@@ -77,7 +89,10 @@ failure
     fabric.manager      [Ff]`abric manager`.*(?:fail|error|inactive|dead|not (?:running|loaded|started))
     fabric.manager      `abric manager|abric Manager` => (?i)(?:fail\w*|could not|unable)\b.{0,40}fabric manager|
                         fabric manager.*(?:don't|doesn't|not) match
+    fabric.manager      `fabricmanager` => (?i)fail\w* to start\b.*fabricmanager
+    fabric.manager      `NVSwitch d` => (?i)fail\w* (?:to open|.{0,20}) NVSwitch device|NVSwitch driver failed
     fabric.state        ^\s*State\s+: `In Progress`
+    fabric.state        `Fabric State is `
     fabric.manager      `abric manager`.*(?:\bis not|isn't) (?:active|up|ready|started|running)
     fabric.state        `NVSwitch` => (?i)nvswitch\b.*(?:not ready|not initialized|fail|fatal)
     fabric.link         `NVLink` => (?i)link \d+\b.*failed to train
@@ -95,7 +110,10 @@ failure
     imex.daemon         `export ref for UUID|import response from node`
     imex.daemon         `compute-domain|computedomain|ComputeDomain` => (?i)compute-?domain.*(?:NotReady|not ready|
                         fail|error|timed out)
-    imex.daemon         `IMEX` => IMEX (?:domain|daemon|node).*(?:DOWN|DEGRADED|UNAVAILABLE|not (?:ready|running))
+    imex.daemon         `nvidia-imex` => (?i)fail\w* to start\b.*nvidia-imex
+    imex.daemon         `Domain State: `(?:DOWN|DEGRADED|INVALID|UNAVAILABLE)
+    imex.daemon         `Node #` => ^\s*Node #\d+\b.* - (?:DOWN|DEGRADED|INVALID|UNAVAILABLE|UNREACHABLE)
+    imex.daemon         `IMEX` => IMEX (?i:domain|daemon|node).*(?:DOWN|DEGRADED|UNAVAILABLE|not (?:ready|running))
     imex.daemon         nvidia-`imex`.*(?:[Ff]ail|FAIL|exited|[Ee]rror|inactive|dead|not (?:running|loaded|ready)|
                         UNAVAILABLE|DEGRADED)
     app.nccl-crash      `segfault at` => segfault at .* in libnccl\.so

@@ -45,7 +45,7 @@ failure
     nccl.bad-argument        `communicators are not allowed in the same group|does not match the parent`
     nccl.bad-argument        `nvalid config |nvalid rank requested|nvalid device count|corrupted comm object`
     nccl.bad-argument        `argument is NULL|initialized via NCCL_|communicator was revoked`
-    nccl.bad-argument        `comm `0x\w+ has already been destroyed
+    nccl.bad-argument        comm 0x\w+` has already been destroyed`
     nccl.bad-argument        `self without a matching|none or all communicators in|be all uncaptured`
     nccl.bad-argument        `not in a group call|mixing different streams within|to user-created ncclRedOp`
     nccl.bad-argument        `unknown to this communicator|ncclRedOpDestroy : |ncclCommGrow: `
@@ -130,8 +130,8 @@ failure
     host.malloc              `Failed to malloc `\d+ bytes
     host.malloc              `malloc of `\d+ bytes failed
     cuda.not-ready           `system not yet initialized`
-    cuda.not-permitted       (?i:(?:cuda|hip)[ _]?(?:failure|error)?[ _]?)(?:800|
-                             NOT_PERMITTED\])? ?'?`operation not permitted`
+    cuda.not-permitted       (?i:(?:cuda|hip)[ _]?(?:failure|error)?:?[ _]?)(?:800|
+                             NOT_PERMITTED\])? ?'?`operation not permitted`(?! when)
     cuda.illegal             `an illegal memory access was encountered`
     cuda.launch              `unspecified launch failure`
     cuda.ecc                 `uncorrectable ECC error`
@@ -156,7 +156,7 @@ failure
     nvls.conflict            `ranks using the same NVML device`
     mnnvl.broken             MNNVL \(cliqueSize (?P<size>\d+)\) `is available but not `(?:working|supported)
     mnnvl.import             `isFabric=true|import fabric handle`
-    mnnvl.import             cuMem`ImportFromShareableHandle`.*(?:[Ff]ail|error)
+    mnnvl.import             cuMem`ImportFromShareableHandle`.*(?:[Ff]ail|error|ERROR)
     imex.handle              `(FABRIC) failed|FABRIC handle not valid`
     mnnvl.unsupported        `MNNVL is not supported on this system`
     mnnvl.imex               `IMEX` => (?:Check the IMEX|imex|IMEX)\b.*(?:not|fail|error|FAIL|ERROR|UNAVAILABLE|

@@ -69,6 +69,7 @@ state
                          (?:[\da-f]{4}:){3}[\da-f]{4})\b
     shell.verbs          \b`uverbs`\d
     shell.pcie-slow      `LnkSta:`.*downgraded
+    shell.pcie-slow      `is running at PCI link`
     ib.qp                ` mtu ` => qpn \d+ mtu (?P<mtu>\d)
     ib.active-mtu        `active_mtu`:\s+(?P<mtu>\d+)
 """,
