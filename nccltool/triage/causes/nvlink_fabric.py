@@ -32,7 +32,7 @@ log.
 
 import re
 
-from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Clues, Given, Offender, Timeline
+from nccltool.triage.causes.base import FITS, OVERCOME, SAYS, TYPICAL, Clue, Clues, Given, Offender, Timeline
 from nccltool.triage.logs.kernel import NVLINK_XIDS
 
 DECIDES = "`systemctl status nvidia-fabricmanager` and `nvidia-smi -q | grep -A3 Fabric` on the host"
@@ -62,7 +62,8 @@ def clues(timeline: Timeline) -> Given:
     ):
         yield Clue(0.85, "CUDA rejected a call that NVLS needs", event)
     if event := timeline.first("kernel.xid", where=lambda e: e.get("xid") in NVLINK_XIDS):
-        yield Clue(0.95, f"the driver reported an NVLink error (Xid {event.get('xid')})", event)
+        strength = 0.95 * (OVERCOME if timeline.recovered else 1)
+        yield Clue(strength, f"the driver reported an NVLink error (Xid {event.get('xid')})", event)
 
 
 _SERVICE = re.compile(r"[\w-]*nv(?:idia)?-?fabricmanager\b|\bfabric manager\b")

@@ -102,4 +102,5 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
             return Offender("host", host)
         if not is_unreachable(peer):
             return Offender("address", peer)
-    return clues.rank_or_host()
+    store = timeline.part("host", "store.endpoint", name="host") if _store_lost(timeline) else None
+    return store or clues.rank_or_host()

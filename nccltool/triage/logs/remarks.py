@@ -22,6 +22,9 @@ failure
                         (?:s\b|sec|min|ms\b)
     job.stalled         `did not respond|no response from`.*\b(?:for|in|within|last) \d+ ?(?:s\b|sec|min)
     job.stalled         `waiting for|Waiting for` => [Ww]aiting for [\w -]{1,40}\W{1,6}(?P<seconds>\d{3,}) ?s\b
+    job.preempted       `pot ` => (?i)\bspot\b.{0,30}\b(?:interrupt|terminat|reclaim|evict|taken)
+    job.preempted       `PREEMPTION` => (?i)(?:reason|drain)\w*\b.{0,40}PREEMPTION
+    job.preempted       `erminated expectedly: preempted`
     torch.stuck         `Terminating the process after attempting`
 state
     job.nothing-more    `no more output|no output|No output|No more output|no more lines|no further` => {REMARK}
@@ -60,7 +63,7 @@ state
     job.stack           `#0  |#1  |#2  |#3  |#4  |#5  |#6  |#7  ` => ^\W*#\d+ +(?:0x[0-9a-f]+ in )?
                         (?P<function>[\w:~<>]+) ?\(
 success
-    job.completed     `All processes entering MPI_Finalize`
+    job.completed     `All processes entering MPI_Finalize|uccessfully completed|uccessfully finished`
 """,
     REMARK=_REMARK,
     WORK=_WORK,

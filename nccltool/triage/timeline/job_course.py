@@ -8,7 +8,7 @@ Place = tuple[int, int]
 """Number of the file, number of the line."""
 _ENDINGS = {
     *("job.sigterm", "job.terminated", "job.interrupted", "torchrun.sigterm"),
-    *("store.closed", "nccl.peer-closed", "gloo.peer-closed"),
+    *("store.closed", "nccl.peer-closed", "gloo.peer-closed", "mpi.no-start"),
 }
 """Failures that follow the end of a job, when the processes around it are ended too."""
 DECISIVE = ("bench.average", "bench.osu", "torchrun.succeeded", "job.completed", "run.passed")

@@ -15,6 +15,9 @@ REMARKS = {
     "[rank11] Loading weights:  62%|######2   | 829/1330 [21:02<12:41,  0.66it/s]": "job.at-work",
     "check_nccl_allreduce: bandwidth test 247.1 GB/s < 460.0 GB/s": "bench.below",
     "worker-3 memory used 32102Mi / limit 32768Mi": "host.memory-use",
+    "EC2 spot two-minute interruption notice: terminate": "job.preempted",
+    "Node 10.0.44.12 is draining (reason: DRAIN_NODE_REASON_PREEMPTION)": "job.preempted",
+    "2D training successfully completed!": "job.completed",
     "[notes] same recipe on the other image: 48 s": "shell.note",
 }
 SILENT = (

@@ -13,3 +13,16 @@ def test_a_later_run_with_other_settings_does_not_overcome_a_failure() -> None:
     log = "h:1:1 [0] NCCL WARN Cuda failure 'peer access is not supported between these two devices'\n"
     later = "$ NCCL_P2P_DISABLE=1 ./all_reduce_perf -g 2\n# Avg bus bandwidth    : 5.0\n"
     assert diagnosis(log + later).root_cause == "p2p-acs-iommu"
+
+
+def test_what_a_launcher_says_behind_the_end_is_no_failure() -> None:
+    late = "[h1:8960] PMIX ERROR: PMIX_ERR_LOST_CONNECTION in file base/ptl_base_sendrecv.c at line 91\n"
+    assert diagnosis("# Avg bus bandwidth    : 61.0\n" + late).root_cause == "none"
+    assert diagnosis(late).root_cause == "rdzv-store"
+
+
+def test_an_error_of_the_driver_that_a_job_survives_ends_nothing() -> None:
+    xid = "NVRM: Xid (PCI:0000:61:00): 144, NVLINK: SAW_MVB nonfatal\n"
+    steps = "".join(f"step {step} loss: 2.{step}\n" for step in range(5))
+    assert diagnosis(steps + xid).root_cause == "nvlink-fabric"
+    assert diagnosis(steps + xid + steps).root_cause == "none"
