@@ -141,7 +141,7 @@ def _here(asked: DoctorOrder, files: Sequence[EnvFile]) -> list[HostFacts]:
 
 def _env_file(name: str) -> EnvFile:
     data = piped_in("--env-file") if name == "-" else contents(name, "--env-file")
-    return env_files.read(data, "standard input" if name == "-" else name, os.environ)
+    return env_files.read(data, env_files.STANDARD_INPUT if name == "-" else name, os.environ)
 
 
 def _names(files: Sequence[EnvFile]) -> str:

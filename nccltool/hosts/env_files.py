@@ -18,6 +18,7 @@ from nccltool.hosts.nccl import settings
 from nccltool.hosts.shell_words import NotAssigned, UnreadableValue
 from nccltool.hosts.sources.env import is_kept
 
+STANDARD_INPUT = "standard input"
 Form: TypeAlias = Literal["env -0", "docker", "systemd", "shell"]
 _OF_SHELL = re.compile(r"^[ \t]*(?:export|(?:declare|typeset) -x)[ \t]+[A-Za-z_]", re.MULTILINE)
 _OF_SYSTEMD = re.compile(r"^[ \t]*;", re.MULTILINE)

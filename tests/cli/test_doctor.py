@@ -76,6 +76,19 @@ def test_sarif(saved: str, nccltool: Nccltool, golden: Golden) -> None:
     golden("doctor.sarif", text)
 
 
+@pytest.mark.parametrize("folder", ["", "a b/"])
+def test_sarif_names_the_line_of_a_file_of_variables(
+    folder: str, nccltool: Nccltool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a b").mkdir()
+    Path(f"{folder}job.env").write_text("# job\nNCCL_ALGO=Rign\n")
+    text = nccltool("doctor", "--env-file", f"{folder}job.env", "--select", "ALG001", "--format", "sarif").out
+    ((place,),) = [result["locations"] for run in json.loads(text)["runs"] for result in run["results"]]
+    uri = f"{folder.replace(' ', '%20')}job.env"
+    assert place["physicalLocation"] == {"artifactLocation": {"uri": uri}, "region": {"startLine": 2}}
+
+
 def test_junit(saved: str, nccltool: Nccltool, golden: Golden) -> None:
     text = nccltool("doctor", "--facts", saved, *CHOSEN, "--format", "junit").out
     (suite,) = ElementTree.fromstring(text)
