@@ -20,7 +20,7 @@ def test_settings_with_reason_and_source(nccltool: Nccltool) -> None:
     [
         (("nowhere",), "no fabric is called 'nowhere'\n  -> choose from auto, aws-efa, "),
         (("infinband",), "did you mean infiniband? choose from auto, aws-efa, "),
-        (("AWS",), "did you mean aws-efa? choose from auto, "),
+        (("AWS",), "did you mean aws-efa or aws-gb200? choose from auto, "),
         (("gcp",), "did you mean gcp-gib or gcp-tcp or gcp-tcpx or gcp-tcpxo? choose from auto, "),
         (("h100",), "did you mean oci-h100? choose from auto, "),
         (("x" * 5000,), "no fabric is called 'xxx"),

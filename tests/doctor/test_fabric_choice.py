@@ -1,11 +1,17 @@
 """Which fabric a host has: told by its facts, and never guessed."""
 
+import msgspec
 import pytest
 
 from nccltool.core.errors import BadInput
 from nccltool.doctor import fabric_choice
-from nccltool.hosts.facts import Amd, Cloud, Gpu, HostFacts, Interface, Network, Nvidia, Rdma
+from nccltool.hosts.facts import Amd, Cloud, Gpu, HostFacts, Interface, Network, Nvidia, Rdma, RdmaDevice, RdmaPort
 from tests.captured_hosts import healthy
+
+
+def _adapter(name: str, driver: str, link_layer: str) -> RdmaDevice:
+    port = RdmaPort(number=1, state="ACTIVE", link_layer=link_layer)
+    return RdmaDevice(name=name, driver=driver, ports=(port,))
 
 
 @pytest.mark.parametrize(
@@ -53,7 +59,24 @@ def test_nothing_known_is_no_fabric() -> None:
         fabric_choice.choose("auto", lambda: HostFacts(host="h"))
 
 
-def _host(provider: str, gpu: str) -> HostFacts:
+@pytest.mark.parametrize(
+    ("provider", "gpu", "device", "name"),
+    [
+        ("aws", "NVIDIA GB200", _adapter("rdmap1s0", "efa", "Unspecified"), "aws-gb200"),
+        ("aws", "NVIDIA B200", _adapter("rdmap1s0", "efa", "Unspecified"), "aws-efa"),
+        (None, "NVIDIA GB200", _adapter("ibp0", "mlx5_core", "InfiniBand"), "coreweave-gb200"),
+        (None, "NVIDIA B200", _adapter("ibp0", "mlx5_core", "InfiniBand"), "coreweave"),
+        (None, "NVIDIA GB300", _adapter("ibp0", "mlx5_core", "Ethernet"), "coreweave-gb300-roce"),
+        (None, "NVIDIA GB300", _adapter("mlx5_0", "mlx5_core", "Ethernet"), "roce"),
+        (None, "NVIDIA B200", _adapter("ibp0", "mlx5_core", "Ethernet"), "roce"),
+    ],
+)
+def test_a_rack_is_told_from_single_hosts(provider: str | None, gpu: str, device: RdmaDevice, name: str) -> None:
+    facts = msgspec.structs.replace(_host(provider, gpu), rdma=Rdma(devices=(device,)))
+    assert fabric_choice.choose("auto", lambda: facts).name == name
+
+
+def _host(provider: str | None, gpu: str) -> HostFacts:
     """A cloud's machine with a GPU, and one interface."""
     return HostFacts(
         host="h",

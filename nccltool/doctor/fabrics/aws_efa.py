@@ -1,14 +1,19 @@
 """AWS p4d to p6: EFA through the plugin aws-ofi-nccl, which sets what an instance type needs."""
 
-from nccltool.doctor.fabrics.base import Fabric, provider, settings
+from nccltool.doctor.fabrics.base import Fabric, in_rack, provider, settings
 from nccltool.hosts.facts import HostFacts, known, or_none
 
 
-def _fits(facts: HostFacts) -> str:
+def adapters(facts: HostFacts) -> str:
+    """`p5.48xlarge, 32 EFA devices`; '' elsewhere. Raises NotKnown."""
     if provider(facts) != "aws":
         return ""
-    adapters = [device for device in known(facts.rdma.devices) if or_none(device.driver) == "efa"]
-    return f"{or_none(facts.cloud.product_name) or 'AWS'}, {len(adapters)} EFA devices" if adapters else ""
+    devices = [device for device in known(facts.rdma.devices) if or_none(device.driver) == "efa"]
+    return f"{or_none(facts.cloud.product_name) or 'AWS'}, {len(devices)} EFA devices" if devices else ""
+
+
+def _fits(facts: HostFacts) -> str:
+    return "" if in_rack(facts) else adapters(facts)
 
 
 FABRIC = Fabric(

@@ -65,6 +65,12 @@ def gpus(facts: HostFacts, *words: str) -> str:
     return f"{len(names)} x {names[0]}" if every else ""
 
 
+def in_rack(facts: HostFacts) -> bool:
+    """Whether NVLink spans hosts here; not where no GPU has a known name."""
+    names = or_none(facts.gpu_names) or ()
+    return any(_has(or_none(name) or "", ("GB200", "GB300")) for name in names)
+
+
 def _has(name: str, words: tuple[str, ...]) -> bool:
     """Whole words: B200 is not GB200."""
     return any(word in name.replace("-", " ").split() for word in words)

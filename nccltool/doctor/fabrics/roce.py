@@ -1,13 +1,15 @@
 """RoCE of a site, with NVIDIA GPUs."""
 
-from nccltool.doctor.fabrics.base import Fabric, amd, ports, provider
-from nccltool.hosts.facts import HostFacts
+from nccltool.doctor.fabrics.base import Fabric, amd, in_rack, ports, provider
+from nccltool.hosts.facts import HostFacts, known
 
 
 def _fits(facts: HostFacts) -> str:
     active = ports(facts, "Ethernet")
     if not active or ports(facts, "InfiniBand") or provider(facts) is not None or amd(facts):
         return ""
+    if in_rack(facts) and any(device.name.startswith("ibp") for device in known(facts.rdma.devices)):
+        return ""  # CoreWeave
     return f"{len(active)} active RoCE ports, no cloud's mark"
 
 
