@@ -1,19 +1,11 @@
 """AWS p4d to p6: EFA through the plugin aws-ofi-nccl, which sets what an instance type needs."""
 
-from nccltool.doctor.fabrics.base import Fabric, in_rack, provider, settings
-from nccltool.hosts.facts import HostFacts, known, or_none
-
-
-def adapters(facts: HostFacts) -> str:
-    """`p5.48xlarge, 32 EFA devices`; '' elsewhere. Raises NotKnown."""
-    if provider(facts) != "aws":
-        return ""
-    devices = [device for device in known(facts.rdma.devices) if or_none(device.driver) == "efa"]
-    return f"{or_none(facts.cloud.product_name) or 'AWS'}, {len(devices)} EFA devices" if devices else ""
+from nccltool.doctor.fabrics.base import Fabric, efa_adapters, in_rack, settings
+from nccltool.hosts.facts import HostFacts
 
 
 def _fits(facts: HostFacts) -> str:
-    return "" if in_rack(facts) else adapters(facts)
+    return "" if in_rack(facts) else efa_adapters(facts)
 
 
 FABRIC = Fabric(

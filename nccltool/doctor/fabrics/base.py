@@ -12,6 +12,13 @@ Fits = Callable[[HostFacts], str]
 """Why a host has a fabric; '' = it has another one. Raises NotKnown."""
 
 
+IBP = (
+    ("NCCL_SOCKET_IFNAME", "eth0", "the other interfaces have no route between hosts"),
+    ("NCCL_IB_HCA", "ibp", "the other adapters belong to the front end"),
+)
+"""Of CoreWeave, whose adapters between GPUs are called so."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FabricSetting:
     """A variable that jobs need there."""
@@ -74,6 +81,22 @@ def in_rack(facts: HostFacts) -> bool:
 def _has(name: str, words: tuple[str, ...]) -> bool:
     """Whole words: B200 is not GB200."""
     return any(word in name.replace("-", " ").split() for word in words)
+
+
+def efa_adapters(facts: HostFacts) -> str:
+    """Of AWS: `p5.48xlarge, 32 EFA devices`; '' elsewhere. Raises NotKnown."""
+    if provider(facts) != "aws":
+        return ""
+    devices = [device for device in known(facts.rdma.devices) if or_none(device.driver) == "efa"]
+    return f"{or_none(facts.cloud.product_name) or 'AWS'}, {len(devices)} EFA devices" if devices else ""
+
+
+def ibp_adapters(facts: HostFacts, link_layer: str) -> str:
+    """Of CoreWeave: `InfiniBand, 8 adapters called ibp*, ...`; '' elsewhere. Raises NotKnown."""
+    named = [device for device in known(facts.rdma.devices) if device.name.startswith("ibp")]
+    if not named or provider(facts) is not None or not ports(facts, link_layer):
+        return ""
+    return f"{link_layer}, {len(named)} adapters called ibp*, no other cloud's mark"
 
 
 def amd(facts: HostFacts) -> bool:

@@ -1,12 +1,11 @@
 """CoreWeave GB200 and GB300 on InfiniBand: NVLink between the hosts of a rack, InfiniBand between racks."""
 
-from nccltool.doctor.fabrics import coreweave
-from nccltool.doctor.fabrics.base import Fabric, in_rack, settings
+from nccltool.doctor.fabrics.base import IBP, Fabric, ibp_adapters, in_rack, settings
 from nccltool.hosts.facts import HostFacts
 
 
 def _fits(facts: HostFacts) -> str:
-    return coreweave.adapters(facts, "InfiniBand") if in_rack(facts) else ""
+    return ibp_adapters(facts, "InfiniBand") if in_rack(facts) else ""
 
 
 FABRIC = Fabric(
@@ -14,7 +13,7 @@ FABRIC = Fabric(
     fits=_fits,
     settings=settings(
         "coreweave/nccl-tests, slurm/nccl-test-distributed-gb200-nvl72-enroot.slurm",
-        *coreweave.INTERFACES,
+        *IBP,
         ("NCCL_MNNVL_ENABLE", "1", "a job without NVLink between hosts fails instead of taking InfiniBand"),
     ),
     advice=("in containers, also set NVIDIA_IMEX_CHANNELS=0", "without SHARP, NCCL_NET_PLUGIN=none"),
