@@ -39,7 +39,10 @@ SIGNS = {
     "nccl.setting-ignored": (TYPICAL, "NCCL ignores a setting"),
     "env.refused": (0.85, "a value was rejected"),
 }
-SIGNS_OF_FAILURE = {"nccl.ignored-value": (TYPICAL, "a value was ignored as invalid")}
+SIGNS_OF_FAILURE = {
+    "nccl.ignored-value": (TYPICAL, "a value was ignored as invalid"),
+    "nccl.bad-rank": (0.75, "a rank is not below the world size that the ranks were given"),
+}
 _NAMING = ("nccl.no-algorithm", "nccl.ignored-value", "nccl.setting-ignored", "env.refused")
 _CHOICES = ("NCCL_ALGO", "NCCL_PROTO")
 
@@ -86,6 +89,8 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
         return found
     if _hidden(timeline):
         return Offender("variable", "LOCAL_RANK")
+    if timeline.has("nccl.bad-rank"):
+        return Offender("variable", "WORLD_SIZE")
     if name := _detour(timeline):
         return Offender("variable", name)
     value = next((event.get("value") for event in timeline.of("nccl.bad-value") if event.get("value")), None)

@@ -61,6 +61,9 @@ def clues(timeline: Timeline) -> Given:
     local = timeline.first("ib.gid-chosen", where=lambda e: e.get("value").startswith("fe80"))
     if local and timeline.has("ib.completion", "ucx.link", "ib.qp-failed"):
         yield Clue(0.75, f"GID index {local.get('gid')} is a link-local address, which is not routed", local)
+    changed, refused = timeline.first("ib.gid-change"), timeline.first("ib.completion", "ib.qp-failed")
+    if changed and refused and timeline.before(changed, refused):
+        yield Clue(0.85, "connections failed after the GID table had changed", changed)
     for event in timeline.of("ib.completion"):
         if event.get("status") in _RETRY_EXCEEDED and not timeline.had_worked:
             yield Clue(0.65, "packets were not acknowledged from the start", event)

@@ -51,7 +51,9 @@ def clues(timeline: Timeline) -> Given:
     """Events of ports, and retries exceeded after things had worked."""
     event = timeline.first("ib.completion", where=lambda e: e.get("status") in ("12", "13"))
     if event and timeline.failed:
-        strength = SAYS if timeline.had_worked else FITS
+        changed = timeline.first("ib.gid-change")
+        is_config = changed and timeline.before(changed, event)
+        strength = SAYS if timeline.had_worked and not is_config else FITS
         yield Clue(strength - 0.1, "packets were not acknowledged, and retries were exceeded", event)
 
 

@@ -62,6 +62,8 @@ def clues(timeline: Timeline) -> Given:
             yield Clue(-HINT, "NCCL used another network and continued")
         return
     over_sockets = any("Socket" in name for name in timeline.networks)
+    if over_sockets and timeline.has("plugin.broken"):
+        yield Clue(TYPICAL, "NCCL uses sockets instead of a plugin that could not be loaded")
     absent, wanted = timeline.first("plugin.absent"), timeline.first("plugin.wanted")
     if over_sockets and absent and wanted and not timeline.has("plugin.loaded"):
         yield Clue(0.75, "a network plugin was meant to be used, and NCCL did not find one", absent)

@@ -53,6 +53,8 @@ failure
     gdr.failed          `DMA_BUF` => DMA_BUF_SUPPORT [Ff]ailed|DMA_BUF.*not supported
     gdr.failed          `GPUDirect`(?: RDMA)?\b.*(?:not (?:supported|available|enabled)|unavailable|fail)
     gdr.failed          (?:cannot|failed to|could not|unable to) register `GPU memory`
+    mnnvl.import        `ImportFromShareableHandle` => (?i)\b(?:fail\w*|error)\b.*ShareableHandle|ShareableHandle\b
+                        .*(?:fail|error)
     shm.full            `memory available in /dev/shm` => request exceeds memory available in /dev/shm
     net.too-long        `essage too long`
 echo

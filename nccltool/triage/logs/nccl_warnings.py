@@ -43,7 +43,8 @@ failure
     nccl.bad-argument        \w+` : invalid `(?:root|type|reduction operation|rank)
     nccl.bad-argument        `mismatchs with NCCL device|Attempt to use communicator before`
     nccl.bad-argument        `communicators are not allowed in the same group|does not match the parent`
-    nccl.bad-argument        `nvalid config |nvalid rank requested|nvalid device count|corrupted comm object`
+    nccl.bad-argument        `nvalid config |nvalid device count|corrupted comm object`
+    nccl.bad-rank            I`nvalid rank requested` : \d+/\d+
     nccl.bad-argument        `argument is NULL|initialized via NCCL_|communicator was revoked`
     nccl.bad-argument        comm 0x\w+` has already been destroyed`
     nccl.bad-argument        `self without a matching|none or all communicators in|be all uncaptured`
@@ -156,7 +157,6 @@ failure
     nvls.conflict            `ranks using the same NVML device`
     mnnvl.broken             MNNVL \(cliqueSize (?P<size>\d+)\) `is available but not `(?:working|supported)
     mnnvl.import             `isFabric=true|import fabric handle`
-    mnnvl.import             cuMem`ImportFromShareableHandle`.*(?:[Ff]ail|error|ERROR)
     imex.handle              `(FABRIC) failed|FABRIC handle not valid`
     mnnvl.unsupported        `MNNVL is not supported on this system`
     mnnvl.imex               `IMEX` => (?:Check the IMEX|imex|IMEX)\b.*(?:not|fail|error|FAIL|ERROR|UNAVAILABLE|

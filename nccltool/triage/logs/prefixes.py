@@ -28,7 +28,7 @@ _BEFORE = re.compile(
     | \((?P<actor>[\w.:\[\]\-]+(?:[ ][\w.\-]+)?)[ ]pid=(?P<pid>\d+)(?:,[ ]ip=(?P<ip>[\d.a-f:]+))?\)[ ]?
     | \([\w.-]+,[ ]rank=(?P<skytask>\d+),[ ]pid=(?P<skypid>\d+),[ ]ip=(?P<skyip>[\d.a-f:]+)\)[ ]?
     | \|[ ](?=\S)
-    | \[(?P<stream>stdout|stderr)\][ ]
+    | (?:[A-Za-z][\w.-]*[ ])?\[(?P<stream>stdout|stderr)\][ ]
     | \[(?P<bracket>[a-z][a-z\d.]*(?:-[a-z\d.]+)*-[a-z]*\d+
       |(?:node|worker|host|trainer|dgx|hgx|server|hpc)\d+)\]:?[ ]?(?=\S)
     | \(raylet(?:,[ ]ip=(?P<rayip>[\d.a-f:]+))?\)[ ]?

@@ -60,6 +60,7 @@ failure
                      Normal)\s+Preempt\w*|[Pp]reemption (?:notice|signal|event)|reason:? "?Preempt)
     job.preempted    `Evicted` => (?:Reason:|reason:|Warning|Status:)\s*"?Evicted|\bEvicted\b.*pod
     job.preempted    `PreemptionBy|DeletionByTaintManager|EvictionByEvictionAPI|imminent node shutdown`
+    job.preempted    `DRAIN_NODE_REASON_PREEMPTION|Host EC2 (instance` => REASON_PREEMPTION|\) terminated
     job.preempted    `TaintManagerEviction|termination is imminent|marked for termination`
     job.preempted    `spot |Spot `(?:instance )?(?:interruption|termination|reclaim)
     job.preempted    `maintenance` => (?:TERMINATE_ON_HOST_MAINTENANCE|maintenance event|for maintenance)
@@ -107,7 +108,8 @@ success
     job.completed    `ucceeded` => (?:phase|status|state|Job|job):? ?(?:has )?[Ss]ucceeded\b|^Succeeded$
     job.completed    `ompleted` => (?:main container|job|run|training|benchmark|all ranks|workers?) completed(?:
                      [ ]successfully)?\b|completed successfully
-    job.completed    `max steps reached|Application shutdown complete`
+    job.completed    `max steps reached|Application shutdown complete|JAX distributed shutdown complete`
+    job.completed    `Processed prompts: 100%`
     bench.osu        ^# `OSU MPI`
     job.completed    (?i)\ball (?:\d+ )?(?:epochs?|steps?|iterations|ranks|workers|tasks)[ ]
                      (?:are |have )?f`inished`\b
