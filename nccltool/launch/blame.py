@@ -47,6 +47,8 @@ def after_fault(run: RunState) -> Finding | None:
     ended = culprits.terminated(run)
     if 0 < len(ended) <= max(1, len(run.ranks) // 2):
         return _went_down(run, ended[0])
+    if untold := culprits.untold(run):
+        return _supervisor_killed(run, untold[0])
     if run.stopped_at_fault:
         return _stopped(run, run.stopped_at_fault, "was", "error", "ranks gave up waiting meanwhile")
     if absent := culprits.absent(run):
@@ -54,8 +56,10 @@ def after_fault(run: RunState) -> Finding | None:
     echoes = [state for state in culprits.faulted(run) if culprits.end_of(state).is_echo]
     if echoes:
         return _collective_failed(run, echoes)
-    told = ended or culprits.were_told(run)
-    return _terminated(run, told, told[0].exit_code or 0) if told else _whoever(run)
+    if told := ended or culprits.were_told(run):
+        return _terminated(run, told, told[0].exit_code or 0)
+    first = next(iter(culprits.faulted(run)), None)
+    return _went_down(run, first) if first else None
 
 
 def knows(run: RunState) -> bool:
@@ -176,8 +180,7 @@ def _went_down(run: RunState, state: RankState) -> Finding:
         kind, remedy = sign.kind, sign.remedy.format(host=state.host)
         how += "" if state.failed else f": {end.said}"
     message, subject = f"{_who(state)} {how} {_where(run, state)}", _subject(state)
-    is_hardware = sign is not None and sign.whose is Whose.HARDWARE
-    if not is_hardware and len(alike) > max(1, len(run.ranks) // 2):
+    if not (sign and sign.whose is Whose.HARDWARE) and len(alike) > max(1, len(run.ranks) // 2):
         subject, message = ALL_RANKS, f"{message}; most other ranks did the same, so no rank stands out"
     others = sorted((one for one in alike if one is not state), key=lambda one: one.rank) if sign else []
     also = (f"{_several(others)} reported the same error",) if others else ()
@@ -193,12 +196,6 @@ def _alike(run: RunState, end: RankEnd) -> list[RankState]:
             one for one in culprits.faulted(run) if end.role is Role.PERHAPS_OWN and culprits.end_of(one) == end
         ]
     return [one for one in culprits.faulted(run) if culprits.end_of(one).sign is end.sign]
-
-
-def _whoever(run: RunState) -> Finding | None:
-    """The first to end, where that is all that is known."""
-    faulted = culprits.faulted(run)
-    return _went_down(run, faulted[0]) if faulted else None
 
 
 def _terminated(run: RunState, ended: Sequence[RankState], code: int) -> Finding:
@@ -223,6 +220,15 @@ def _troubled(run: RunState, state: RankState, waited_s: float) -> Finding:
         f"{end.said}",
         evidence=(*_waiting(run, state), *_said(state)),
         remedy=end.sign.remedy.format(host=state.host),
+    )
+
+
+def _supervisor_killed(run: RunState, state: RankState) -> Finding:
+    return finding_kinds.RANK_DIED.finding(
+        subject=_subject(state),
+        message=f"{_who(state)} died {_where(run, state)}: its supervisor was killed before it could say how",
+        evidence=_waiting(run, state),
+        remedy=killed_remedy(state.host, signal.SIGKILL),
     )
 
 

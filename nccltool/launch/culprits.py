@@ -136,6 +136,14 @@ def absent(run: RunState) -> Absent | None:
     return found if found and len(found.ranks) <= max(1, len(run.ranks) // 2) else None
 
 
+def untold(run: RunState) -> list[RankState]:
+    """Ranks that are gone without their supervisors' word, which tell of every end unless something kills them."""
+    states = [state for _, state in sorted(run.ranks.items())]
+    gone = [state for state in states if state.pid and not state.ended and state.fault_at is None]
+    others_ended = any(state.ended for state in states)
+    return gone if run.all_was_told and others_ended and len(gone) <= max(1, len(states) // 2) else []
+
+
 def _can_be_waited_for(state: RankState) -> bool:
     """Whether it has not said itself that it waits, nor is done."""
     return not state.said_bye and not (state.fault_at is not None and end_of(state).is_echo)

@@ -146,6 +146,7 @@ SIGNS = (
             r"NCCL WARN .*(?:Connection re(?:set|fused)|Broken pipe|[Tt]imed out|No route to host|port error|"
             r"async fatal event|Network is unreachable)|"
             r"(?:recvValue|sendBytes|recvBytes) failed|TCPStore.*(?:Broken pipe|Connection reset)|"
+            r"EOFError: the runner is gone|"
             r"DistNetworkError: the bus of the run: "  # what holds it has ended, or the path to it is cut
         ),
     ),

@@ -125,6 +125,8 @@ class RunState:
         self.stopped_at_fault: list[tuple[str, StoppedProcess]] = []
         """Those that were stopped when the first rank failed, or until shortly before."""
         self._resumed_at, self._resumed = 0.0, list[tuple[str, StoppedProcess]]()
+        self.all_was_told = False
+        """Nobody is there who could say more, and nobody but us would have ended supervisors before they spoke."""
         self.began: dict[int, float] = {}
         """When the first rank began each step."""
         self.counted: dict[str, events.Counted] = {}

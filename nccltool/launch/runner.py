@@ -124,6 +124,8 @@ class _Runner:
                 self._listen()
                 self._guide(time.monotonic())
                 self._progress(self._state)
+            is_ours = not self._launch.remote and self.session.announcer is None
+            self._state.all_was_told = is_ours and not self.session.speaking
             if self._signal and not self._state.everybody_left:
                 # a launcher sends SIGTERM when another rank has failed; what that one said may be under way
                 if self._signal != signal.SIGINT or self._state.fault_at is not None:

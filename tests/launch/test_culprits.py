@@ -2,8 +2,9 @@
 
 import pytest
 
-from nccltool.launch import culprits, events
+from nccltool.launch import blame, culprits, events
 from nccltool.launch.culprits import Role
+from nccltool.launch.events import Event
 from nccltool.launch.run_state import RunState
 from tests.launch.test_blame import TIMING, after, beats, died, echo, log, raised, told_to_end
 
@@ -30,6 +31,7 @@ LOST = "NCCL error: remote process exited or there was a network error"
         (after(TIMING, raised(1, f"RuntimeError: {LOST}")), Role.LOST),
         (after(TIMING, raised(1, "ValueError: bad shape")), Role.OWN),
         (after(TIMING, raised(1, BUS)), Role.LOST),
+        (after(TIMING, raised(1, "EOFError: the runner is gone")), Role.LOST),
         (after(TIMING, raised(1, ILLEGAL, in_collective=True)), Role.OWN),
         (after(TIMING, log(1, LOST), raised(1, ILLEGAL, in_collective=True)), Role.PERHAPS_OWN),
         (after(TIMING, log(1, LOST), raised(1, ECC, in_collective=True)), Role.OWN),
@@ -85,3 +87,21 @@ def test_to_be_outside_means_nothing_when_connections_break() -> None:
     for event in echo(0):
         run.apply(event, 70.0)
     assert culprits.absent(run) is None
+
+
+@pytest.mark.parametrize(
+    ("happened", "all_was_told", "untold"),
+    [
+        ([echo(0), echo(1), echo(3)], True, [2]),
+        ([echo(0), echo(1), echo(3)], False, []),
+        ([echo(0), echo(1), died(2, -6), echo(3)], True, []),
+        ([echo(0)], True, []),  # three of four: something else became of them
+    ],
+)
+def test_a_rank_whose_end_nobody_told(happened: list[list[Event]], all_was_told: bool, untold: list[int]) -> None:
+    run = after(TIMING, *happened)
+    run.all_was_told = all_was_told
+    assert [state.rank for state in culprits.untold(run)] == untold
+    found = blame.after_fault(run)
+    assert found is not None
+    assert found.subject.name == ("2" if untold or len(happened) == 4 else "all ranks")

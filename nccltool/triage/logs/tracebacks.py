@@ -27,8 +27,8 @@ failure
                     File "<unknown>", line 0, in)\s*(?:0x[0-9a-f]+ +)?(?:in )?(?P<symbol>(?!nccl[A-Z])\w*
                     (?:rofiler|nspector|uner|nccl_ofi)\w*)\(
     app.plugin-crash  `Engine::` => ^\s*File "<unknown>", line 0, in (?P<symbol>nixl\w+)Engine::
-    app.plugin-crash  `-plugins/src/|ofi-nccl` => ^\s*(?:\[ *\d+\]|#\d+|\d+ +0x[0-9a-f]+)\s+(?:in )?(?P<symbol>\w+)\(.*/
-                    (?:nccl-rdma-sharp-plugins|aws-ofi-nccl)[\w.-]*/src/
+    app.plugin-crash  `-plugins/src/|ofi-nccl` => ^\s*(?:\[ *\d+\]|#\d+|\d+ +0x[0-9a-f]+)\s+(?:in )?(?P<symbol>\w+)
+                    \(.*/(?:nccl-rdma-sharp-plugins|aws-ofi-nccl)[\w.-]*/src/
     app.segfault    `Segfault encountered`
     app.heap        `free(): |invalid next size|double free or corruption|malloc(): |corrupted size`
     app.heap        `munmap_chunk(): `

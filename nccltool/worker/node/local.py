@@ -178,7 +178,10 @@ def _one_rank(job: Job, channel: Channel, watchdog: int | None) -> None:
     if job.emulated:
         place = replace(place, nodes_here=len(job.node_ranks))
     is_first = place.local_rank == 0
-    code = supervise(job, place, channel, agent=os.getppid(), watchdog=watchdog if is_first else None)
+    agent = os.getppid()
+    code = supervise(job, place, channel, agent, watchdog if is_first else None)
+    # torch's process waits for the agent's word before it ends, without a deadline
+    processes.die_with_parent(agent)
     if code:
         sys.exit(code if code > 0 else 128 - code)
 
