@@ -10,6 +10,8 @@ _NOT_FABRICS = re.compile(
 _NOT_ROUTED = re.compile(r"^\[?(?:127\.|::1\b|fe80:|169\.254\.|0\.0\.0\.0)")
 _DOCKER = re.compile(r"^172\.1[7-9]\.|^172\.2\d\.0\.|^192\.168\.122\.|^10\.88\.0\.")
 """Default networks of Docker, libvirt and Podman."""
+OF_DOCKER = "172.17.0.1"
+"""What docker0 has on every host where nobody changed it."""
 
 
 def is_virtual(interface: str) -> bool:

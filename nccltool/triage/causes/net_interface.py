@@ -31,7 +31,7 @@ Contact the network team if the interface for this traffic is missing, down, or 
 
 import re
 
-from nccltool.triage.addresses import is_of_containers, is_unreachable, is_virtual
+from nccltool.triage.addresses import OF_DOCKER, is_of_containers, is_unreachable, is_virtual
 from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Clues, Given, LogEvent, Offender, Timeline
 
 DECIDES = "interface and subnet in each host's Bootstrap line, compared with `ip -br addr` there"
@@ -44,7 +44,10 @@ SIGNS = {
     "nccl.no-family": (0.8, "a socket of the address family could not be created"),
     "nccl.bad-family": (TYPICAL, "a rank sent an address without a family: it had no usable interface"),
 }
-_CONNECTS = ("nccl.connect-failed", "nccl.retry", "gloo.connect-failed", "store.retry", "store.timeout")
+_CONNECTS = (
+    *("nccl.connect-failed", "nccl.retry", "gloo.connect-failed", "store.retry", "store.timeout"),
+    *("net.no-answer", "ucx.peer-closed"),
+)
 
 
 def clues(timeline: Timeline) -> Given:
@@ -82,10 +85,6 @@ def _peer(event: LogEvent) -> str:
     return event.get("peer") or event.get("host")
 
 
-_OF_DOCKER = "172.17.0.1"
-"""What docker0 has on every host where nobody changed it."""
-
-
 def _to_itself(timeline: Timeline) -> LogEvent | None:
     """A connection to an address that only its own host has."""
     several = timeline.nodes > 1 or (timeline.world_size or 0) > 1
@@ -95,7 +94,7 @@ def _to_itself(timeline: Timeline) -> LogEvent | None:
             continue
         if is_unreachable(peer) and (several or event.family == "gloo") and event.family != "store":
             return event
-        if peer.startswith("172.17.") and (timeline.nodes > 1 or peer == _OF_DOCKER):
+        if peer.startswith("172.17.") and (timeline.nodes > 1 or peer == OF_DOCKER):
             return event  # every host has the default bridge, with the same addresses
         if is_of_containers(peer) and timeline.nodes > 1 and timeline.first("nccl.bootstrap", where=_is_bridge):
             return event

@@ -27,7 +27,7 @@ every job on these hosts. For one job, set NCCL_SOCKET_IFNAME to another network
 Send the network team the source, the destination, the port, and the time of the failure.
 """
 
-from nccltool.triage.addresses import is_of_containers, is_unreachable
+from nccltool.triage.addresses import OF_DOCKER, is_of_containers, is_unreachable
 from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Clues, Given, LogEvent, Offender, Timeline
 
 DECIDES = "`nc -vz PEER PORT` from the host that could not connect, with a listener on PEER"
@@ -63,6 +63,8 @@ def clues(timeline: Timeline) -> Given:
         yield Clue(strength, f"a connection to {event.get('peer')} failed: {error}", event)
     if event and is_of_containers(event.get("peer")):
         yield Clue(FITS, "the address belongs to a container network that is local to its host", event)
+    if own := timeline.first(*_PEERS, "net.no-answer", where=lambda e: e.get("peer") == OF_DOCKER):
+        yield Clue(-0.6, "every host has that address on its own bridge of containers", own)
     if timeline.hung and timeline.nodes > 1 and not timeline.has("nccl.init-complete", "nccl.rings"):
         yield Clue(0.5, "ranks on several hosts started init, and none completed it", timeline.hung)
     retries = timeline.of("nccl.retry")

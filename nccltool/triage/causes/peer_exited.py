@@ -40,6 +40,7 @@ SIGNS_OF_FAILURE = {
     "mpi.peer-closed": (0.6, "an MPI process lost its peer"),
     "ucx.peer-closed": (0.6, "a peer closed or refused its UCX connection"),
     "job.actor-died": (0.4, "Ray lost a worker"),
+    "job.task-lost": (0.6, "a task stopped sending heartbeats"),
     "store.closed": (FITS, "the connection to the store was lost"),
     "torch.no-dump": (0.6, "a rank left no flight recorder dump, but the others did"),
     "app.rank-left": (FITS, "a rank logged that it exits"),

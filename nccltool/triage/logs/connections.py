@@ -13,6 +13,9 @@ failure
     net.no-answer        `failed to TCP connect|mca_btl_tcp_endpoint` => (?:connect\(\) to (?P<peer>[\w.]+).*)?
                          {NO_ANSWER}
     net.no-answer        `Errno 1`(?:01|10|13)\b
+    net.no-answer        `connect() to `(?P<peer>[\d.]{7,15}):\d+ failed$
+    net.no-answer        `establish connection to redis` (?P<peer>[\d.]{7,15})
+    net.no-answer        `Failed to forward task ` => \bat (?P<peer>[\d.]{7,15}):\d+
     net.no-answer        `to GCS` => (?i)gcs\b(?:.*? (?P<peer>[\d.]{7,15}))?.*{NO_ANSWER}
     net.no-answer        `upstream connect error|filter_chain_not_found|blackhole`
     store.unresolved     `no such host` => lookup (?P<host>[\w.-]+).*no such host|no such host

@@ -58,7 +58,8 @@ failure
     shm.full            `memory available in /dev/shm` => request exceeds memory available in /dev/shm
     net.too-long        `essage too long`
 echo
-    ucx.peer-closed     `UCX` +ERROR .*(?:Connection reset|Connection refused)
+    ucx.peer-closed     `UCX` +ERROR (?:.*dest_addr=(?P<peer>[\d.]{7,15}):)?.*(?:Connection reset|Connection
+                        [ ]refused)
     ucx.failed          `UCX  ERROR` => UCX +ERROR (?P<error>.+)
     nvshmem.failed      `nvshmem` (?:initialization failed|setup connections failed)
 state

@@ -91,6 +91,8 @@ echo
     job.actor-died   `ActorDiedError|Worker unexpectedly exits|WorkerCrashedError|NodeDiedError|OwnerDiedError`
     job.actor-died   (?:address: (?P<peer>[\d.]+))?.*`has been marked dead because`
     mpi.peer-closed  `peer process has unexpectedly disconnected`
+    job.task-lost    ` heartbeat timeout` => /task:\d+ heartbeat timeout
+    job.task-lost    `coordinator detected missing heartbeats`
     job.actor-died   `worker died or was killed` => (?:Worker IP address: (?P<peer>[\d.]+))?$
 doubt
     host.memory-limit  hit memory(?:\+swap)? `limit at `(?:least once|some point)

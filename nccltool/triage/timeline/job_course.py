@@ -22,6 +22,7 @@ _DEADLY = {
 }
 """Failures that no process survives: steps behind them are those of other ranks, unless the job was restarted."""
 _MOVES = ("job.progress", "bench.row")
+_WHOLE_BAR = re.compile(r"\b(\d+)/\1 \[=+\]")
 _RESTARTS = ("torchrun.restart", "torchrun.joined")
 
 _JOB_WORDS = re.compile(
@@ -86,7 +87,8 @@ class JobCourse:
                 self._last_success = place
         elif event.kind == "job.progress" and self._last_failure and self._last_failure[0] == place[0]:
             if not self._deadly and len(self._steps_since) < _STEPS_ON:
-                self._steps_since.add(event.get("step") or event.text[:80])
+                ended = _WHOLE_BAR.search(event.text)  # of an epoch: each ends with the same step
+                self._steps_since.add(event.text[:80] if ended else event.get("step") or event.text[:80])
         elif event.kind in _RESTARTS:
             self._deadly = False
         elif event.kind in _TEST_BEGINS:
