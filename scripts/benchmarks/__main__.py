@@ -7,6 +7,7 @@
 import os
 import sys
 from importlib import import_module
+from inspect import signature
 from itertools import takewhile
 
 from benchmarks import extent
@@ -25,8 +26,10 @@ def main() -> None:
         os.execve(
             sys.executable, [sys.executable, "-m", "benchmarks", *words], {**os.environ, extent.VARIABLE: "1"}
         )
-    names = list(takewhile(lambda word: not word.startswith("-"), words)) or ALL
-    options = words[len(names) :]
+    given = list(takewhile(lambda word: not word.startswith("-"), words))
+    names, options = given or ALL, words[len(given) :]
+    if options and not given:
+        sys.exit(f"{__doc__}\nbenchmarks: {', '.join(ALL)}")
     unknown = [name for name in names if name not in ALL]
     if unknown:
         sys.exit(f"{unknown[0]!r} is not a benchmark: choose from {', '.join(ALL)}")
@@ -34,6 +37,8 @@ def main() -> None:
     for name in names:
         print(f"== {name}", flush=True)
         benchmark = import_module(f"benchmarks.{name}")
+        if options and not signature(benchmark.main).parameters:
+            sys.exit(f"{name} takes no options\n\n{benchmark.__doc__}")
         met.append(benchmark.main(options) if options else benchmark.main())
     sys.exit(0 if all(met) or extent.IS_SMALLEST else 1)
 

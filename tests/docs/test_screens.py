@@ -17,7 +17,9 @@ QUICK = [scene for scene in SCENES if scene.name in ("doctor", "triage")]
 WITH_RANKS = [scene for scene in SCENES if scene not in QUICK]
 _WORD = re.compile(r"[A-Za-z]{2,}")
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
-ONLY_ON_SCREENS = "-v shows the evidence; nccltool explain CODE has details; all; of lines; characters; us ms"
+ONLY_ON_SCREENS = (
+    "and more; -v shows the evidence; nccltool explain CODE has details; all; of lines; characters; us ms"
+)
 
 
 def piped(scene: Scene, folder: Path, **env: str) -> subprocess.CompletedProcess[bytes]:
