@@ -28,6 +28,8 @@ _OWN_FAULT = frozenset({"NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL", "NCCL_SHM_DISABLE"
 """Variables that make a run bad by themselves: the setting is the cause, not what it switches off."""
 
 
+_SAME_IN_BOTH = frozenset({"gpu-fault", "nvlink-fabric", "p2p-acs-iommu", "straggler-timeout", "app-error"})
+"""What another version of NCCL does not mend."""
 _CRASHES = ("app.segfault", "app.nccl-crash", "app.heap")
 """What no setting of NCCL may lead to."""
 
@@ -40,6 +42,8 @@ def clues(label: str, timeline: Timeline) -> Iterator[Clue]:
                 yield Clue(-PROVES, "one run is worse than another", contrast.bad)
         elif label == _cause(contrast):
             yield Clue(PROVES, _why(contrast), contrast.bad)
+        elif contrast.what == "version" and label in _SAME_IN_BOTH:
+            yield Clue(-PROVES, "another version of NCCL works with the same hosts and program", contrast.good)
         elif label == "slow-path" and contrast.outcome == "slow":
             yield Clue(FITS, "one run is slower than another", contrast.bad)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from nccltool.triage.incident import RankedCauses
+from nccltool.triage.incident import Offender, RankedCauses
 from nccltool.triage.judge import judge
 from nccltool.triage.logs.reader import LogReader
 from nccltool.triage.timeline.builder import TimelineBuilder
@@ -12,11 +12,16 @@ LOST = "n1: Test NCCL failure common.cu:958 'unhandled system error'\n"
 CRASHED = "Segmentation fault (core dumped)\n"
 
 
-def judged(bad: str, settings: str) -> RankedCauses:
+def judged_log(log: str) -> RankedCauses:
     reader, builder = LogReader(), TimelineBuilder()
-    log = f"$ mpirun -np 2 ./all_reduce_perf\n{bad}$ mpirun -np 2 -x {settings} ./all_reduce_perf\n{GOOD}"
     builder.take(reader.read("a.log", [log.encode()]))
     return judge(builder.timeline(reader.lines_read))
+
+
+def judged(bad: str, settings: str) -> RankedCauses:
+    return judged_log(
+        f"$ mpirun -np 2 ./all_reduce_perf\n{bad}$ mpirun -np 2 -x {settings} ./all_reduce_perf\n{GOOD}"
+    )
 
 
 @pytest.mark.parametrize(
@@ -42,20 +47,22 @@ def test_a_crash_that_a_setting_avoids_is_a_defect() -> None:
 
 def test_the_variable_without_which_data_is_right_is_the_suspect() -> None:
     nan = "step 1 loss: nan\nstep 2 loss: nan\n"
-    log = f"{nan}== same job, -x NCCL_IB_CUDA_SUPPORT=0 ==\nstep 1 loss: 2.1 12.0 samples/s\n"
-    reader, builder = LogReader(), TimelineBuilder()
-    builder.take(reader.read("a.log", [log.encode()]))
-    found = judge(builder.timeline(reader.lines_read))
+    found = judged_log(f"{nan}== same job, -x NCCL_IB_CUDA_SUPPORT=0 ==\nstep 1 loss: 2.1 12.0 samples/s\n")
     assert found.root_cause == "data-corruption", found.candidates
     assert found.offender
     assert found.offender.name == "NCCL_IB_CUDA_SUPPORT"
 
 
 def test_the_version_that_fails_is_named() -> None:
-    reader, builder = LogReader(), TimelineBuilder()
-    log = f"NCCL version 2.90.3\n{LOST}# another library\nNCCL version 2.90.1\n{GOOD}"
-    builder.take(reader.read("a.log", [log.encode()]))
-    found = judge(builder.timeline(reader.lines_read))
+    found = judged_log(f"NCCL version 2.90.3\n{LOST}# another library\nNCCL version 2.90.1\n{GOOD}")
     assert found.root_cause == "nccl-bug"
     assert found.offender
     assert (found.offender.kind, found.offender.name) == ("library", "2.90.3")
+
+
+def test_another_version_in_its_place_clears_the_gpu() -> None:
+    run = "./build/all_reduce_perf -b 64K -g 2\nNCCL version"
+    wrong = "n1: Test CUDA failure common.cu:347 'an illegal memory access was encountered'\n"
+    log = f"$ LD_LIBRARY_PATH=/opt/a/lib {run} 2.26.2\n{wrong}$ LD_LIBRARY_PATH=/opt/b/lib {run} 2.31.2\n{GOOD}"
+    found = judged_log(log)
+    assert (found.root_cause, found.offender) == ("nccl-bug", Offender("library", "2.26.2"))

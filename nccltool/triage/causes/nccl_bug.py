@@ -58,7 +58,10 @@ _DEFECTS = (
         "before 2.12 the InfiniBand setup has a defect",
     ),
 )
-SIGNS = {"app.nccl-crash": (0.75, "the process crashed inside NCCL")}
+SIGNS = {
+    "app.nccl-crash": (0.75, "the process crashed inside NCCL"),
+    "app.nccl-kernel": (0.85, "a kernel of NCCL writes or reads past its memory"),
+}
 SIGNS_OF_FAILURE = {
     "app.heap": (FITS, "the heap of a process was corrupted"),
     "app.segfault": (HINT, "a process crashed"),

@@ -205,6 +205,10 @@ def switches_off(name: str, value: str) -> bool:
 _OF_LOGS = re.compile(r"NCCL_DEBUG|LD_LIBRARY_PATH|_LOG_LEVEL|_FILE$|NCCL_ALGO_INFO")
 
 
+_LIBRARY_PATHS = ("LD_PRELOAD", "LD_LIBRARY_PATH")
+"""How another version is put in place."""
+
+
 def _difference(outcome: Outcome, bad: _Trial, good: _Trial) -> Contrast | None:
     """The one thing in which they differ; None where it is several, or none that is told."""
     name: str
@@ -214,7 +218,7 @@ def _difference(outcome: Outcome, bad: _Trial, good: _Trial) -> Contrast | None:
         differing = [name for name in differing if name in its]
     versions = bool(bad.version and good.version and bad.version != good.version)
     common = {"outcome": outcome, "bad": bad.failed or bad.wrong or bad.event, "good": good.event}
-    if versions and not [name for name in differing if name != "LD_PRELOAD"]:
+    if versions and not [name for name in differing if name not in _LIBRARY_PATHS]:
         return Contrast(what="version", name=bad.version, in_bad=True, **common)  # type: ignore[arg-type]
     if len(differing) == 1 and not versions:
         name = differing[0]
