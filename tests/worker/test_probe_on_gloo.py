@@ -257,8 +257,6 @@ def test_every_format_says_that_nodes_are_emulated(start: Start) -> None:
     words = ("--nodes", "2", "--op", "broadcast,scatter", "--sizes", "1KiB", "-n", "2")
     table = done(start, *words)
     assert "2 nodes emulated on " in table.stdout
-    rows = [line for line in table.stdout.splitlines() if re.match("broadcast|scatter", line)]
-    assert [" emulated" in line for line in rows] == [True, True]
     as_csv = done(start, *words, "--format", "csv")
     assert [(row["op"], row["emulated"]) for row in csv.DictReader(io.StringIO(as_csv.stdout))] == [
         ("broadcast", "true"),
