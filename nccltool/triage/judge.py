@@ -84,7 +84,11 @@ def _offender(timeline: Timeline, best: _Weighed) -> Offender | None:
         return own_run.offender(timeline, best.clues)
     found = contrasts.offender(best.label, timeline) or best.cause.offender(timeline, best.clues)
     found = found or (whoever(timeline, best.clues) if best.label in _OF_PROCESSES else None)
-    return found or suspects.named(best.label, timeline, best.clues)
+    found = found or suspects.named(best.label, timeline, best.clues)
+    told = {str(event.rank) for event in best.clues.proofs()}
+    if found and found.kind in ("rank", "process") and found.name not in told and own_run.has_named(timeline):
+        return own_run.offender(timeline, best.clues)  # logs of its agents number the ranks of one node
+    return found
 
 
 def _one_a_line(events: Sequence[LogEvent]) -> tuple[LogEvent, ...]:

@@ -22,7 +22,7 @@ _GPU = ("gpu", r"(?i)\b(?:device(?: ordinal)?|gpu|cuda)[ :#]{0,2}(?P<name>\d{1,2
 _RANK = ("rank", r"(?i)\brank[ :=_]{0,2}(?P<name>\d{1,5})\b")
 _HOST_LABELS = frozenset(
     {"nvlink-fabric", "imex-mnnvl", "gdr-missing", "topology", "ib-link", "ib-memlock", "slow-path", "plugin"}
-    | {"out-of-memory", "gpu-fault", "other", "preempted"}
+    | {"out-of-memory", "gpu-fault", "other"}
 )
 """Causes of which a host is what to look at, where the log shows one only."""
 
@@ -43,7 +43,6 @@ _NAMES = {
     "rdzv-store": (_PORT, _NODE, _ADDRESS),
     "peer-exited": (_NODE, _PROCESS),
     "collective-mismatch": (_RANK,),
-    "straggler-timeout": (_RANK,),
 }
 """What the lines of a cause name, in the order in which it is worth looking at."""
 _COMPILED = {label: [(kind, re.compile(text)) for kind, text in kinds] for label, kinds in _NAMES.items()}

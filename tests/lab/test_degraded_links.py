@@ -11,6 +11,7 @@ from tests.support.commands import Ended
 pytestmark = pytest.mark.lab
 
 LIMIT_S = 90.0
+TRIES = 3
 WORDS = ("--op", "all_reduce", "--sizes", "1MiB", "-n", "10", "--timeout", "20")
 CODES = ("retransmits", "path-slow", "link-errors", "counters-unread")
 
@@ -32,7 +33,10 @@ def test_healthy_links(servers: Sshd, probe: Probe) -> None:
 
 def test_five_percent_of_the_packets_of_a_host_are_lost(servers: Sshd, probe: Probe) -> None:
     servers.lab.lose(servers.lab.hosts[1], 5)
-    ended = probe("n[1-3]", *WORDS).wait(LIMIT_S)
+    for _ in range(TRIES):  # also what opens a connection can be lost, again and again
+        ended = probe("n[1-3]", *WORDS).wait(LIMIT_S)
+        if ended.code == 0:
+            break
     assert told(ended).get("retransmits") == "host n2", ended.said
     lost = ended.findings["retransmits"]
     rate = r"\d+ of \d+ segments \([\d,]+ per million, [\d.e+]+/s\)"

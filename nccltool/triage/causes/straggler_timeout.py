@@ -54,6 +54,8 @@ SIGNS_OF_FAILURE = {
     "host.no-storage": (FITS, "a file server did not respond"),
     "store.get-failed": (0.45, "a rank timed out waiting for a key in the store"),
 }
+_WAITED = ("torch.timeout", "torch.dump-signal", "torch.barrier-echo", "gloo.timeout", "store.get-failed")
+"""Lines of ranks that waited: who writes one is not who came late."""
 _SIGKILL, _SIGABRT = 9, 6
 _FEW = 4
 """Ranks that may be missing before it is no single straggler but a log that lacks most ranks."""
@@ -104,6 +106,8 @@ def silent(timeline: Timeline) -> frozenset[int]:
     named = (event.rank + 1 for event in timeline.everything() if event.rank is not None)
     world = timeline.world_size or max(named, default=0)
     missing = frozenset(range(world)) - waiting
+    if len(waiting) < 2:  # it may be the log of that rank alone
+        missing &= {event.rank for event in timeline.everything() if event.rank is not None}
     few = 1 if len(waiting) < 2 else len(waiting) - 1 if timeline.world_size is None else len(waiting)
     return missing if 0 < len(missing) <= min(_FEW, few) and world > 1 else frozenset()
 
@@ -148,7 +152,10 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
         return Offender("rank", str(ended.rank))
     if (late := behind(timeline)) is not None:
         return Offender("rank", str(late))
-    return timeline.part("rank", "store.get-failed", name="peer") or clues.rank_or_host()
+    if peer := timeline.part("rank", "store.get-failed", name="peer"):
+        return peer
+    proof = next(iter(clues.proofs()), None)
+    return None if proof and proof.kind in _WAITED else clues.rank_or_host()
 
 
 def _busiest(timeline: Timeline, missing: frozenset[int]) -> int:

@@ -81,6 +81,7 @@ failure
     job.timed-out    `timeout` => Killed\s+(?:\w+=\S+ )*timeout\b|timeout: sending signal|(?:exit|exited|
                      rc)\D{0,12}124\b
 echo
+    job.exit         `FAILED` => ^\s*\d+(?:\.\S+)?\s+(?:\S+\s+)*FAILED\s+(?:.*\s)?\d+:\d+\b
     job.exit         `srun: error:` (?P<node>[\w.-]+): tasks? (?P<tasks>[\d,\-\[\]]+): (?P<how>.+)
     mpi.exit         (?:process rank (?P<rank>\d+)|task \d+).*?on node (?P<node>[\w.-]+) `exited on signal`
                      [ ](?P<signal>\d+)
@@ -97,9 +98,10 @@ echo
 doubt
     host.memory-limit  hit memory(?:\+swap)? `limit at `(?:least once|some point)
 state
+    job.unstuck      `Thread is unstuck! Warning above was a false`
     job.state        `FAILED` => ^\s*\d+\S*\s+(?:\S+\s+)?(?P<state>FAILED|NODE_FAIL)\b
 success
-    job.completed    ^\s*\d+\S*\s+(?:\S+\s+)*`COMPLETED`\s+(?:.*\s)?0:0\b
+    job.completed    ^\s*\d+(?!\S*\.extern)\S*\s+(?:\S+\s+)*`COMPLETED`\s+(?:.*\s)?0:0\b
     job.completed    `State: COMPLETED|exits successfully`
     job.completed    [Tt]`raining completed|raining finished`
     job.completed    `raining complete`

@@ -1,5 +1,7 @@
 """A failure counts until the job has overcome it."""
 
+import pytest
+
 from tests.triage.test_judge import diagnosis
 
 
@@ -26,3 +28,33 @@ def test_an_error_of_the_driver_that_a_job_survives_ends_nothing() -> None:
     steps = "".join(f"step {step} loss: 2.{step}\n" for step in range(5))
     assert diagnosis(steps + xid).root_cause == "nvlink-fabric"
     assert diagnosis(steps + xid + steps).root_cause == "none"
+
+
+OOM = "[rank0]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n"
+FAILED = "4711.batch  batch acct 8 FAILED 1:0\n"
+
+
+@pytest.mark.parametrize(
+    ("failed", "cause"),
+    [
+        (OOM, "out-of-memory"),
+        ('Traceback (most recent call last):\n  File "a.py", line 1\nRuntimeError: bad\n', "app-error"),
+        ("slurmstepd: error: Detected 1 oom_kill event in StepId=1.0\n", "out-of-memory"),
+        (
+            "slurmstepd: error: *** JOB 2 ON n1 CANCELLED AT 2026-01-01T00:00:00 DUE TO TIME LIMIT ***\n",
+            "preempted",
+        ),
+        ("srun: error: n1: task 0: Segmentation fault (core dumped)\n", "other"),
+        (FAILED, "other"),
+    ],
+)
+@pytest.mark.parametrize(
+    "word", ["done", "training finished", "epilog: health check rc=0", "4711.extern extern acct 8 COMPLETED 0:0"]
+)
+def test_a_word_about_an_end_takes_no_failure_back(failed: str, cause: str, word: str) -> None:
+    """As a script says it that goes on whatever became of the job."""
+    assert diagnosis(f"step 1 loss 2.0\n{failed}{word}\n").root_cause == cause
+
+
+def test_work_behind_a_failure_does() -> None:
+    assert diagnosis(f"{OOM}step 2 loss 1.9\ndone\n").root_cause == "none"
