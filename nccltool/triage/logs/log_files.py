@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import IO, cast
 
@@ -20,7 +21,7 @@ NOT_LOGS = {
     *(".zip", ".whl", ".pyc", ".parquet", ".nsys-rep", ".sqlite", ".distcp"),
 }
 """Endings of files in a folder that hold no lines."""
-HEAD_BYTES = 256
+HEAD_BYTES = 512
 """Of the beginning of a file that are looked at, and remembered of one that grows."""
 _RECORDS = {
     b'"coll_perf"': "records of NCCL Inspector",
@@ -34,6 +35,8 @@ _FOREIGN = {
     b"\x7fELF": "a program, a library, or a core dump",
     b"PK\x03\x04": "a zip archive",
 }
+_TAR, _TAR_AT = b"ustar", 257
+_ARCHIVES = (".tar", ".tgz", ".tar.gz", ".tar.xz", ".tar.zst", ".tar.bz2")
 """How files begin that are no logs, whatever they are called. A library holds every message that could come."""
 
 
@@ -76,7 +79,8 @@ def _meant(path: str) -> list[str]:
 def within(folder: Path) -> list[Path]:
     """The files in a folder, at any depth, that can be logs. Raises OSError where a folder may not be read."""
     found = (Path(place, name) for place, _, names in os.walk(folder, onerror=_refused) for name in names)
-    return sorted(file for file in found if file.suffix not in NOT_LOGS and file.is_file())
+    logs = (file for file in found if file.suffix not in NOT_LOGS and not file.name.endswith(_ARCHIVES))
+    return sorted(file for file in logs if file.is_file())
 
 
 def _refused(error: OSError) -> None:
@@ -105,6 +109,8 @@ def size_of(name: str) -> int:
 
 def foreign(head: bytes) -> str:
     """What a file is that begins so, when it is no log and is not unpacked either; else nothing."""
+    if head[_TAR_AT:].startswith(_TAR):
+        return "a tar archive"
     known = next((what for begin, what in _FOREIGN.items() if head.startswith(begin)), "")
     if known or not head.startswith(b"{"):
         return known
@@ -141,10 +147,7 @@ class LogContent:
 
     def _pieces(self, raw: IO[bytes]) -> Iterator[bytes]:
         first = raw.read(CHUNK_BYTES)
-        if what := foreign(first):
-            is_packed = what in _FOREIGN.values()
-            remedy = "unpack it and name the log inside" if is_packed else "name the log of the job"
-            raise BadInput(f"{self.file} is {what}, not a log", remedy)
+        self._refuse_foreign(first)
         if packed.kind(first):
             yield from self._unpacked(first, raw)
             return
@@ -155,9 +158,18 @@ class LogContent:
             yield first
             first = raw.read(CHUNK_BYTES)
 
+    def _refuse_foreign(self, head: bytes) -> None:
+        if what := foreign(head):
+            is_packed = what in _FOREIGN.values() or what.endswith("archive")
+            remedy = "unpack it and name the log or folder inside" if is_packed else "name the log of the job"
+            raise BadInput(f"{self.file} is {what}, not a log", remedy)
+
     def _unpacked(self, head: bytes, rest: IO[bytes]) -> Iterator[bytes]:
         inside = packed.Unpacked(cast(IO[bytes], _Joined(head, rest)), packed.kind(head))
-        yield from inside.pieces(CHUNK_BYTES)
+        pieces = inside.pieces(CHUNK_BYTES)
+        first = next(pieces, b"")
+        self._refuse_foreign(first)
+        yield from chain((first,) if first else (), pieces)
         self.ends_early = inside.ends_early
 
 

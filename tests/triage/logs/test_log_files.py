@@ -5,6 +5,7 @@ import gzip
 import io
 import lzma
 import random
+import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -173,3 +174,14 @@ def test_links_that_lead_around_are_not_followed(tmp_path: Path) -> None:
     (tmp_path / "gone.log").symlink_to(tmp_path / "nothing")
     (tmp_path / "sub/rank0.log").write_bytes(TEXT)
     assert log_files.files([str(tmp_path)]) == [str(tmp_path / "sub/rank0.log")]
+
+
+@pytest.mark.parametrize("mode", ["w", "w:gz", "w:xz"])
+def test_an_archive_is_not_read_as_one_text(tmp_path: Path, mode: str) -> None:
+    (tmp_path / "rank0.log").write_bytes(TEXT)
+    packed = tmp_path / f"logs.tar{mode[1:].replace(':', '.')}"
+    with tarfile.open(packed, mode) as archive:  # type: ignore[call-overload]
+        archive.add(tmp_path / "rank0.log", "rank0.log")
+    assert [Path(file).name for file in log_files.files([str(tmp_path)])] == ["rank0.log"]
+    with pytest.raises(BadInput, match="is a tar archive, not a log"):
+        list(log_files.LogContent(str(packed)))
