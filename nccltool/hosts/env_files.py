@@ -29,7 +29,7 @@ _BARE = re.compile(r"[A-Za-z_][\w.-]*\*?", re.ASCII)
 _ALONE = re.compile(r"[ \t]*(?:(?:export|(?:declare|typeset) -x)[ \t]+)?", re.ASCII)
 _COMMENT = re.compile(r"[ \t;\r]*(?:(?<=[ \t;])#.*)?")
 _ONE_EACH = "write one variable per line, as `env` prints them; for values with line breaks use `env -0`"
-_SOURCED = "pass the output of bash -c 'set -a; . FILE; env'"
+_SOURCED = "add the line `env -0 > FILE` to the job where its variables are set, and pass that FILE"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

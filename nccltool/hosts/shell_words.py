@@ -12,8 +12,10 @@ _BRACES = r"\$\{(?:[^{}\n]|\{[^{}\n]*\})*\}"
 _ROUND = r"\((?:[^()\n]|\((?:[^()\n]|\((?:[^()\n]|\([^()\n]*\))*\))*\))*\)"
 """A command or a calculation, with three more of them inside."""
 _WORD = re.compile(
-    rf"""(?:'[^']*'|"(?:[^"\\]|\\.)*"|\\.|{_BRACES}|\${_ROUND}|`[^`\n]*`|\$|[^\s;&|<>()'"\\`$])+""", re.DOTALL
+    rf"""(?:'[^']*'|"(?:[^"\\]|\\.)*"|\\.|{_BRACES}|\${_ROUND}|`[^`\n]*`|\$|[^\s;&|<>()'"\\`$]|(?<=\S)\r(?=\n|\Z))+""",
+    re.DOTALL,
 )
+"""A carriage return at the end of a line is part of its last word, as a shell has it."""
 _PIECE = re.compile(
     rf"""'(?P<single>[^']*)'|"(?P<double>(?:[^"\\]|\\.)*)"|\\(?P<escaped>.)|(?P<home>\A~(?=/|\Z))"""
     rf"""|(?P<other>{_BRACES}|\$\w+|[$`]|[^'"\\$`]+)""",

@@ -69,7 +69,7 @@ _OTHERS = {
 }
 _LONG = {name: letter for letter, name in _SAME.items()} | {other.long: key for key, other in _OTHERS.items()}
 _PROGRAM = re.compile(r"(?:.*/)?\w+_perf\w*", re.ASCII)
-_LAUNCHERS = ("mpirun", "mpiexec", "mpiexec.hydra", "orterun", "prun", "prterun", "srun")
+_LAUNCHERS = ("mpirun", "mpiexec", "mpiexec.hydra", "orterun", "prun", "prterun", "srun", "torchrun")
 
 
 CUDA_GRAPH = "--cuda-graph"

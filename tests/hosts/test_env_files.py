@@ -41,6 +41,7 @@ def read(text: str | bytes, path: str = "F") -> EnvFile:
         ("A=1\nexport A HERE GONE\nexport B=$A/x:${GONE:-no}${HERE-no}", "shell",
          {"A": "1", "HERE": "1", "B": "1/x:no1"}),
         ("declare -x A=\"a\nb\"\nexport B=~/x:~", "shell", {"A": "a\nb", "B": "/root/x:~"}),
+        ("export A=1\r\n\r\n# c\r\nexport B='2'\r\n", "shell", {"A": "1\r", "B": "2\r"}),
         ("export PATH=$(x):$PATH OLD=`y`\nexport LD_LIBRARY_PATH=/a:$LD_LIBRARY_PATH", "shell",
          {"LD_LIBRARY_PATH": "/a:"}),
     ],
