@@ -70,5 +70,8 @@ def encode(instruction: Instruction) -> bytes:
 
 def decode(line: str | bytes) -> AnyInstruction:
     """The instruction of a line. Raises msgspec.DecodeError."""
-    instruction: AnyInstruction = _decoder.decode(line)
+    try:
+        instruction: AnyInstruction = _decoder.decode(line)
+    except UnicodeDecodeError as error:  # of a key, msgspec says it so
+        raise msgspec.DecodeError(str(error)) from error
     return instruction

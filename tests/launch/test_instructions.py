@@ -1,5 +1,6 @@
 """Instructions cross to the nodes as lines, and to each node only what is for it."""
 
+import msgspec
 import pytest
 
 from nccltool.launch import instructions
@@ -25,3 +26,11 @@ def test_a_node_is_told_what_is_for_it(whole: Instruction, part: Instruction) ->
     line = instructions.encode(instructions.for_nodes(whole, [2, 7]))
     assert line.endswith(b"\n")
     assert instructions.decode(line) == part
+
+
+@pytest.mark.parametrize(
+    "line", [b"", b"{", b'{"\xed":1}', b'{"tell":"\xed\xa0"}', b"[]", b'{"instruction":"nothing"}']
+)
+def test_what_is_no_instruction_is_refused(line: bytes) -> None:
+    with pytest.raises(msgspec.DecodeError):
+        instructions.decode(line)

@@ -21,20 +21,6 @@ _DEADLY = {
     *("job.exit", "mpi.exit", "torchrun.exit", "torchrun.failed"),
 }
 """Failures that no process survives: steps behind them are those of other ranks, unless the job was restarted."""
-_FATAL = _DEADLY | {
-    *(
-        "app.exception",
-        "app.segfault",
-        "app.assert",
-        "app.heap",
-        "app.nccl-crash",
-        "app.plugin-crash",
-        "shm.sigbus",
-    ),
-    *("torch.oom", "cuda.oom", "cuda.illegal", "host.oom", "mpi.killed", "job.killed"),
-    *("job.time-limit", "job.cancelled", "job.preempted", "job.node-failed"),
-}
-"""Failures that a word about an end does not take back, as `echo done` in a script: only work behind them does."""
 _BY_THE_TRAINER = re.compile(r"train_runtime|Trainer\.fit")
 """Ends that only the program itself prints."""
 _MOVES = ("job.progress", "bench.row")
@@ -55,7 +41,9 @@ class JobCourse:
         self._last_success: Place | None = None
         self._changed_since = False
         self._steps_since: set[str] = set()
-        self._deadly = self._fatal = False
+        self._deadly = False
+        self._is_open = False
+        """No work is behind the last failure: a word about an end, as `echo done` in a script, takes none back."""
         self._steps_before = 0
         self._open_test: LogEvent | None = None
         self._hung: LogEvent | None = None
@@ -88,7 +76,7 @@ class JobCourse:
             return False
         if self._last_failure is None:
             return True  # whatever looks like a failure is how the processes around a job end
-        return self._last_success > self._last_failure and not self._changed_since and not self._fatal
+        return self._last_success > self._last_failure and not self._changed_since and not self._is_open
 
     def _follow(self, event: LogEvent, place: Place) -> None:
         if event.kind in _MOVES and self._last_failure is None:
@@ -98,19 +86,19 @@ class JobCourse:
                 self._last_failure, self._changed_since = place, False
                 self._steps_since.clear()
                 self._deadly = self._deadly or event.kind in _DEADLY
-                self._fatal = self._fatal or event.kind in _FATAL
+                self._is_open = self._is_open or event.kind not in _ENDINGS
         elif event.kind in DECISIVE:
             if not self._changed_since:
                 self._last_success = place
             if event.kind != "job.completed" or _BY_THE_TRAINER.search(event.text):
-                self._fatal = self._deadly
+                self._is_open = self._deadly
         elif event.kind == "job.progress" and self._last_failure and self._last_failure[0] == place[0]:
-            self._fatal = self._deadly
+            self._is_open = self._deadly
             if not self._deadly and len(self._steps_since) < _STEPS_ON:
                 ended = _WHOLE_BAR.search(event.text)  # of an epoch: each ends with the same step
                 self._steps_since.add(event.text[:80] if ended else event.get("step") or event.text[:80])
         elif event.kind in _RESTARTS:
-            self._deadly = self._fatal = False
+            self._deadly = self._is_open = False
         elif event.kind in _TEST_BEGINS:
             self._changed_since = (
                 self._changed_since or self._deadly
