@@ -84,7 +84,7 @@ class _File:
         try:
             text = data.decode("utf-8-sig")
             entries = sorted(self._entries(tomllib.loads(text), ()), key=lambda entry: len(entry[0]))
-        except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+        except (ValueError, RecursionError) as error:  # also of numbers with too many digits
             raise BadInput(f"{self.path} is not TOML: {escaped(str(error))}", "correct the file") from error
         lines = places(text)
         words = _words(ctx)

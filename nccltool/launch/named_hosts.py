@@ -72,12 +72,12 @@ def _split(text: str, where: str) -> list[str]:
     """At commas outside of brackets."""
     if re.search(r"[\[\]]", re.sub(r"\[[^\[\]]*\]", "", text)):
         raise BadInput(f"{where} {text[:60]!r}: the brackets do not match", "for example n[01-04],x3")
-    return [word.strip() for word in re.split(r",(?![^\[\]]*\])", text) if word.strip()]
+    return [word.strip() for word in re.findall(r"(?:\[[^\[\]]*\]|[^,\[\]])+", text) if word.strip()]
 
 
 _WORD = re.compile(
     r"(?:(?P<user>[A-Za-z0-9_][A-Za-z0-9_.$-]*)@)?"
-    r"(?:\[(?P<v6>[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*(?:%[\w.-]+)?)\]|(?P<name>[A-Za-z0-9_\[](?:[A-Za-z0-9_.\[\],-]|(?<=\d)/(?=\d))*))"
+    r"(?:\[(?P<v6>(?=[0-9A-Fa-f.]*:)[0-9A-Fa-f:.]{2,45}(?:%[\w.-]+)?)\]|(?P<name>[A-Za-z0-9_\[](?:[A-Za-z0-9_.\[\],-]|(?<=\d)/(?=\d))*))"
     r"(?::(?P<port>\d{1,5}))?"
 )
 

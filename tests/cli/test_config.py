@@ -114,8 +114,9 @@ def test_a_file_that_cannot_be_read(files: Files, nccltool: Nccltool) -> None:
     files.user.unlink()
     files.user.write_bytes(b"\xef\xbb\xbflimit = 1\n")
     assert nccltool("runs").code == 0, "an editor's byte order mark"
-    files.user.write_bytes(b'op = "\xff"')
-    assert last_sentence(nccltool("runs").err).startswith(f"{files.user} is not TOML: ")
+    for wrong in (b'op = "\xff"', b"limit = " + b"1" * 9000):
+        files.user.write_bytes(wrong)
+        assert last_sentence(nccltool("runs").err).startswith(f"{files.user} is not TOML: ")
 
 
 def test_lists_and_switches(files: Files, nccltool: Nccltool) -> None:

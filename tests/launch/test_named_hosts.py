@@ -83,3 +83,10 @@ def test_lines_that_are_no_hosts(text: str, message: str) -> None:
     with pytest.raises(BadInput) as refused:
         named_hosts.parse_hostfile(text, "--hostfile F")
     assert refused.value.message == message
+
+
+@pytest.mark.parametrize("text", ["," * 200_000, "[" + ":" * 100_000, ":" * 100_000, "[" * 100_000])
+def test_a_long_line_is_judged_in_one_pass(text: str) -> None:
+    """Each would take minutes if what follows were looked through again at each of its signs."""
+    with pytest.raises(BadInput):
+        named_hosts.parse_hosts(text)
