@@ -315,4 +315,5 @@ def _key(host: JudgedHost, need: str) -> object:
         return values, files, host.settings.unread, job
     if need == "rank":
         return frozenset((name, one.value) for name, one in host.settings.variables.items() if name in PER_RANK)
-    return blake2b(msgspec.msgpack.encode(getattr(host.facts, need)), digest_size=16).digest()
+    # JSON, unlike msgpack, has numbers of any size, as a damaged snapshot may
+    return blake2b(msgspec.json.encode(getattr(host.facts, need)), digest_size=16).digest()

@@ -100,7 +100,10 @@ def handed_over(
 def read(names: Sequence[str], base: Path) -> tuple[AnyRun, ...]:
     """The runs of these names, the newest first. Raises BadInput."""
     found = [run_list.load(run_directory.find(base, name)) for name in names]
-    return tuple(sorted(found, key=lambda run: metrics.unix_time(run.info.started), reverse=True))
+    try:
+        return tuple(sorted(found, key=lambda run: metrics.unix_time(run.info.started), reverse=True))
+    except ValueError as error:
+        raise BadInput(f"the start of a run is not a time: {error}", "remove the damaged run") from error
 
 
 def without_baseline(info: RunInfo, measurements: Sequence[Measurement]) -> Iterable[Against]:

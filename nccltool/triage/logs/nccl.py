@@ -17,7 +17,7 @@ from nccltool.triage.logs.prefixes import time_of
 
 _PREFIX = re.compile(
     r"(?<![\w.-])(?:(?P<host>[A-Za-z0-9][\w.-]{0,79}|<host>):(?P<pid>\d{1,9}):(?P<tid>\d{1,9})[ ]+)?"
-    r"(?:\[(?P<dev>-?\d+)\][ ]+)?"
+    r"(?:\[(?P<dev>-?\d{1,9})\][ ]+)?"
     r"(?:(?P<ms>\d{1,12}\.\d{1,9})[ ]+)?(?:(?P<where>[\w./-]{1,255}:\d{1,6})[ ]+)?(?:\([^)]{0,99}\)[ ]+)?"
     r"(?:(?:NCCL|RCCL|CCOM)[ ]+|(?<=\][ ])|(?<=:\d\d[ ])|(?<=:\d\d\d[ ]))"
     r"(?P<level>INFO|WARN|TRACE|CALL|ABORT|ATTN)\b[ ]?"
@@ -30,6 +30,7 @@ _PLAIN = re.compile(r"[A-Za-z0-9][\w.-]{0,79}:\d{1,9}:\d{1,9} \[\d+\] NCCL (?:IN
 _LEVELS = re.compile(r"INFO|WARN|TRACE|CALL|ABORT|ATTN")
 """Where none of them follows a plain prefix, it is the only one: most lines need no further search."""
 
+_NUMBER = re.compile(r"\d{1,9}", re.ASCII)
 _INFO = " NCCL INFO "
 _MOST_WRITERS = 20_000
 """Beginnings of lines that are remembered: where each has a time in it, more would only cost memory."""
@@ -191,7 +192,7 @@ class PlainInfoLines:
         if len(found) != 1 or found[0].span() != (0, len(line.text)) or not head.endswith(own):
             return None
         match = found[0]
-        device = int(match["dev"]) if match["dev"] and match["dev"].isdecimal() else None
+        device = int(match["dev"]) if match["dev"] and _NUMBER.fullmatch(match["dev"]) else None
         return (_with(line, own, line.host, line.pid), device) if match["host"] and not match["where"] else None
 
 
