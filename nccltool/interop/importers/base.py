@@ -137,7 +137,7 @@ def converted(value: Any, kind: type[T], where: str, tool: str) -> T:
     """What a decoded JSON file of a tool has there."""
     try:
         return msgspec.convert(value, kind)
-    except msgspec.ValidationError as error:
+    except (msgspec.ValidationError, UnicodeEncodeError) as error:  # JSON can escape half a character
         refuse(where, f"not in the format that {tool} writes: {error}")
 
 

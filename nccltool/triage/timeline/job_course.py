@@ -98,13 +98,18 @@ class JobCourse:
                 ended = _WHOLE_BAR.search(event.text)  # of an epoch: each ends with the same step
                 self._steps_since.add(event.text[:80] if ended else event.get("step") or event.text[:80])
         elif event.kind in _RESTARTS:
-            self._deadly = self._is_open = False
+            self._restart(event, place)
         elif event.kind in _TEST_BEGINS:
             self._changed_since = (
                 self._changed_since or self._deadly
             )  # another test; the one before it stays failed
         elif event.kind == "shell.command" and _JOB_WORDS.search(event.get("command")):
             self._changed_since = self._last_failure is not None
+
+    def _restart(self, event: LogEvent, place: Place) -> None:
+        """NCCL's version in another file than the failure is the start of another rank."""
+        if event.kind != "nccl.version" or (self._last_failure and self._last_failure[0] == place[0]):
+            self._deadly = self._is_open = False
 
     def _watch(self, event: LogEvent) -> None:
         """A test that printed its heading and no row stood still; so did a job whose stacks somebody took."""

@@ -2,6 +2,9 @@
 
 import pytest
 
+from nccltool.triage.judge import judge
+from nccltool.triage.logs.reader import LogReader
+from nccltool.triage.timeline.builder import TimelineBuilder
 from tests.triage.test_judge import diagnosis
 
 
@@ -58,3 +61,11 @@ def test_a_word_about_an_end_takes_no_failure_back(failed: str, cause: str, word
 
 def test_work_behind_a_failure_does() -> None:
     assert diagnosis(f"{OOM}step 2 loss 1.9\ndone\n").root_cause == "none"
+
+
+def test_the_start_of_another_rank_is_no_restart() -> None:
+    reader, builder = LogReader(), TimelineBuilder()
+    logs = {"rank0.log": OOM, "rank1.log": "NCCL version 2.27.7+cuda12.9\ntraining finished\n"}
+    for name, text in logs.items():
+        builder.take(reader.read(name, [text.encode()]))
+    assert judge(builder.timeline(reader.lines_read)).root_cause == "out-of-memory"
