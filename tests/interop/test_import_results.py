@@ -26,9 +26,14 @@ def _beside_the_samples(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def shown(name: str) -> str:
-    """The runs, without what differs from import to import."""
+    """The runs of a sample."""
+    return shown_runs(imported(name))
+
+
+def shown_runs(found: tuple[Imported, ...]) -> str:
+    """Runs, without what differs from import to import."""
     lines = []
-    for each in imported(name):
+    for each in found:
         info, verdict = each.run.info, each.run.verdict
         lines.append(f"{info.backend} {info.backend_version}, {info.backend_reason}")
         lines.append(f"{info.world_size} ranks on {info.nodes} nodes: {' '.join(info.hosts)}")

@@ -1,32 +1,98 @@
-"""LOOK at results of other tools: what nccl-tests and rccl-tests print and write, read strictly.
+"""LOOK at results of other tools: what nccl-tests, rccl-tests, and other benchmarks print and write.
 
-A file that is cut, a column that is not known and a row that cannot be read are refused: numbers that were
-guessed cannot be told from numbers that were measured.
+A file that is cut, a column that is not known and a row that cannot be read are refused or become a finding:
+numbers that were guessed cannot be told from numbers that were measured.
 """
 
+import codecs
 import json
 import re
+from collections.abc import Iterator
+from dataclasses import replace
 
+import nccltool.interop.importers.inspector as inspector
+import nccltool.interop.importers.mpigraph as mpigraph
 import nccltool.interop.importers.nccl_json as nccl_json
+import nccltool.interop.importers.nvbandwidth as nvbandwidth
+import nccltool.interop.importers.osu as osu
+import nccltool.interop.importers.param as param
+import nccltool.interop.importers.perftest as perftest
+import nccltool.interop.importers.perftest_json as perftest_json
+import nccltool.interop.importers.rccl_csv as rccl_csv
 import nccltool.interop.importers.rccl_json as rccl_json
+import nccltool.interop.importers.superbench as superbench
 import nccltool.interop.importers.text as text
-from nccltool.core import packed
-from nccltool.core.errors import BadInput
-from nccltool.interop.importers.base import Half, Report, Row, Told, refuse
+import nccltool.interop.importers.writers as writers
+from nccltool.core import archives, plugins
+from nccltool.interop.importers.base import (
+    GuardedImporter,
+    Half,
+    Importer,
+    Report,
+    Row,
+    Told,
+    Unrecognised,
+    refuse,
+)
 
 __all__ = ["Half", "Report", "Row", "Told", "read"]
 
 _JSON = re.compile(r"\s*(\{|\[\s*[\[{\]])")
 """A text can begin with a bracket too: mpirun --tag-output writes [1,0]<stdout>: before each line."""
+_TABLE = re.compile(r"^#\s+size\s+count\s", re.MULTILINE)
+"""The heading of nccl-tests, in a text that has other benchmarks too."""
+_OTHERS: tuple[Importer, ...] = (
+    osu,
+    perftest,
+    perftest_json,
+    mpigraph,
+    param,
+    inspector,
+    rccl_csv,
+    superbench,
+    nvbandwidth,
+)
+"""Benchmarks other than nccl-tests and rccl-tests: each tells by its own mark whether a text is its own."""
+
+
+_UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+"""What PowerShell's > writes."""
+_SHOWN = 5
 
 
 def read(data: bytes, where: str, told: Told) -> tuple[Report, ...]:
-    """The tests in a file. Raises BadInput that names the file, the place, and what was expected there."""
-    if what := packed.kind(data):
-        raise BadInput(f"{where} is packed with {what}", "unpack it; nothing was imported")
-    content = data.decode("utf-8-sig", errors="replace")
+    """The tests in a file or an archive. Raises BadInput that names the place and what was expected there."""
+    files = archives.files(data, where)
+    if len(files) == 1:
+        return _of_file(files[0][1], files[0][0], told)
+    found: list[Report] = []
+    others: list[str] = []
+    for name, content in files:
+        try:
+            found += _of_file(content, name, told)
+        except Unrecognised:
+            others.append(name.removeprefix(f"{where}, "))
+    if not found:
+        refuse(
+            where, f"none of its {len(files)} files is a result of a benchmark", "name the file with the output"
+        )
+    if others:
+        more = f" and {len(others) - _SHOWN} more" if len(others) > _SHOWN else ""
+        note = f"passed over, because no result is in them: {', '.join(others[:_SHOWN])}{more}"
+        found[0] = replace(found[0], said=(*found[0].said, note))
+    return tuple(found)
+
+
+def _of_file(data: bytes, where: str, told: Told) -> tuple[Report, ...]:
+    content = data.decode("utf-16" if data.startswith(_UTF_16) else "utf-8-sig", errors="replace")
     if not content.strip():
-        refuse(where, "it is empty; expected output of nccl-tests")
+        raise Unrecognised(
+            f"{where}: it is empty; expected output of nccl-tests",
+            "nothing was imported; pass the complete, unchanged output",
+        )
+    if others := _readings(content):
+        tests = tuple(test for other, own in others for test in other.read(own, where, told))
+        return (*tests, *text.read(content, where, told)) if _TABLE.search(content) else tests
     if not _JSON.match(content):
         return text.read(content, where, told)
     whole = _decoded(content, where)
@@ -35,6 +101,29 @@ def read(data: bytes, where: str, told: Told) -> tuple[Report, ...]:
         places = [where] if whole is not parts else [f"{where}, [{index}]" for index in range(len(parts))]
         return tuple(nccl_json.read(part, place, told) for part, place in zip(parts, places, strict=True))
     return rccl_json.read(whole, where, told)
+
+
+def _readings(content: str) -> list[tuple[Importer, str]]:
+    """Who reads what: the text as it is, or where nobody knows it, that of each writer without its labels."""
+    known = (*_OTHERS, *_of_plugins())
+    plain = [(other, content) for other in known if other.recognises(content)]
+    if plain or _JSON.match(content):
+        return plain
+    return [(other, own) for own in writers.texts(content) for other in known if other.recognises(own)]
+
+
+def _of_plugins() -> Iterator[Importer]:
+    """Importers of other packages: a failure refuses what one called its own, and nothing else."""
+
+    def refused(why: str) -> tuple[Report, ...]:
+        raise plugins.refused(why)
+
+    for module in plugins.usable("importers").values():
+        if plugin := plugins.origin(module):
+            yield GuardedImporter(
+                recognises=plugins.guarded(plugin, module.recognises, lambda why: False),
+                read=plugins.guarded(plugin, module.read, refused),
+            )
 
 
 def _decoded(content: str, where: str) -> object:

@@ -2,12 +2,14 @@
 
 import math
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any, NoReturn, TypeVar
+from typing import Annotated, Any, NoReturn, Protocol, TypeVar
 
 import msgspec
 
 from nccltool.core.errors import BadInput
+from nccltool.core.findings import Finding
 from nccltool.probe import nccl_tests
 from nccltool.probe.result import Cadence, Placement
 
@@ -18,7 +20,10 @@ MOST = 1e30
 """The largest number of a file. Sums and products of such numbers are finite."""
 SIX_DECIMALS = 0.5e-6
 """How far a number of a JSON file can be from the true one."""
+_ARITHMETIC = 1e-9
+"""Relative error of the arithmetic here and there."""
 Count = Annotated[int, msgspec.Meta(ge=0)]
+NCCL_TESTS_TIMES = "times are means over iterations and over ranks unless the test was run with -a"
 T = TypeVar("T")
 _NOT_A_NUMBER = re.compile(r"[+-]?(nan|inf)", re.IGNORECASE)
 
@@ -117,8 +122,20 @@ class Report:
     """nccl-tests itself judged the mean as too low (NCCL_TESTS_MIN_BW)."""
     errors: tuple[str, ...] = ()
     """What NCCL said last."""
+    stopped: tuple[str, ...] = ()
+    """Tests of the same output that came to no end, each with its place and the failure that it printed."""
+    failures: tuple[str, ...] = ()
+    """What the program printed where its test failed."""
+    missing: tuple[str, ...] = ()
+    """Rows and lines that the program must have printed and that are not there."""
     said: tuple[str, ...]
     """What else is worth keeping, as text."""
+    times: str = NCCL_TESTS_TIMES
+    """What the times are."""
+    series: str = ""
+    """Tests of one file that differ in this are different runs."""
+    found: tuple[Finding, ...] = ()
+    """What the importer itself found: rows that are missing, data that failed, what cannot be compared."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -127,6 +144,10 @@ class Told:
 
     op: str | None = None
     ranks: int | None = None
+
+
+class Unrecognised(BadInput):
+    """Nothing in a file says that it is a result; in an archive it is passed over."""
 
 
 def refuse(where: str, problem: str, remedy: str = "") -> NoReturn:
@@ -146,6 +167,19 @@ def element_type(word: str, where: str) -> tuple[str, int]:
     if word not in nccl_tests.TYPES:
         refuse(where, f"{word!r} is not an element type; expected one of {', '.join(nccl_tests.TYPES)}")
     return nccl_tests.TYPES[word]
+
+
+def is_reduction(word: str) -> bool:
+    return word in _REDUCTIONS
+
+
+def bandwidth_fits(size: int, half: Half) -> bool:
+    """Whether algbw can be size / time, with what rounding leaves open."""
+    least_us, most_us = half.time.range
+    if not half.is_measured or least_us <= 0:
+        return not size or half.time.value == 0 or not half.is_measured
+    low, high = half.algbw.range
+    return low <= size / least_us / 1e3 * (1 + _ARITHMETIC) and size / most_us / 1e3 * (1 - _ARITHMETIC) <= high
 
 
 def reduction(word: str, where: str) -> str | None:
@@ -172,13 +206,37 @@ def operation(program: str | None, told: Told, where: str) -> str:
     return op
 
 
+class NotTold(BadInput):
+    """A file does not name what an option of import can."""
+
+
 def world_size(found: int | None, told: Told, where: str) -> int:
     """The ranks that a file lists, or the user."""
     if found is not None and told.ranks is not None and found != told.ranks:
         refuse(where, f"it lists {found} ranks, but --ranks says {told.ranks}", "omit --ranks")
     size = found if found is not None else told.ranks
     if size is None:
-        refuse(where, "it does not list its ranks", "pass the number of ranks, for example --ranks 8")
+        raise NotTold(f"{where}: it does not list its ranks", "pass the number of ranks, for example --ranks 8")
     if not 1 <= size <= _MOST_RANKS:
         refuse(where, f"it lists {size} ranks; expected 1 to {_MOST_RANKS}")
     return size
+
+
+class Importer(Protocol):
+    """One that tells by a mark of its own whether a text is its own."""
+
+    @property
+    def recognises(self) -> Callable[[str], bool]: ...
+
+    @property
+    def read(self) -> Callable[[str, str, Told], tuple[Report, ...]]:
+        """The tests in a text, of a file called so. Raises BadInput."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class GuardedImporter:
+    """An importer whose functions are others than those of its module."""
+
+    recognises: Callable[[str], bool]
+    read: Callable[[str, str, Told], tuple[Report, ...]]

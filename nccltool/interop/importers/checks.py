@@ -6,7 +6,14 @@ from statistics import fmean
 
 from nccltool.core.findings import Finding, Subject
 from nccltool.core.units import format_bytes
-from nccltool.interop.finding_kinds import IMPORT_INCONSISTENT, IMPORT_NCCL_ERROR, IMPORT_UNDER_MINIMUM
+from nccltool.interop.finding_kinds import (
+    IMPORT_INCONSISTENT,
+    IMPORT_NCCL_ERROR,
+    IMPORT_ROWS_MISSING,
+    IMPORT_TEST_FAILED,
+    IMPORT_UNDER_MINIMUM,
+)
+from nccltool.interop.importers import sweep
 from nccltool.interop.importers.base import Half, Printed, Report, Row, Told
 from nccltool.launch.finding_kinds import WORLD_OF_ONE
 from nccltool.probe import collectives
@@ -22,12 +29,15 @@ _ARITHMETIC = 1e-9
 def findings(test: Report, told: Told) -> tuple[Finding, ...]:
     """What is wrong with the test, or with its file."""
     return (
+        *_failed(test),
         *_wrong_data(test),
+        *_missing(test),
         *_world_of_one(test, told),
         *_inconsistent(test),
         *_under_minimum(test),
         *_errors(test),
         *_left_out(test),
+        *test.found,
     )
 
 
@@ -83,6 +93,27 @@ def _example(op: str, world_size: int) -> Layout:
 
 def _file(test: Report) -> Subject:
     return Subject(kind="file", name=test.where)
+
+
+def _failed(test: Report) -> Iterator[Finding]:
+    texts = [*test.stopped, *(text for text in test.failures if not any(text in stop for stop in test.stopped))]
+    if texts:
+        yield IMPORT_TEST_FAILED.finding(
+            subject=_file(test),
+            message=f"a test did not complete: {texts[0]}",
+            evidence=_some([f"{len(test.rows)} rows of {test.op} were read", *texts[1:]]),
+            remedy="run nccltool triage on the complete log to find the cause, then repeat the test",
+        )
+
+
+def _missing(test: Report) -> Iterator[Finding]:
+    if test.missing:
+        yield IMPORT_ROWS_MISSING.finding(
+            subject=_file(test),
+            message=f"{len(test.missing)} parts of the output are missing: {sweep.shown(test.missing)}",
+            evidence=(f"{len(test.rows)} rows of {test.op} were read",),
+            remedy="import the output as the program wrote it: one file per process, or labelled lines",
+        )
 
 
 def _wrong_data(test: Report) -> Iterator[Finding]:

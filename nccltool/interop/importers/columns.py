@@ -6,10 +6,21 @@ of algorithm (-A 1), and times of HIP events.
 """
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from nccltool.interop.importers.base import Half, Printed, Row, element_type, printed, reduction, refuse
+from nccltool.interop.importers.base import (
+    Half,
+    Printed,
+    Row,
+    bandwidth_fits,
+    element_type,
+    is_reduction,
+    printed,
+    reduction,
+    refuse,
+)
+from nccltool.probe import nccl_tests
 from nccltool.probe.result import Placement
 
 _FIRST = (("size", "count", "type"), ("redop", "root"))
@@ -17,7 +28,6 @@ _TIMES = ("time", "cputime")
 _CHECKS = ("#wrong", "error")
 _OF_HALF = (*_TIMES, "hipevt", "algbw", "busbw", *_CHECKS, "i_min", "i_max", "i_p99", "i_cv%")
 _LAST = ("algo", "proto", "nchannels", "timestamp")
-_UNITS = {"(B)", "(elements)", "(us)", "(GB/s)", "(%)", "%Y-%m-%d", "%H:%M:%S"}
 _UNIT_OF = {
     "size": "(B)",
     "count": "(elements)",
@@ -27,6 +37,7 @@ _UNIT_OF = {
     "i_cv%": "(%)",
 }
 _TIMESTAMP = re.compile(r"\s(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)(?=\s|$)", re.ASCII)
+_WHOLE = re.compile(r"\d{1,18}|-1", re.ASCII)
 _PLACEMENTS: tuple[Placement, ...] = ("out-of-place", "in-place")
 
 
@@ -63,7 +74,8 @@ def from_heading(line: str, above: Sequence[Placement], where: str) -> Columns:
             "this version of nccltool reads the layouts of nccl-tests 2.0 to 2.19",
         )
     count = sum(words.count(word) for word in _TIMES)
-    if not above or count != len(above):
+    above = above or _PLACEMENTS[:count]
+    if count != len(above):
         refuse(where, f"{count} columns of times under {len(above)} placements; expected one for each")
     first = words[: next(index for index, word in enumerate(words) if word in _TIMES)]
     last = words[len(first) :]
@@ -87,12 +99,62 @@ def _check(first: list[str], half: list[str], last: list[str], where: str) -> No
         refuse(where, f"unknown order of columns; {wanted}")
 
 
+def are_units(line: str) -> bool:
+    """Whether a comment is a line of units, or the beginning of one."""
+    return line[1:].split()[:1] == ["(B)"]
+
+
 def check_units(line: str, columns: Columns, where: str) -> None:
     names = (*columns.first, *columns.half * len(columns.placements))
     wanted = [_UNIT_OF[name] for name in names if name in _UNIT_OF]
     words = line[1:].split()
-    if not set(words) <= _UNITS or words[: len(wanted)] != wanted:
+    if words[: len(wanted)] != wanted[: len(words)]:
         refuse(where, f"expected the units {' '.join(wanted)}, found {' '.join(words) or 'none'}")
+
+
+def narrower(columns: Columns) -> Iterator[Columns]:
+    """The layouts of rows that leave fields of their heading empty.
+
+    Operations that do not reduce have no reduction before 2.12; forks print one placement only.
+    """
+    single = replace(columns, placements=columns.placements[:1])
+    unreduced = replace(columns, first=tuple(name for name in columns.first if name != "redop"))
+    if unreduced != columns:
+        yield unreduced
+    if single != columns:
+        yield single
+        if unreduced != columns:
+            yield replace(unreduced, placements=single.placements)
+
+
+def kinds(columns: Columns) -> tuple[str, ...]:
+    """What each field of a row is, by the name of its column."""
+    return (*columns.first, *columns.half * len(columns.placements), *columns.last)
+
+
+def width(columns: Columns) -> int:
+    """The fields of a row, without its timestamp."""
+    return len(kinds(columns))
+
+
+def can_be(word: str, name: str) -> bool:
+    """Whether a word can stand in a column."""
+    if name == "type":
+        return word in nccl_tests.TYPES
+    if name == "redop":
+        return is_reduction(word)
+    if name in ("size", "count", "root"):
+        return _WHOLE.fullmatch(word) is not None and (word != "-1" or name == "root")
+    if name in _CHECKS and word == "N/A":
+        return True
+    return name in ("algo", "proto", "nchannels") or printed(word) is not None
+
+
+def fits(found: Row, columns: Columns) -> bool:
+    """Whether the bandwidths of a row are those of its size and times, as far as they are made of them."""
+    if "cputime" in columns.half:
+        return False
+    return all(bandwidth_fits(found.bytes, half) for half in found.halves)
 
 
 def row(line: str, columns: Columns, where: str) -> Row:
@@ -132,7 +194,7 @@ def _fields(line: str, columns: Columns, where: str) -> list[str]:
 
 def _whole(cells: Mapping[str, str], name: str, where: str) -> int:
     text = cells[name]
-    if not re.fullmatch(r"\d{1,18}|-1", text, re.ASCII) or (text == "-1" and name != "root"):
+    if not _WHOLE.fullmatch(text) or (text == "-1" and name != "root"):
         refuse(where, f"{name} {text!r} is not a whole number")
     return int(text)
 

@@ -1,0 +1,256 @@
+"""Logs of NCCL Inspector (in NCCL's profiler plugins, formats v4.0 to v4.3): a JSON object for each call sampled.
+
+Since v4.3 a marker with `dump_stats` tells the communicator, and how many records belong to it. A message size is
+that of one rank's part in all-gather and reduce-scatter; bandwidths multiply it by the ranks
+(inspectorComputeCollBw). The time is the longest of the call's kernels on this rank, in microseconds.
+"""
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from statistics import fmean
+from typing import Any
+
+import msgspec
+
+from nccltool.core.findings import Finding
+from nccltool.interop.importers import rates
+from nccltool.interop.importers.base import Printed, Report, Row, Told, operation, refuse, world_size
+
+_MARK = re.compile(r'"inspector_output_format_version"\s*:')
+_MIXED = ("v4.1", "v4.2")
+"""Their dumps of several communicators can be interleaved."""
+_VERSION = re.compile(r"v4(?:\.\d{1,3})?")
+_OPS = {
+    "AllReduce": "all_reduce",
+    "AllGather": "all_gather",
+    "ReduceScatter": "reduce_scatter",
+    "Broadcast": "broadcast",
+    "Reduce": "reduce",
+}
+_OF_PARTS = ("AllGather", "ReduceScatter")
+_MOST_RANKS = 10**6
+_MOST = 10**15
+_WITHIN = 1e-5
+"""Bandwidths are printed with six decimals."""
+
+
+class _Header(msgspec.Struct):
+    id: str
+    rank: int
+    n_ranks: int
+    nnodes: int
+
+
+class _Metadata(msgspec.Struct):
+    inspector_output_format_version: str
+    hostname: str = "unknown"
+
+
+class _Call(msgspec.Struct):
+    coll: str
+    coll_msg_size_bytes: int
+    coll_exec_time_us: float
+    coll_algobw_gbs: float | str = "nan"
+    coll_timing_source: str = "unknown"
+
+
+class _Counts(msgspec.Struct):
+    """Records of a dump, and calls that were overwritten before it."""
+
+    coll_records: int = 0
+    p2p_records: int = 0
+    proxy_records: int = 0
+    coll_dropped_since_last_dump: int = 0
+
+    @property
+    def all(self) -> int:
+        return self.coll_records + self.p2p_records + self.proxy_records
+
+
+class _Line(msgspec.Struct):
+    header: _Header | None = None
+    metadata: _Metadata | None = None
+    coll_perf: _Call | None = None
+    dump_stats: _Counts | None = None
+
+
+class _Record(msgspec.Struct):
+    header: _Header
+    metadata: _Metadata
+    coll_perf: _Call
+
+
+def recognises(content: str) -> bool:
+    return _MARK.search(content) is not None
+
+
+def read(content: str, where: str, told: Told) -> tuple[Report, ...]:
+    """A test for each operation of each communicator. Raises BadInput."""
+    text = rates.lines(content)
+    log = _Log()
+    for number, line in text.whole:
+        if line.strip():
+            log.take(number, line, f"{where}, line {number}")
+    log.end_of_dump()
+    records = log.records
+    if not records:
+        refuse(
+            where, "it has no complete record of NCCL Inspector", "pass the log of one process, one record a line"
+        )
+    reports = list(_reports(records, where, told))
+    if not reports:
+        names = ", ".join(dict.fromkeys(record.coll_perf.coll for record in records))
+        refuse(where, f"no call of an operation that nccltool knows has a time; calls: {names}")
+    extra = tuple(_of_file(log, text.cut, where))
+    return (*reports[:-1], replace(reports[-1], found=(*reports[-1].found, *extra)))
+
+
+@dataclass(slots=True)
+class _Log:
+    """A log as far as it has been read."""
+
+    records: list[_Record] = field(default_factory=list)
+    torn: list[str] = field(default_factory=list)
+    lost: int = 0
+    """Records that a marker announced and that did not follow."""
+    dropped: int = 0
+    header: _Header | None = None
+    metadata: _Metadata | None = None
+    expected: int = 0
+
+    def take(self, number: int, text: str, where: str) -> None:
+        try:
+            decoded: Any = json.loads(text)
+            line = msgspec.convert(decoded, _Line)
+        except (ValueError, RecursionError, msgspec.ValidationError):
+            line = None
+        if line is None or (line.header and not _is_possible(line.header)):
+            self.torn.append(f"line {number}: {text.strip()[:80]}")
+            return
+        if not line.dump_stats:
+            self.expected = max(self.expected - 1, 0)
+        if line.header and line.metadata:
+            self._take_place(line, where)
+        if line.coll_perf and self.header and self.metadata:
+            if 0 <= line.coll_perf.coll_msg_size_bytes <= _MOST and 0 <= line.coll_perf.coll_exec_time_us <= _MOST:
+                self.records.append(_Record(self.header, self.metadata, line.coll_perf))
+            else:
+                self.torn.append(f"line {number}: {text.strip()[:80]}")
+
+    def _take_place(self, line: _Line, where: str) -> None:
+        """The communicator, of this record or, after a marker, of those that follow."""
+        self.header, self.metadata = line.header, line.metadata
+        assert line.metadata is not None
+        version = line.metadata.inspector_output_format_version
+        if not _VERSION.fullmatch(version):
+            refuse(where, f"output format {version!r} of NCCL Inspector; expected v4.0 to v4.3")
+        if line.dump_stats:
+            self.end_of_dump()
+            self.expected = max(line.dump_stats.all, 0) if version not in _MIXED else 0
+            self.dropped += max(line.dump_stats.coll_dropped_since_last_dump, 0)
+
+    def end_of_dump(self) -> None:
+        self.lost += self.expected
+        self.expected = 0
+
+
+def _is_possible(header: _Header) -> bool:
+    return 1 <= header.n_ranks <= _MOST_RANKS and 0 <= header.rank < header.n_ranks and header.nnodes >= 1
+
+
+def _reports(records: Sequence[_Record], where: str, told: Told) -> Iterator[Report]:
+    by_test: dict[tuple[str, int, int, str], list[_Record]] = defaultdict(list)
+    for record in records:
+        if record.coll_perf.coll in _OPS and record.coll_perf.coll_exec_time_us:
+            header = record.header
+            by_test[header.id, header.n_ranks, header.nnodes, record.coll_perf.coll].append(record)
+    given = told if len(by_test) == 1 else Told(ranks=told.ranks)
+    for (communicator, ranks, nodes, coll), calls in sorted(by_test.items()):
+        sources = ", ".join(dict.fromkeys(call.coll_perf.coll_timing_source for call in calls))
+        yield Report(
+            where=where,
+            tool=f"NCCL Inspector {calls[0].metadata.inspector_output_format_version}",
+            op=operation(_OPS[coll], given, where),
+            world_size=world_size(ranks, Told(), where),
+            hosts=(calls[0].metadata.hostname,) if nodes == 1 else None,
+            rows=tuple(_rows(calls, coll, ranks, where)),
+            said=(
+                f"communicator {communicator}, rank {calls[0].header.rank} of {ranks} on {nodes} nodes",
+                f"clock: {sources}",
+            ),
+            times="times are those of one rank, of sampled calls; element type and placement are not in the file",
+            series=communicator,
+            found=(*_of_test(calls, coll, where),),
+        )
+
+
+def _rows(calls: Sequence[_Record], coll: str, ranks: int, where: str) -> Iterator[Row]:
+    by_size: dict[int, list[float]] = defaultdict(list)
+    for call in calls:
+        by_size[call.coll_perf.coll_msg_size_bytes].append(call.coll_perf.coll_exec_time_us)
+    for part, times in sorted(by_size.items()):
+        size = part * ranks if coll in _OF_PARTS else part
+        op = _OPS[coll]
+        yield Row(
+            where=where,
+            bytes=size,
+            count=None,
+            dtype=rates.UNKNOWN_DTYPE[0],
+            element_size=rates.UNKNOWN_DTYPE[1],
+            reduce_op=None,
+            root=None,
+            halves=(
+                rates.of_time(
+                    op, ranks, size, Printed(fmean(times), 0.5), samples_us=tuple(times), iterations=len(times)
+                ),
+            ),
+        )
+
+
+def _of_test(calls: Sequence[_Record], coll: str, where: str) -> Iterator[Finding]:
+    yield rates.another_test(
+        where,
+        f"{_OPS[coll]} was measured by NCCL Inspector inside a running job: other work shares its links and GPUs",
+        "a call waits for the latest rank; compare ranks with each other before you compare with a benchmark",
+    )
+    if wrong := [text for call in calls if (text := _contradiction(call, coll))]:
+        yield rates.inconsistent(where, wrong)
+
+
+def _contradiction(record: _Record, coll: str) -> str | None:
+    """What does not fit in a record; None = its bandwidth is that of its size and time."""
+    call = record.coll_perf
+    if not isinstance(call.coll_algobw_gbs, float) or not call.coll_algobw_gbs >= 0:
+        return None
+    size = call.coll_msg_size_bytes * (record.header.n_ranks if coll in _OF_PARTS else 1)
+    rate = size / call.coll_exec_time_us / 1e3
+    if abs(rate - call.coll_algobw_gbs) <= max(_WITHIN, _WITHIN * rate):
+        return None
+    return (
+        f"{coll}: coll_algobw_gbs is {call.coll_algobw_gbs:g}, but {size} B in {call.coll_exec_time_us:g} us "
+        f"are {rate:.6g} GB/s"
+    )
+
+
+def _of_file(log: _Log, cut: int | None, where: str) -> Iterator[Finding]:
+    if log.torn:
+        yield rates.cut(where, f"{len(log.torn)} records cannot be read", log.torn)
+    if cut is not None:
+        yield rates.cut(where, f"it ends inside line {cut}")
+    if log.lost:
+        yield rates.cut(where, f"{log.lost} records that its dumps announce are missing")
+    calls = [record.coll_perf for record in log.records]
+    strange = [call.coll for call in calls if call.coll not in _OPS]
+    if strange:
+        names = tuple(dict.fromkeys(strange))
+        yield rates.left_out(
+            "NCCL Inspector", f"{len(strange)} calls left out: nccltool has no such operation", names
+        )
+    timeless = sum(1 for call in calls if not call.coll_exec_time_us)
+    if timeless:
+        yield rates.left_out("NCCL Inspector", f"{timeless} calls left out: their time rounds to 0 us")
+    if log.dropped:
+        yield rates.left_out("NCCL Inspector", f"{log.dropped} calls are not in the log: they were overwritten")

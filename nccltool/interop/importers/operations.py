@@ -1,0 +1,52 @@
+"""Which operation a test measured: by its output, else the user, else its command line or the name of its file."""
+
+import re
+from collections.abc import Sequence
+from pathlib import PurePath
+
+from nccltool.interop.importers.base import Told, operation
+from nccltool.probe import nccl_tests
+
+_COMMAND = re.compile(r"(?<![\w-])(\w+)_perf(?:_mpi)?(?![\w.])")
+_IN_NAME = re.compile(
+    r"(?<![a-z])(reduce[_-]?scatter|all[_-]?reduce|all[_-]?gather|all[_-]?to[_-]?all|send[_-]?recv"
+    r"|broadcast|gather|scatter|reduce)(?![a-z])"
+)
+_UNDIVIDED = {"allreduce": "all_reduce", "allgather": "all_gather", "reducescatter": "reduce_scatter"}
+"""Names of files leave out what stands between the words."""
+
+Mentions = Sequence[tuple[int, str]]
+"""(line, operation) of the programs that a text names."""
+
+
+def mentions(lines: Sequence[tuple[int, str]]) -> list[tuple[int, str]]:
+    """The operations of nccl-tests' programs that lines name: command lines, mpirun's words about them."""
+    found = []
+    for number, line in lines:
+        if "_perf" in line:
+            ops = {nccl_tests.operation(match[1]) for match in _COMMAND.finditer(line)} - {None}
+            if len(ops) == 1:
+                found.append((number, str(ops.pop())))
+    return found
+
+
+def of_test(program: str | None, table: int, named: Mentions, told: Told, where: str) -> tuple[str, str]:
+    """(operation, where it was taken from) of the test whose table begins in a line. Raises BadInput."""
+    if program or told.op:
+        return operation(program, told, where), "the program's output" if program else "--op"
+    before = [found for found in named if found[0] <= table]
+    if before:
+        return before[-1][1], f"the command in line {before[-1][0]}"
+    if len({op for _, op in named}) == 1:
+        return named[0][1], f"the command in line {named[0][0]}"
+    if by_name := _of_name(where):
+        return by_name, "the file name"
+    return operation(None, told, where), ""
+
+
+def _of_name(where: str) -> str | None:
+    """The one operation that a file name contains; the numbers of lines behind it say nothing."""
+    name = PurePath(where.rpartition(", line ")[0] or where).name.lower()
+    words = {match[1].replace("_", "").replace("-", "") for match in _IN_NAME.finditer(name)}
+    ops = {nccl_tests.operation(_UNDIVIDED.get(word, word)) for word in words}
+    return ops.pop() if len(ops) == 1 else None
