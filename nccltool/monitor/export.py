@@ -12,7 +12,7 @@ from nccltool.core.documents import RunInfo
 from nccltool.core.errors import BadInput, NccltoolError
 from nccltool.core.findings import Finding, define
 from nccltool.monitor import metrics, run_list
-from nccltool.monitor.exporters import AnyDestination, AnyRun, pushgateway, textfile
+from nccltool.monitor.exporters import AnyDestination, AnyRun, otlp, pushgateway, textfile
 from nccltool.monitor.metrics import Sample
 from nccltool.preflight.result import Preflight
 from nccltool.probe.result import Measurement
@@ -41,6 +41,8 @@ class ExportOptions:
     push_cert: str | None
     push_key: str | None
     push_timeout: float
+    otlp: str | None
+    cluster: str | None
 
 
 def destinations(options: ExportOptions) -> tuple[AnyDestination, ...]:
@@ -50,16 +52,24 @@ def destinations(options: ExportOptions) -> tuple[AnyDestination, ...]:
             if getattr(options, name):
                 option = "--" + name.replace("_", "-")
                 raise BadInput(f"{option} needs --pushgateway", f"add --pushgateway URL or remove {option}")
-    if options.textfile is not None or options.pushgateway is not None:
+    if any(way is not None for way in (options.textfile, options.pushgateway, options.otlp)):
         for option, given in (("--output", options.output), ("--format", options.exposition != "prometheus")):
             if given:
                 raise BadInput(
-                    f"{option} has no effect with --textfile or --pushgateway",
-                    f"remove {option} or --textfile and --pushgateway",
+                    f"{option} has no effect with --textfile, --pushgateway or --otlp",
+                    f"remove {option}, or the destinations",
                 )
-    files = [] if options.textfile is None else [textfile.Destination(options.textfile)]
+    cluster = metrics.cluster_name(options.cluster)
+    files = [] if options.textfile is None else [textfile.Destination(options.textfile, cluster)]
     gateways = [] if options.pushgateway is None else [_gateway(options, options.pushgateway)]
-    return (*files, *gateways)
+    return (*files, *gateways, *_collectors(options, cluster))
+
+
+def _collectors(options: ExportOptions, cluster: str) -> Iterable[AnyDestination]:
+    if options.otlp is not None:
+        made = otlp.Destination(url=options.otlp, timeout_s=options.push_timeout, cluster=cluster)
+        made.check()
+        yield made
 
 
 def _gateway(options: ExportOptions, url: str) -> pushgateway.Destination:
@@ -76,13 +86,14 @@ def _gateway(options: ExportOptions, url: str) -> pushgateway.Destination:
         cert_file=options.push_cert,
         key_file=options.push_key,
         timeout_s=options.push_timeout,
+        cluster=metrics.cluster_name(options.cluster),
     )
     made.check()
     return made
 
 
 def handed_over(
-    found: Preflight, every: Sequence[AnyDestination], baseline: str | None, store: str | None
+    found: AnyRun, every: Sequence[AnyDestination], baseline: str | None, store: str | None
 ) -> tuple[Finding, ...]:
     """Hand over to all of these; a finding on each that did not work: it does not hide what was found."""
     findings = []

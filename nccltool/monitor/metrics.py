@@ -3,6 +3,7 @@
 One meaning a metric, base units, and labels whose values come from short lists: no run, job, rank or pid.
 """
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -11,20 +12,29 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from nccltool.compare.result import Against
 from nccltool.core.documents import RunInfo
+from nccltool.core.errors import BadInput
 from nccltool.core.findings import CheckStatus
 from nccltool.core.verdicts import Status
 from nccltool.preflight.result import CheckOutcome, HostStatus, HostVerdict, Preflight
 from nccltool.probe.result import Measurement, Run
 from nccltool.train.result import TrainingResult, TrainRun
 
-Kind = Literal["gauge", "counter", "summary"]
+Kind = Literal["gauge", "counter", "unknown"]
+"""unknown: quantiles without sum and count. As a summary, node_exporter and the push gateway would add both, as 0;
+as a gauge, promtool refuses the label `quantile`."""
 About = Literal["build", "command", "row", "training"]
 PREFIX = "nccltool_"
+CLUSTER = "cluster"
+"""The label that all metrics have where a cluster is named."""
+_CLUSTER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:/@-]{0,127}", re.ASCII)
 _ROW = ("op", "bytes", "dtype", "nodes", "world_size", "placement")
 _MEASURED = "measurement_timestamp_seconds"
 _KEYS: dict[About, int] = {"build": 0, "command": 1, "row": len(_ROW), "training": 1}
 """Labels that name what a metric is about."""
 _UNITS = ("bytes_per_second", "samples_per_second", "seconds")
+_STATUSES = ("pass", "warn", "fail", "unknown", "skip", "incomplete", "missing", "undetermined")
+STATUS_NUMBERS = {status: number for number, status in enumerate(_STATUSES)}
+"""A status as a number, the same in all metrics: one series for each check, whatever it finds."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -72,6 +82,16 @@ def exported(run: Run | Preflight, baseline: Iterable[Against] = ()) -> Exported
         hosts=suite.hosts if suite else None,
         baseline=tuple(baseline),
     )
+
+
+def cluster_name(name: str | None) -> str:
+    """The cluster that --cluster names; empty = none. Raises BadInput."""
+    if name is not None and not _CLUSTER_NAME.fullmatch(name):
+        raise BadInput(
+            f"--cluster {name[:80]!r} is not a cluster name",
+            "use up to 128 letters, digits and ._-:/@, beginning with a letter or digit",
+        )
+    return name or ""
 
 
 def unix_time(started: str) -> float:
@@ -154,9 +174,9 @@ def _baseline_ratio(run: ExportedRun) -> Values:
     return worst.items()
 
 
-def _states(labels: tuple[str, ...], status: str, of: Any) -> Values:
-    """A set of states, those of a Literal: 1 for the one that is."""
-    return (((*labels, each), each == status) for each in get_args(of))
+def _numbers(statuses: Any) -> str:
+    """Those of a Literal, for the help of a metric."""
+    return ", ".join(f"{STATUS_NUMBERS[status]} {status}" for status in get_args(statuses))
 
 
 def _of_command(name: str, text: str, number: Callable[[ExportedRun], float | None]) -> PrometheusMetric:
@@ -200,12 +220,10 @@ METRICS = (
         "was inconclusive.",
         lambda run: run.status in ("pass", "warn"),
     ),
-    PrometheusMetric(
+    _of_command(
         "last_run_status",
-        "1 for the status of the newest run of a command, 0 for all other statuses.",
-        ("command", "status"),
-        lambda run: _states((run.command,), run.status, Status),
-        "command",
+        f"Status of the newest run of a command: {_numbers(Status)}.",
+        lambda run: STATUS_NUMBERS[run.status],
     ),
     _of_command(
         "last_run_duration_seconds", "Duration of the newest run of a command.", lambda run: run.duration_s
@@ -226,7 +244,7 @@ METRICS = (
         (*_ROW, "quantile"),
         _latency,
         "row",
-        "summary",
+        "unknown",
     ),
     _of_row(
         "late_seconds",
@@ -255,18 +273,16 @@ METRICS = (
     ),
     PrometheusMetric(
         "check_status",
-        "1 for the status of a check on a host, 0 for all other statuses; host is empty for a check that covers "
-        "all hosts together.",
-        ("check", "host", "status"),
-        lambda run: (
-            pair for one in run.checks for pair in _states((one.code, one.host or ""), one.status, CheckStatus)
-        ),
+        f"Status of a check on a host: {_numbers(CheckStatus)}; host is empty for a check that covers all hosts "
+        "together.",
+        ("check", "host"),
+        lambda run: (((one.code, one.host or ""), STATUS_NUMBERS[one.status]) for one in run.checks),
     ),
     PrometheusMetric(
         "host_status",
-        "1 for the verdict of the newest preflight on a host, 0 for all other verdicts.",
-        ("host", "status"),
-        lambda run: (pair for host in run.hosts or () for pair in _states((host.host,), host.status, HostStatus)),
+        f"Verdict of the newest preflight on a host: {_numbers(HostStatus)}.",
+        ("host",),
+        lambda run: (((host.host,), STATUS_NUMBERS[host.status]) for host in run.hosts or ()),
     ),
     PrometheusMetric(
         "suspect",

@@ -17,8 +17,8 @@ from nccltool.core.errors import BadInput
 from nccltool.core.units import format_bytes
 from nccltool.train import document
 
-OURS = ("--loop", "--serve")
-"""Options that the single runs do not have."""
+OURS = ("--loop", "--serve", "--cluster")
+"""Options that the single runs do not have; the cluster is in their environment."""
 LEAST_S = 5.0
 """Starting Python and torch takes some of it."""
 GRACE_S = 30.0
@@ -36,6 +36,8 @@ class ProbeLoop:
     listen: str | None
     base: Path
     say: Callable[[str], None]
+    cluster: str = ""
+    """That metrics name; empty = none."""
     _children: list[subprocess.Popen[bytes]] = field(default_factory=list)
     _ended_by: int = 0
 
@@ -64,7 +66,8 @@ class ProbeLoop:
 
     def _started(self, words: Sequence[str]) -> "subprocess.Popen[bytes]":
         twins = {f"NCCLTOOL_{name.lstrip('-').upper()}" for name in OURS}
-        child = processes.start_nccltool(words, {k: v for k, v in os.environ.items() if k not in twins})
+        own = {"NCCLTOOL_CLUSTER": self.cluster} if self.cluster else {}
+        child = processes.start_nccltool(words, {k: v for k, v in os.environ.items() if k not in twins} | own)
         self._children.append(child)
         return child
 

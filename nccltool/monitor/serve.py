@@ -35,6 +35,7 @@ async def serve(
     every_s: float,
     max_age_s: float,
     against: HeldAgainst,
+    cluster: str,
     ready: Callable[[], None],
 ) -> None:
     """Serve the runs of a folder until SIGINT or SIGTERM; `ready` is called when requests are answered."""
@@ -44,7 +45,7 @@ async def serve(
         loop.add_signal_handler(number, ended.set)
     web_reload.take_hangups(loop, asked, ended)
     loop.set_exception_handler(_handle)
-    pages = _Pages(RunCache(base, max_age_s, against))
+    pages = _Pages(RunCache(base, max_age_s, against), cluster)
     await asyncio.to_thread(pages.look)
     app = http_server.MetricsApp(
         lambda: pages.newest, max(STALE_LOOKS * every_s, LEAST_STALE_S), reload.web, hosts
@@ -90,22 +91,24 @@ class _Pages:
     To write 10,000 series anew at each look would cost 0.2 s of a core and leave holes in the process's memory.
     """
 
-    def __init__(self, cache: RunCache) -> None:
-        self._cache = cache
+    def __init__(self, cache: RunCache, cluster: str) -> None:
+        self._cache, self._cluster = cache, cluster
         self._seen: RunScan | None = None
         self.newest: MetricsPage
 
     def look(self) -> None:
         seen = self._cache.look()
-        self.newest = replace(self.newest, made=time.monotonic()) if seen == self._seen else _page(seen)
+        self.newest = (
+            replace(self.newest, made=time.monotonic()) if seen == self._seen else _page(seen, self._cluster)
+        )
         self._seen = seen
 
 
-def _page(seen: RunScan) -> MetricsPage:
+def _page(seen: RunScan, cluster: str) -> MetricsPage:
     samples, body = seen.samples(), http_server.ResponseBody.of
     return MetricsPage(
-        text=body(http_server.TEXT, exposition.text(samples)),
-        openmetrics=body(http_server.OPENMETRICS, exposition.text(samples, "openmetrics")),
+        text=body(http_server.TEXT, exposition.text(samples, cluster=cluster)),
+        openmetrics=body(http_server.OPENMETRICS, exposition.text(samples, "openmetrics", cluster)),
         runs=body(http_server.JSON, _runs(seen)),
         made=time.monotonic(),
     )

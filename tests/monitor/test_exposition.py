@@ -32,6 +32,13 @@ def test_every_metric_is_read_back(form: str) -> None:
     }
 
 
+@pytest.mark.parametrize("form", PARSERS)
+def test_all_are_of_the_cluster_that_is_named(form: str) -> None:
+    families = list(PARSERS[form](exposition.text(EVERY, form, "eu-1").decode()))
+    assert {sample.labels["cluster"] for family in families for sample in family.samples} == {"eu-1"}
+    assert sum(len(family.samples) for family in families) == len(EVERY)
+
+
 @given(host=st.text(max_size=30), value=st.floats(allow_nan=False))
 def test_text_from_hosts_cannot_break_out_of_a_label(host: str, value: float) -> None:
     text = exposition.text([Sample("suspect", (host,), value)]).decode()

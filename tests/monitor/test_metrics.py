@@ -2,21 +2,23 @@
 
 import re
 from dataclasses import replace
+from typing import get_args
 
 import pytest
 
 from nccltool.compare.result import Against, RowKey
+from nccltool.core.findings import CheckStatus
 from nccltool.core.verdicts import Status, Verdict
 from nccltool.monitor import metrics
 from nccltool.monitor.metrics import METRICS, Sample
-from nccltool.preflight.result import Check, CheckOutcome, HostVerdict, Preflight
+from nccltool.preflight.result import Check, CheckOutcome, HostStatus, HostVerdict, Preflight
 from nccltool.probe.result import Measurement, Run
 from nccltool.train.result import Oracle, TrainingResult, TrainRun
 from tests import samples
 
 BY_NAME = {metric.name: metric for metric in METRICS}
 LABELS = {
-    *("version", "torch", "nccl", "command", "status", "op", "bytes", "dtype", "nodes", "world_size", "placement"),
+    *("version", "torch", "nccl", "command", "op", "bytes", "dtype", "nodes", "world_size", "placement"),
     *("quantile", "check", "host", "strategy"),
 }
 
@@ -130,29 +132,30 @@ def test_what_is_not_known_has_no_sample() -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "success"), [("pass", 1), ("warn", 1), ("fail", 0), ("incomplete", 0), ("unknown", 0)]
+    ("status", "success", "number"),
+    [("pass", 1, 0), ("warn", 1, 1), ("fail", 0, 2), ("incomplete", 0, 5), ("unknown", 0, 3)],
 )
-def test_success_is_a_judged_and_healthy_run(status: str, success: int) -> None:
+def test_success_is_a_judged_and_healthy_run(status: str, success: int, number: int) -> None:
     run = replace(samples.good_run(), verdict=Verdict(status=status, exit_code=0))  # type: ignore[arg-type]
     found = list(seen(run))
     assert of(found, "last_run_success") == {("probe",): success}
-    assert {labels[1] for labels, value in of(found, "last_run_status").items() if value} == {status}
+    assert of(found, "last_run_status") == {("probe",): number}
 
 
-def test_hosts_and_checks_are_sets_of_states() -> None:
+def test_every_status_has_one_number() -> None:
+    statuses = {word for literal in (Status, CheckStatus, HostStatus) for word in get_args(literal)}
+    assert set(metrics.STATUS_NUMBERS) == statuses
+    assert len(set(metrics.STATUS_NUMBERS.values())) == len(statuses)
+
+
+def test_a_host_and_a_check_have_one_series_each() -> None:
     found = list(seen(preflight(ALPHA, BETA, GAMMA, outcomes=(CHECK,))))
     assert of(found, "suspect") == {("alpha",): 0, ("beta",): 1, ("gamma",): 0}
-    assert {labels for labels, value in of(found, "host_status").items() if value} == {
-        ("alpha", "pass"),
-        ("beta", "fail"),
-        ("gamma", "missing"),
-    }
+    assert of(found, "host_status") == {("alpha",): 0, ("beta",): 2, ("gamma",): 6}
     assert of(found, "expected_hosts") == {(): 3}
     assert of(found, "missing_hosts") == {(): 1}
     assert of(found, "last_run_duration_seconds") == {("preflight",): 12.5}
-    states = of(found, "check_status")
-    assert sum(states.values()) == 1
-    assert states[("doctor/LIM-001", "beta", "fail")] == 1
+    assert of(found, "check_status") == {("doctor/LIM-001", "beta"): 2}
 
 
 def test_a_training_that_was_not_compared_is_neither_right_nor_wrong() -> None:

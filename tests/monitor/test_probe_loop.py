@@ -26,6 +26,7 @@ LIMIT_S = 90.0
         (["probe", "--loop=10min", "--nodes", "2"], ["probe", "--nodes", "2"]),
         (["probe", "--serve", ":9779", "-b", "8", "--loop", "1h"], ["probe", "-b", "8"]),
         (["probe", "--sizes", "8", "--serve=:9779"], ["probe", "--sizes", "8"]),
+        (["probe", "--cluster", "eu", "--loop", "1h", "--metrics", "x"], ["probe", "--metrics", "x"]),
     ],
 )
 def test_a_single_run_has_not_our_options(words: list[str], single: list[str]) -> None:

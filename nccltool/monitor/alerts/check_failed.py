@@ -22,7 +22,7 @@ Apply the remedy of the finding, then run nccltool preflight again. Blast radius
 Contact the owner of the host.
 """
 
-EXPR = 'nccltool_check_status{status="fail"} == 1'
+EXPR = "nccltool_check_status == 2"
 SEVERITY = "warning"
 SUMMARY = (
     "{{ $labels.check }} fails on {{ if $labels.host }}{{ $labels.host }}{{ else }}all hosts together{{ end }}"

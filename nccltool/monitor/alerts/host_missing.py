@@ -23,7 +23,7 @@ Bring the host back or remove it from the list of expected hosts. Blast radius: 
 Contact the owner of the host.
 """
 
-EXPR = 'nccltool_host_status{status="missing"} == 1'
+EXPR = "nccltool_host_status == 6"
 SEVERITY = "critical"
 SUMMARY = "{{ $labels.host }} did not report"
 DESCRIPTION = "The newest preflight expected {{ $labels.host }} but received nothing from it."

@@ -3,40 +3,31 @@
 import base64
 import re
 import ssl
-import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from http.client import HTTPException
 from typing import ClassVar
 from urllib.error import HTTPError, URLError
-from urllib.parse import urlsplit
 from urllib.request import HTTPSHandler, Request, build_opener
 
 from prometheus_client import push_to_gateway
 
 from nccltool.core import user_files
-from nccltool.core.errors import BadInput, NccltoolError
+from nccltool.core.errors import BadInput
 from nccltool.core.findings import Subject
 from nccltool.monitor import exposition
 from nccltool.monitor.exporters import AnyRun, TakeSamples
-from nccltool.monitor.metrics import METRICS, Sample
+from nccltool.monitor.exporters.base import AFTER_VERDICT_S, PushFailed, check_url, in_time
+from nccltool.monitor.metrics import CLUSTER, METRICS, Sample
 
 FIRST_PAUSE_S = 0.5
 ONE_TRY_S = 10.0
-AFTER_VERDICT_S = 10.0
-"""How long a command that has its verdict goes on trying."""
 JOB = "nccltool"
 LABEL = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 
 Headers = list[tuple[str, str]]
 Handler = Callable[[str, str, float | None, Headers, bytes], Callable[[], None]]
-
-
-class PushFailed(NccltoolError):
-    """The gateway did not take the samples."""
-
-    exit_code = 3
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -53,11 +44,13 @@ class Destination:
     key_file: str | None = None
     timeout_s: float = 30.0
     """How long to go on trying."""
+    cluster: str = ""
+    """One more label of the group: another cluster's push must not replace this one."""
 
     @classmethod
-    def of_text(cls, where: str) -> "Destination":
+    def of_text(cls, where: str, cluster: str) -> "Destination":
         """The gateway at an address. Raises BadInput."""
-        made = cls(url=where, timeout_s=AFTER_VERDICT_S)
+        made = cls(url=where, cluster=cluster, timeout_s=AFTER_VERDICT_S)
         made.check("use `nccltool export latest` with its options")
         return made
 
@@ -67,6 +60,8 @@ class Destination:
         `remedy`: of a password in the address.
         """
         taken = {label for metric in METRICS for label in metric.labels} | {"job"}
+        if self.cluster and CLUSTER in self.grouping:
+            raise BadInput(f"--group {CLUSTER} and --cluster name a cluster both", "remove one of them")
         for name in self.grouping:
             if name in taken or not LABEL.fullmatch(name):
                 why = (
@@ -75,16 +70,7 @@ class Destination:
                     else "not a valid label name"
                 )
                 raise BadInput(f"--group {name}: it is {why}", "use instance=HOST or cluster=NAME")
-        parts = urlsplit(self.url)
-        try:
-            good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-            good = good and self.url.isprintable() and " " not in self.url
-        except ValueError:
-            good = False
-        if not good:
-            raise BadInput(f"--pushgateway {self.url!r} is not a URL", "write http://host:9091")
-        if parts.username is not None:
-            raise BadInput("--pushgateway: a password in a URL shows up in logs", remedy)
+        check_url(self.url, "--pushgateway", "http://host:9091", remedy)
         if self.key_file and not self.cert_file:
             raise BadInput(f"--push-key {self.key_file} needs a certificate", "add --push-cert FILE")
 
@@ -104,7 +90,7 @@ class Destination:
         Raises PushFailed when time is up, or at once when it says that samples or credentials are wrong.
         """
         registry = exposition.registry(samples)
-        grouping = {"command": command, **self.grouping}
+        grouping = {"command": command, **self.grouping} | ({CLUSTER: self.cluster} if self.cluster else {})
         deadline = time.monotonic() + self.timeout_s
         pause = FIRST_PAUSE_S
         handler = _handler(self)
@@ -168,30 +154,11 @@ def _handler(gateway: Destination) -> Handler:
     def send(url: str, method: str, timeout: float | None, headers: Headers, data: bytes) -> Callable[[], None]:
         def request() -> None:
             asked = Request(url, data=data, method=method, headers=dict([*headers, *signed]))  # noqa: S310
-            _in_time(lambda: opener.open(asked, timeout=timeout).close(), timeout)
+            in_time(lambda: opener.open(asked, timeout=timeout).close(), timeout)
 
         return request
 
     return send
-
-
-def _in_time(ask: Callable[[], None], timeout: float | None) -> None:
-    """All of it: urllib's own time counts anew with each byte that comes."""
-    caught: list[Exception] = []
-
-    def run() -> None:
-        try:
-            ask()
-        except (OSError, HTTPException, ValueError) as error:
-            caught.append(error)
-
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    thread.join(timeout)
-    if thread.is_alive():
-        raise TimeoutError("no complete response in time")
-    if caught:
-        raise caught[0]
 
 
 def _context(gateway: Destination) -> ssl.SSLContext:

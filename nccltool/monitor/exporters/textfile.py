@@ -22,11 +22,12 @@ class Destination:
 
     EXAMPLE: ClassVar = "FILE.prom"
     file: str
+    cluster: str = ""
 
     @classmethod
-    def of_text(cls, where: str) -> "Destination":
+    def of_text(cls, where: str, cluster: str) -> "Destination":
         """Raises BadInput for a name that the collector does not read."""
-        made = cls(where)
+        made = cls(where, cluster)
         made.check()
         return made
 
@@ -44,7 +45,7 @@ class Destination:
 
     def hand_over(self, found: Sequence[AnyRun], samples: TakeSamples) -> str:
         """Replace the file in one step, so that no scrape sees half of it. Raises BadInput."""
-        text = exposition.text(samples(found))
+        text = exposition.text(samples(found), cluster=self.cluster)
         self.check()
         try:
             with written_files.replacing(Path(self.file)) as file:

@@ -83,6 +83,17 @@ def test_the_rule_file_is_made_of_them() -> None:
     hold(FOLDER / "alerts.yml", HEAD + yaml.safe_dump(rules, sort_keys=False, width=110, allow_unicode=True))
 
 
+def test_the_operator_gets_the_same_rules() -> None:
+    rules = {
+        "apiVersion": "monitoring.coreos.com/v1",
+        "kind": "PrometheusRule",
+        "metadata": {"name": "nccltool", "labels": {"app.kubernetes.io/name": "nccltool-serve"}},
+        "spec": yaml.safe_load((FOLDER / "alerts.yml").read_text()),
+    }
+    text = yaml.safe_dump(rules, sort_keys=False, width=110, allow_unicode=True)
+    hold(FOLDER / "kubernetes/operator/prometheusrule.yaml", HEAD + text)
+
+
 def rule(name: str) -> dict[str, Any]:
     alert = found(name)
     return {

@@ -11,7 +11,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from nccltool.core.errors import BadInput
-from nccltool.monitor.exporters.pushgateway import Destination, PushFailed
+from nccltool.monitor.exporters.base import PushFailed
+from nccltool.monitor.exporters.pushgateway import Destination
 from nccltool.monitor.metrics import Sample
 
 SAMPLES = [Sample("suspect", ("alpha",), 1)]
@@ -62,6 +63,13 @@ def test_it_replaces_what_the_group_has(gateway: FakeGateway) -> None:
     assert "/instance@base64/" in path  # a slash would end the value
     assert authorization is None
     assert 'nccltool_suspect{host="alpha"} 1.0' in text
+
+
+def test_clusters_do_not_replace_each_other(gateway: FakeGateway) -> None:
+    for cluster in ("east", "west"):
+        Destination(url=gateway.url, cluster=cluster).push(SAMPLES, "probe")
+    paths = [path for _, path, _, _ in gateway.requests]
+    assert paths == [f"/metrics/job/nccltool/cluster/{name}/command/probe" for name in ("east", "west")]
 
 
 def test_it_says_who_it_is(gateway: FakeGateway) -> None:
