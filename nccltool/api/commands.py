@@ -1,0 +1,73 @@
+"""What commands do, from their options to their results: the command line calls these, and so do other programs.
+
+Nothing here prints, and nothing ends the program. All raise NccltoolError (nccltool.core.errors).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from nccltool.compare import baselines, inputs, judge, run_samples
+from nccltool.compare.effects import CompareSettings
+from nccltool.compare.result import Comparison
+from nccltool.core import run_directory, signals
+from nccltool.core.documents import begun_now
+from nccltool.doctor import options as doctor_options
+from nccltool.doctor import run as doctor_run
+from nccltool.doctor.diagnosis import Diagnosis
+from nccltool.doctor.options import DoctorOptions
+from nccltool.launch import torch_needed
+from nccltool.launch.options import StartOptions
+from nccltool.launch.runner import Progress
+from nccltool.monitor import run_list
+from nccltool.preflight.result import Preflight
+from nccltool.probe.result import Run
+from nccltool.probe.run import Probe
+from nccltool.triage import jobs
+from nccltool.triage.incident import TriageReport
+
+Command = tuple[str, ...]
+"""What documents say was called: the words of a command line, or the name of a function."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CompareOptions:
+    """The options of `nccltool compare`; numbers in percent, as they are typed."""
+
+    margin: float = 3.0
+    alpha: float = 0.025
+    keys: tuple[str, ...] = ()
+    run_dir: str | None = None
+    store: str | None = None
+
+
+def measured(probe: Probe, name: str, progress: Progress) -> tuple[Run, Path]:
+    """Carry out a run of probe or train: (the run, its folder)."""
+    torch_needed.require(probe.order.launch, name)
+    with signals.held():
+        return probe.run(progress)
+
+
+def diagnosed(words: DoctorOptions, start: StartOptions, command: Command) -> Diagnosis:
+    return doctor_run.diagnose(doctor_options.order(words, start), command)
+
+
+def triaged(paths: Sequence[str], trust_pickle: bool, command: Command) -> TriageReport:
+    # what the findings of a run stand for
+    import nccltool.launch.finding_kinds
+    import nccltool.probe.finding_kinds
+    import nccltool.train.finding_kinds  # noqa: F401
+
+    return jobs.report(paths, command, trust_pickle)
+
+
+def compared(a: str, b: str, options: CompareOptions, command: Command) -> Comparison:
+    base = run_directory.base_folder(options.run_dir)
+    store = Path(options.store) if options.store else baselines.default_file()
+    ignore = run_samples.ignored(options.keys)
+    settings = CompareSettings(margin=options.margin / 100, alpha=options.alpha, ignore=ignore)
+    return judge.compare(begun_now(command), inputs.side(a, base, store), inputs.side(b, base, store), settings)
+
+
+def loaded(run: str, run_dir: str | None) -> Run | Preflight:
+    return run_list.load(run_directory.find(run_directory.base_folder(run_dir), run))
