@@ -87,6 +87,9 @@ def _asked(timeline: Timeline) -> Offender | None:
     """The plugin that somebody asked for, where one crashed."""
     if not timeline.has("app.plugin-crash", "app.segfault"):
         return None
+    own = timeline.part("library", "app.plugin-crash", name="symbol")
+    if own and own.name.endswith(".so"):
+        return own
     named = timeline.part("plugin", "nccl.external", name="name")
     if named:
         return Offender("plugin", named.name.rpartition("/")[2])
@@ -97,6 +100,8 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     """The plugin, by the name that its lines begin with."""
     if named := _asked(timeline):
         return named
+    if missing := timeline.part("plugin", "plugin.none", name="name"):
+        return missing
     for clue in sorted(clues, key=lambda clue: -clue.strength):
         if clue.event and (match := _NAME.search(clue.event.text)):
             return Offender("plugin", match[1])

@@ -4,6 +4,7 @@ from nccltool.core.unknown import Unknown
 from nccltool.doctor.rules.base import JudgedHost
 from nccltool.hosts.facts import Cloud, Library, Plugin, Versions
 from tests.doctor.rules.base import UNREAD, host, of
+from tests.doctor.rules.machines import ETHERNET, rdma
 
 
 def _plugin(name: str, origin: str = "LD_LIBRARY_PATH") -> Plugin:
@@ -124,5 +125,59 @@ CASES = (
             *(host({"UCX_NET_DEVICES": text}) for text in ("mlx5_0:1,mlx5_1:1", "eth0", "ibp0:1", "gpu0rdma0")),
             host({"UCX_NET_DEVICES": "lo"}, nodes=1),
         ],
+    ),
+    of(
+        "PLG011",
+        fires=[
+            host({"UCX_TLS": text}) for text in ("tcp,cuda_copy", "rc,cuda_copy:aux,sm", "tcp,rocm_copy,gdr_copy")
+        ],
+        silent=[
+            host(),
+            *(
+                host({"UCX_TLS": text})
+                for text in ("tcp", "all", "^cuda_copy", "tcp,cuda_copy,cuda_ipc", "rc,cuda")
+            ),
+            host({"UCX_TLS": "tcp,cuda_copy"}, local_ranks=1),
+        ],
+    ),
+    of(
+        "PLG012",
+        fires=[
+            host({"FI_CXI_RDZV_PROTO": "alt_read"}),
+            host({"FI_CXI_RDZV_PROTO": "alt_read", "FI_CXI_RDZV_GET_MIN": "2049"}),
+        ],
+        silent=[
+            host(),
+            host({"FI_CXI_RDZV_PROTO": "default"}),
+            host({"FI_CXI_RDZV_PROTO": "alt_read", "FI_CXI_RDZV_GET_MIN": "0"}),
+        ],
+    ),
+    of(
+        "PLG013",
+        fires=[host({"RDMAV_FORK_SAFE": "0"}), host({"IBV_FORK_SAFE": ""})],
+        silent=[host(), host({"RDMAV_FORK_SAFE": "1"})],
+    ),
+    of(
+        "PLG014",
+        fires=[
+            host({"NVSHMEM_REMOTE_TRANSPORT": "ib"}),
+            host({"NVSHMEM_BOOTSTRAP": "slurm"}),
+            host({"NVSHMEM_SYMMETRIC_SIZE": "two GiB"}),
+        ],
+        silent=[
+            host(),
+            host({"NVSHMEM_REMOTE_TRANSPORT": "ibgda", "NVSHMEM_BOOTSTRAP": "uid"}),
+            *(host({"NVSHMEM_SYMMETRIC_SIZE": text}) for text in ("2G", "3.1M", ".5m", "1073741824", "20kk")),
+        ],
+    ),
+    of(
+        "PLG015",
+        fires=[host({"NVSHMEM_IB_TRAFFIC_CLASS": "130"}, rdma=rdma("mlx5_0"))],
+        silent=[
+            host(),
+            host({"NVSHMEM_IB_TRAFFIC_CLASS": "0"}, rdma=rdma("mlx5_0")),
+            host({"NVSHMEM_IB_TRAFFIC_CLASS": "130"}, rdma=ETHERNET),
+        ],
+        unknown=[UNREAD, host({"NVSHMEM_IB_TRAFFIC_CLASS": "130"})],
     ),
 )

@@ -1,0 +1,1 @@
+"""Suites: NAME.toml for each entry point NAME."""
