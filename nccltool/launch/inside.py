@@ -1,7 +1,7 @@
-"""Inside a job that torchrun, srun or mpirun started: this process is one rank of it.
+"""Inside a job that torchrun, srun, mpirun or flux started: this process is one rank of it.
 
-The variables are those that the launchers document: torch elastic, Slurm's srun, Open MPI, and the
-process-management interface of MPICH, Intel MPI and other Hydra launchers.
+The variables are those that the launchers document: torch elastic, Slurm's srun, Open MPI, Flux, the mpiexec of
+HPE Cray machines (PALS), and the process-management interface of MPICH, Intel MPI and other Hydra launchers.
 """
 
 import re
@@ -17,7 +17,7 @@ from nccltool.launch.options import StartOptions
 _PSEUDO_STEPS = 4294967290
 """Slurm numbers its batch and interactive steps from here: no ranks were started in them."""
 UNNUMBERED = -1
-_MAY_BIND = ("srun", "mpirun", "mpiexec")
+_MAY_BIND = ("srun", "mpirun", "mpiexec", "flux run")
 """Launchers that may show each rank other GPUs, so that they are fewer than ranks on the node."""
 _DAEMONS = (
     "OMPI_MCA_orte_local_daemon_uri",
@@ -76,12 +76,22 @@ _HYDRA = _Dialect(
     "mpiexec", "MPI_LOCALRANKID", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", "", "PMI_JOBID"
 )
 
+_PALS = _Dialect(  # of HPE Cray machines, where mpiexec of PBS is PALS: Polaris, Aurora
+    *("mpiexec", "PALS_RANKID", "PALS_RANKID", "PMI_SIZE", "PALS_LOCAL_RANKID", "PALS_LOCAL_SIZE"),
+    *("PALS_NODEID", "PALS_APID"),
+)
+_FLUX = _Dialect(  # it does not say how many tasks a node has
+    "flux run", "FLUX_TASK_RANK", "FLUX_TASK_RANK", "FLUX_JOB_SIZE", "FLUX_TASK_LOCAL_ID", "", "", "FLUX_JOB_ID"
+)
+
 _DIALECTS = (
     _Dialect("torchrun", "LOCAL_RANK", job_id="TORCHELASTIC_RUN_ID"),
     _Dialect(
         *("mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
         *("OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE", "", "OMPI_MCA_ess_base_jobid"),
     ),
+    _PALS,  # before Hydra and srun, as is Flux: both set PMI_RANK too
+    _FLUX,
     _HYDRA,  # before srun: Hydra may start its helpers with srun, and the ranks inherit their variables
     _Dialect(
         *("srun", "SLURM_STEP_ID", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
@@ -128,6 +138,8 @@ def _has_ranks(dialect: _Dialect, env: Mapping[str, str]) -> bool:
     """Not a step such as `srun --pty bash`, which is one task, and nobody's rank; nor a node of Kubeflow."""
     if dialect.name == "srun":
         return _number(env, "SLURM_STEP_ID") < _PSEUDO_STEPS and _number(env, "SLURM_STEP_NUM_TASKS") > 1
+    if dialect is _FLUX:  # as `flux run --pty bash`
+        return _number(env, "FLUX_JOB_SIZE") > 1
     return dialect.marker != "MASTER_ADDR" or node(env) is None
 
 
@@ -157,6 +169,8 @@ def _place(dialect: _Dialect, env: Mapping[str, str], endpoint: str) -> RankPlac
 
 
 def _local_world_size(dialect: _Dialect, env: Mapping[str, str]) -> int:
+    if dialect is _FLUX:  # it spreads tasks evenly where it can
+        return -(-_number(env, "FLUX_JOB_SIZE") // max(_number(env, "FLUX_JOB_NNODES", 1), 1))
     if dialect.name != "srun" or dialect.local_world_size not in env:
         return _number(env, dialect.local_world_size, 1)
     counts, node = expand_counts(env[dialect.local_world_size]), _number(env, dialect.node_rank, 0)
@@ -172,6 +186,8 @@ def _node_rank(dialect: _Dialect, env: Mapping[str, str]) -> int:
     """Not rank / ranks per node: mpirun --map-by node deals the ranks out like cards."""
     if dialect.node_rank in env:
         return _number(env, dialect.node_rank)
+    if dialect is _FLUX:
+        return UNNUMBERED
     if dialect.local_world_size not in env:
         return _number(env, dialect.rank)  # as in Kubernetes: a container for each rank
     uri = next((env[name] for name in _DAEMONS if name in env), "") if dialect.name == "mpirun" else ""

@@ -175,6 +175,32 @@ ONE_PROXY_A_NODE = {
 }
 """What ranks of Hydra inherit when it starts its proxies with srun."""
 
+FLUX = {
+    "FLUX_JOB_ID": "f2RA",
+    "FLUX_JOB_NNODES": "2",
+    "FLUX_JOB_SIZE": "4",
+    "FLUX_TASK_LOCAL_ID": "1",
+    "FLUX_TASK_RANK": "3",
+    "FLUX_URI": "local:///run/flux/local",
+    "PMI_RANK": "3",
+    "PMI_SIZE": "4",
+    "PMI_FD": "12",
+    "MASTER_ADDR": "node-a",
+}
+PALS = {
+    "PALS_RANKID": "3",
+    "PALS_LOCAL_RANKID": "1",
+    "PALS_LOCAL_SIZE": "2",
+    "PALS_NODEID": "1",
+    "PALS_APID": "c7",
+    "PMI_RANK": "3",
+    "PMI_SIZE": "4",
+    "PMI_LOCAL_RANK": "1",
+    "PMI_LOCAL_SIZE": "2",
+    "MASTER_ADDR": "node-a",
+}
+"""mpiexec of an HPE Cray machine."""
+
 
 @pytest.mark.parametrize(
     ("env", "endpoint", "place"),
@@ -233,6 +259,8 @@ ONE_PROXY_A_NODE = {
             ),
             id="a process manager that says only PMI_RANK",
         ),
+        pytest.param(FLUX, "", replace(HYDRA_PLACE, launcher="flux run"), id="Flux"),
+        pytest.param(PALS, "", replace(HYDRA_PLACE, node_rank=1), id="mpiexec of HPE Cray"),
         pytest.param(SRUN, "", SRUN_PLACE, id="srun"),
         pytest.param({**SRUN, **PMI2}, "", SRUN_PLACE, id="srun --mpi=pmi2"),
         pytest.param(
@@ -281,6 +309,7 @@ def test_launchers(env: Mapping[str, str], endpoint: str, place: RankPlace) -> N
         pytest.param({"SLURM_JOB_ID": "4711", "SLURM_NTASKS": "4", "SLURM_PROCID": "0"}, id="no step at all"),
         pytest.param({"RANK": "0", "WORLD_SIZE": "1"}, id="variables of another program"),
         pytest.param({"LOCAL_RANK": "0", "RANK": "0"}, id="half of torchrun"),
+        pytest.param({"FLUX_TASK_RANK": "0", "FLUX_JOB_SIZE": "1"}, id="a job of one task (flux run --pty bash)"),
         pytest.param({"MASTER_ADDR": "node-a"}, id="an address alone"),
     ],
 )

@@ -184,6 +184,14 @@ class Launcher(Protocol):
         """How it starts the nodes, if options and environment call for it. Raises BadInput."""
 
 
+@dataclass(frozen=True, slots=True)
+class GuardedLauncher:
+    """A launcher whose `start` is another function than that of its module."""
+
+    TRAITS: LauncherTraits
+    start: Callable[[StartOptions, Mapping[str, str]], LaunchPlan | NotChosen]
+
+
 _MOST_DIGITS = 4
 """Of a number of ranks: no host has more GPUs or cores than that."""
 

@@ -1,11 +1,14 @@
 """The nodes that this command starts itself: all of them on this host, or its own one with --node-rank."""
 
+import os
 from collections.abc import Mapping
+from dataclasses import replace
 
 from nccltool.core.errors import BadInput
-from nccltool.hosts import gpu
+from nccltool.hosts import free_memory, gpu
 from nccltool.hosts.facts import or_none
-from nccltool.launch import gpu_shares, inside
+from nccltool.hosts.sources.base import Tree
+from nccltool.launch import gpu_shares, inside, start_costs
 from nccltool.launch.launchers.base import LauncherTraits, LaunchPlan, asked_nproc, worker_here
 from nccltool.launch.options import StartOptions
 
@@ -14,7 +17,10 @@ TRAITS = LauncherTraits(order=10)
 
 def start(options: StartOptions, env: Mapping[str, str]) -> LaunchPlan:
     """The nodes of this host, or ours among those that --node-rank joins."""
-    return planned(options, env, or_none(gpu.count(env)))
+    plan = planned(options, env, or_none(gpu.count(env)))
+    ranks, free_bytes = len(plan.node_ranks) * (plan.nproc or 1), or_none(free_memory.of_host(Tree()))
+    told = start_costs.told_of_host(ranks, free_bytes, len(os.sched_getaffinity(0)))
+    return replace(plan, launch=replace(plan.launch, why=f"{plan.launch.why}; {told}")) if told else plan
 
 
 def planned(options: StartOptions, env: Mapping[str, str], gpus: int | None) -> LaunchPlan:

@@ -28,7 +28,7 @@ from nccltool.launch.launchers.base import (
 )
 from nccltool.launch.named_hosts import named_hosts
 from nccltool.launch.options import StartOptions
-from nccltool.launch.slurm_ends import end_word, explain, job_query
+from nccltool.launch.reach.slurm_ends import end_word, explain, job_query
 
 NODE_VARIABLE = "SLURM_NODEID"
 """It numbers the nodes of a step, in the order of their list."""

@@ -4,15 +4,15 @@ import shlex
 
 import pytest
 
-from nccltool.launch.launchers import ssh
 from nccltool.launch.named_hosts import Host
+from nccltool.launch.reach import ssh_client
 
 PYTHON = "/opt/venv/bin/python"
 
 
 def test_an_ssh_for_each_host() -> None:
     hosts = (Host("n1"), Host("x", "me", 2222), Host("fd00::1"))
-    launch = ssh.launch(hosts, ("ssh", "-F", "my config"), PYTHON, "why")
+    launch = ssh_client.launch(hosts, ("ssh", "-F", "my config"), PYTHON, "why")
     assert (launch.launcher, launch.why, launch.remote) == ("ssh", "why", True)
     assert [(command.nodes, command.host) for command in launch.commands] == [
         ((0,), "n1"),
@@ -29,13 +29,13 @@ def test_an_ssh_for_each_host() -> None:
 
 
 def test_one_name_with_two_ports_is_two_hosts() -> None:
-    launch = ssh.launch((Host("n1", port=2222), Host("n1"), Host("n2", port=9)), ("ssh",), PYTHON, "why")
+    launch = ssh_client.launch((Host("n1", port=2222), Host("n1"), Host("n2", port=9)), ("ssh",), PYTHON, "why")
     assert [command.host for command in launch.commands] == ["n1:2222", "n1:22", "n2"]
 
 
 @pytest.mark.parametrize("python", ["/opt/my venv/bin/python", "/opt/$(reboot)/python", "python3;reboot"])
 def test_the_remote_shell_sees_one_word(python: str) -> None:
-    (command,) = ssh.launch((Host("n1"),), ("ssh",), python, "why").commands
+    (command,) = ssh_client.launch((Host("n1"),), ("ssh",), python, "why").commands
     assert shlex.split(command.argv[-1]) == [python, "-P", "-m", "nccltool.worker"]
 
 
@@ -100,7 +100,7 @@ STORE = "[W socket.cpp:768] [c10d] The client socket has failed to connect to n1
     ],
 )
 def test_why_an_ssh_ended(code: int, lines: list[str], finding: str, what: str) -> None:
-    found = ssh.explain("n1", code, lines)
+    found = ssh_client.explain("n1", code, lines)
     assert found is not None
     assert (found.code, found.severity, found.subject.name) == (finding, "error", "n1")
     begin = "n1 was lost: " if finding == "host-lost" else "n1 cannot be used: "
@@ -113,10 +113,10 @@ def test_why_an_ssh_ended(code: int, lines: list[str], finding: str, what: str) 
     ("code", "lines"), [(1, [STORE]), (1, ["ssh: connect to host n9 port 22: Connection refused"])]
 )
 def test_an_end_that_is_not_that_of_ssh_is_for_others_to_explain(code: int, lines: list[str]) -> None:
-    assert ssh.explain("n1", code, lines) is None
+    assert ssh_client.explain("n1", code, lines) is None
 
 
 def test_evidence_is_the_end_and_short() -> None:
-    found = ssh.explain("n1", 255, ["one", "", "two", "three", "x" * 999, "last"])
+    found = ssh_client.explain("n1", 255, ["one", "", "two", "three", "x" * 999, "last"])
     assert found is not None
     assert found.evidence == ("two", "three", "x" * 300, "last")

@@ -3,8 +3,8 @@
 import pytest
 
 from nccltool.core.findings import Finding
-from nccltool.launch import slurm_ends
 from nccltool.launch.launchers.base import EndWord
+from nccltool.launch.reach import slurm_ends
 
 
 def said(text: str) -> list[str]:
