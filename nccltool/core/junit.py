@@ -31,6 +31,8 @@ class JunitCase:
     """Of a failure or an error."""
     message: str = ""
     text: str = ""
+    duration_s: float | None = None
+    """How long it took, as measured; None = not known."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -49,9 +51,14 @@ class JunitSuite:
 def report(command: str, suites: Iterable[JunitSuite]) -> str:
     """The document of runs, with a newline at its end."""
     every = list(suites)
-    kinds = [case.kind for one in every for case in (_of_verdict(one), *one.cases)]
+    kinds = [case.kind for one in every for case in with_verdict(one)]
     lines = (line for one in every for line in _suite_of_run(one))
     return document({"name": f"nccltool {command}"} | counts(kinds), lines)
+
+
+def with_verdict(one: JunitSuite) -> tuple[JunitCase, ...]:
+    """The case of the verdict, which took as long as the run, and the others."""
+    return (_of_verdict(one), *one.cases)
 
 
 def of_findings(findings: Iterable[Finding], group: str = "findings") -> Iterator[JunitCase]:
@@ -96,11 +103,12 @@ def _of_verdict(one: JunitSuite) -> JunitCase:
     code, status = one.verdict.exit_code, one.verdict.status
     kind: Literal["", "failure", "error"] = {0: "", 1: "failure"}.get(code, "error")  # type: ignore[assignment]
     text = one.text if kind else "\n".join(part for part in (one.headline, one.text) if part)
-    return JunitCase(name="verdict", kind=kind, type=status, message=one.headline, text=text)
+    took = one.info.duration_s
+    return JunitCase(name="verdict", kind=kind, type=status, message=one.headline, text=text, duration_s=took)
 
 
 def _suite_of_run(one: JunitSuite) -> Iterator[str]:
-    cases = (_of_verdict(one), *one.cases)
+    cases = with_verdict(one)
     kinds = [case.kind for case in cases]
     attributes = {
         "name": one.command,
@@ -108,6 +116,7 @@ def _suite_of_run(one: JunitSuite) -> Iterator[str]:
         "skipped": str(kinds.count("skipped")),
         "hostname": named(one.info.hosts, _HOSTS),
         "timestamp": one.info.started,
+        **time(one.info.duration_s),
     }
     told = {"run": one.info.id, "status": one.verdict.status, "exit_code": str(one.verdict.exit_code)}
     about = properties({**told, "nccltool": one.info.nccltool})
@@ -123,7 +132,7 @@ def _lines(command: str, one: JunitCase) -> Iterator[str]:
         inside = [element(one.kind, {"type": one.type, "message": one.message}, text)]
     elif text:
         inside = [element("system-out", {}, text)]
-    return case(f"{command}.{one.group}" if one.group else command, one.name, inside)
+    return case(f"{command}.{one.group}" if one.group else command, one.name, inside, one.duration_s)
 
 
 def properties(told: Mapping[str, str]) -> Iterator[str]:
@@ -144,11 +153,16 @@ def suite(attributes: Mapping[str, str], inside: Iterable[str]) -> Iterator[str]
     yield "</testsuite>"
 
 
-def case(classname: str, name: str, inside: Sequence[str]) -> Iterator[str]:
+def case(classname: str, name: str, inside: Sequence[str], duration_s: float | None = None) -> Iterator[str]:
     """The lines of a test; with nothing inside, it passes."""
-    head = _opened("testcase", {"classname": classname, "name": name})
+    head = _opened("testcase", {"classname": classname, "name": name, **time(duration_s)})
     yield f"<{head}>" if inside else f"<{head}/>"
     yield from (*inside, "</testcase>") if inside else ()
+
+
+def time(duration_s: float | None) -> dict[str, str]:
+    """The attribute of a duration; left out where none was measured."""
+    return {} if duration_s is None else {"time": f"{duration_s:.3f}"}
 
 
 def element(tag: str, attributes: Mapping[str, str], text: str | None = None) -> str:

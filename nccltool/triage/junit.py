@@ -9,7 +9,12 @@ from nccltool.triage.incident import Incident
 
 def render(told: Iterable[tuple[Incident, str, str]]) -> str:
     """Each with its headline, and what people read of it, whose first line is the headline."""
-    suites = [
+    return junit.report("triage", suites(told))
+
+
+def suites(told: Iterable[tuple[Incident, str, str]]) -> list[JunitSuite]:
+    """What formats for results of tests share."""
+    return [
         JunitSuite(
             command="triage",
             info=incident.info,
@@ -19,4 +24,3 @@ def render(told: Iterable[tuple[Incident, str, str]]) -> str:
         )
         for incident, headline, text in told
     ]
-    return junit.report("triage", suites)

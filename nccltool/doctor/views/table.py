@@ -1,48 +1,36 @@
 """A diagnosis for people: the verdict, what was found with the worst first, and the rules that were skipped."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
-from nccltool.core.findings import Severity
-from nccltool.core.host_lists import briefly
 from nccltool.core.look import PLAIN, Look
 from nccltool.core.notices import of_finding, shown, verdict_line
 from nccltool.core.text import counted, escaped, shortened
 from nccltool.doctor.diagnosis import Diagnosis
-from nccltool.doctor.judge import NO_HOST, NOTHING
+from nccltool.doctor.judge import NO_HOST
+from nccltool.doctor.views import base
 
 _MOST_REASONS = 8
 _MOST_ON_A_SCREEN = 2
 _MOST_CODES = 6
-_TITLES: Mapping[Severity, str] = {"error": "error", "warning": "warning", "info": "hint"}
 
 
 def render(diagnosis: Diagnosis, look: Look = PLAIN, with_settings: bool = False) -> str:
-    head = [*verdict_line(look, diagnosis.verdict.status, _verdict(diagnosis)), *_circumstances(diagnosis, look)]
+    head = [
+        *verdict_line(look, diagnosis.verdict.status, base.headline(diagnosis)),
+        *_circumstances(diagnosis, look),
+    ]
     settings = list(_settings(diagnosis)) if with_settings else []
     skipped = list(_skipped(diagnosis, look))
     names = {rule.code: rule.name for rule in diagnosis.rules}
     found = [
         of_finding(one, names.get(one.code, ""))
-        for severity in _TITLES
+        for severity in base.TITLES
         for one in diagnosis.findings
         if one.severity == severity
     ]
     notices = shown(look, found, len(head) + len(skipped) + 2)
     return "\n\n".join("\n".join(block) for block in (head, settings, notices, skipped) if block) + "\n"
-
-
-def _verdict(diagnosis: Diagnosis) -> str:
-    hosts = diagnosis.source or briefly(diagnosis.info.hosts)
-    counts = Counter(finding.severity for finding in diagnosis.findings)
-    found = ", ".join(counted(counts[severity], title) for severity, title in _TITLES.items() if counts[severity])
-    status = Counter(outcome.status for outcome in diagnosis.outcomes)
-    if not status["pass"] and not found:
-        is_empty = all(outcome.reason == NOTHING for outcome in diagnosis.outcomes)
-        return f"doctor on {hosts}: {NOTHING if is_empty else 'no rule could be checked'}"
-    hostless = sum(outcome.reason == NO_HOST for outcome in diagnosis.outcomes)
-    passed = f"{status['pass']} of {len(diagnosis.outcomes) - hostless} rules passed"
-    return f"doctor on {hosts}: {found or 'nothing found'}; {passed}"
 
 
 def _circumstances(diagnosis: Diagnosis, look: Look) -> Iterator[str]:

@@ -15,6 +15,7 @@ from nccltool.preflight.views import base
 def render(preflight: Preflight) -> str:
     info, outcomes = preflight.info, preflight.outcomes
     lines: list[str] = []
+    took = {one.stage: one.duration_s for one in preflight.stage_times}
     for stage in dict.fromkeys(one.stage for one in outcomes):
         mine = [one for one in outcomes if one.stage == stage]
         kinds = [_kind(one) for one in mine]
@@ -24,6 +25,7 @@ def render(preflight: Preflight) -> str:
             "skipped": str(kinds.count("skipped")),
             "hostname": named(info.hosts, 8),
             "timestamp": info.started,
+            **junit.time(took.get(stage)),
         }
         cases = (line for one in mine for line in _case(one))
         lines += junit.suite(attributes, (*_properties(preflight), *cases))

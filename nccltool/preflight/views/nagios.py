@@ -3,14 +3,14 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from nccltool.core import verdicts
 from nccltool.core.host_lists import briefly
-from nccltool.core.text import escaped, named, shortened
+from nccltool.core.plugin_line import plugin_line
+from nccltool.core.text import escaped, named
 from nccltool.core.units import format_bytes
+from nccltool.core.verdicts import Status
 from nccltool.preflight.result import STATUSES, Preflight
 from nccltool.probe.result import Measurement
 
-_MOST_TEXT = 300
 _MOST_CODES = 3
 _MOST_ROWS = 16
 """Measurements among the figures: NRPE before 3 carries 1 KiB."""
@@ -18,10 +18,8 @@ _MOST_ROWS = 16
 
 def render(preflight: Preflight) -> str:
     observed = preflight.would_exit is not None
-    status = "pass" if observed else preflight.verdict.status
-    word = verdicts.PLUGIN_WORDS[verdicts.of_plugin(status, preflight.verdict.exit_code)]
-    text = shortened("; ".join(_said(preflight)), _MOST_TEXT).replace("|", "/")
-    return f"NCCLTOOL {word} - {text} | {' '.join(_figures(preflight))}\n"
+    status: Status = "pass" if observed else preflight.verdict.status
+    return plugin_line(preflight.verdict, "; ".join(_said(preflight)), _figures(preflight), status)
 
 
 def _said(preflight: Preflight) -> Iterator[str]:

@@ -2,16 +2,18 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from nccltool.core import members
 from nccltool.core.look import PLAIN, Look
-from nccltool.train.result import TrainRun
+
+if TYPE_CHECKING:  # the command line takes the names from here, and imports nothing heavy
+    from nccltool.train.result import TrainRun
 
 FORMATS = members.names(__path__, first=("table", "json", "junit"))
 
 
-def renderer(name: str, look: Look = PLAIN) -> Callable[[TrainRun], str]:
+def renderer(name: str, look: Look = PLAIN) -> "Callable[[TrainRun], str]":
     """The function that turns a run into text in this format; the table is for a screen."""
     render = members.module(__name__, name).render
-    return cast(Callable[[TrainRun], str], partial(render, look=look) if name == "table" else render)
+    return cast("Callable[[TrainRun], str]", partial(render, look=look) if name == "table" else render)

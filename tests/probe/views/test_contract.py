@@ -1,6 +1,7 @@
 """Every format shows every run, as it is stored in tests/golden."""
 
 import inspect
+import xml.etree.ElementTree as ET
 from collections.abc import Callable
 
 import click
@@ -11,6 +12,7 @@ from nccltool.core.look import Look
 from nccltool.probe import views
 from nccltool.probe.result import Run
 from tests.samples import RUNS
+from tests.support import junit, reports
 
 formats = pytest.mark.parametrize("form", views.FORMATS)
 runs = pytest.mark.parametrize("name", RUNS)
@@ -45,3 +47,23 @@ def test_text_ends_with_one_newline(form: str, name: str) -> None:
     text = views.renderer(form)(RUNS[name]())
     assert text.endswith("\n")
     assert not text.endswith("\n\n")
+
+
+@runs
+def test_reports_are_valid(name: str) -> None:
+    run = RUNS[name]()
+    junit.valid(views.renderer("junit")(run))
+    tests = reports.ctrf(views.renderer("ctrf")(run))
+    assert set(tests) >= {row.op for row in run.measurements}
+    assert len(reports.sarif(views.renderer("sarif")(run))) == len(run.findings)
+
+
+def test_an_operation_took_as_long_as_its_timed_calls() -> None:
+    run = RUNS["good"]()
+    seconds: dict[str, float] = {}
+    for row in run.measurements:
+        assert row.iterations is not None
+        seconds[row.op] = seconds.get(row.op, 0.0) + row.iterations * row.time_s.mean
+    cases = ET.fromstring(views.renderer("junit")(run)).iter("testcase")
+    times = {case.get("name"): case.get("time") for case in cases if case.get("classname") == "probe.operations"}
+    assert times == {op: f"{total:.3f}" for op, total in seconds.items()}

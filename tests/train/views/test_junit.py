@@ -6,7 +6,7 @@ from nccltool.train.events import NotTrained
 from nccltool.train.result import TrainRun
 from nccltool.train.views import renderer
 from tests import samples
-from tests.support import junit
+from tests.support import junit, reports
 from tests.train.test_judge import EVERYWHERE, RIGHT, judged
 
 
@@ -34,3 +34,8 @@ def test_the_cases(run: TrainRun, cases: dict[str, list[str]]) -> None:
     text = renderer("junit")(run)
     assert junit.valid(text) == cases
     assert junit.is_green(text) == (run.verdict.exit_code == 0)
+    tests = reports.ctrf(renderer("ctrf")(run))
+    assert ("failed" in tests.values() or "other" in tests.values()) == (run.verdict.exit_code != 0)
+    assert len(reports.sarif(renderer("sarif")(run))) == len(run.findings)
+    assert renderer("nagios")(run).count("\n") == 1
+    assert renderer("csv")(run).count("\n") == 1 + sum(len(one.steps) for one in run.trainings)

@@ -1,0 +1,103 @@
+"""Which formats of a result go where: pairs of --format and --output; one without a file is printed."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import click
+
+from nccltool.cli.command import ORDER
+from nccltool.cli.options import OUTPUT, color, on_a_screen, option
+from nccltool.cli.tree import section
+from nccltool.core.errors import BadInput
+
+F = TypeVar("F", bound=Callable[..., Any])
+_PLAIN = "table"
+_KEPT = "nccltool.deliveries."
+_HOW = "--format json --output run.json --format junit --output run.xml"
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """A format of the result, and its file; None = standard output."""
+
+    form: str
+    output: str | None
+
+
+class _OneFile(click.Path):
+    """The variable NCCLTOOL_OUTPUT names one file, whatever is in its name."""
+
+    def split_envvar_value(self, rv: str) -> Sequence[str]:
+        return [rv]
+
+
+def several(*names: str) -> Callable[[F], F]:
+    """--format and --output, which may be repeated as pairs, and --color. A command sees the first of each."""
+    return section(
+        OUTPUT,
+        option(
+            "--format",
+            "form",
+            type=click.Choice(names),
+            metavar=on_a_screen(names),
+            multiple=True,
+            settable="project",
+            callback=_keep,
+            help="Output format. Repeatable, each followed by its --output.  [default: table]",
+        ),
+        color,
+        option(
+            "--output",
+            type=_OneFile(dir_okay=False),
+            multiple=True,
+            callback=_keep,
+            help="Write the result to FILE.",
+        ),
+    )
+
+
+def _keep(context: click.Context, parameter: click.Parameter, given: Sequence[str]) -> str | None:
+    """The first word, for commands that ask for no more; all of them are kept for `every`."""
+    context.meta[_KEPT + str(parameter.name)] = tuple(given)
+    return given[0] if given else _PLAIN if parameter.name == "form" else None
+
+
+def every() -> tuple[Delivery, ...]:
+    """What the current command line asks for: files first. Raises BadInput where that is not clear."""
+    context = click.get_current_context()
+    forms, outputs = (context.meta.get(_KEPT + name, ()) for name in ("form", "output"))
+    return paired(forms, outputs, context.meta.get(ORDER, ()))
+
+
+def paired(forms: Sequence[str], outputs: Sequence[str], order: Sequence[str]) -> tuple[Delivery, ...]:
+    """`order`: the names of options as they were typed. Raises BadInput where it does not tell what goes where."""
+    if len(forms) < 2 and len(outputs) < 2:
+        return (Delivery(forms[0] if forms else _PLAIN, outputs[0] if outputs else None),)
+    made = list(_pairs(list(forms), list(outputs), order))
+    on_screen = [one.form for one in made if one.output is None]
+    if len(on_screen) > 1:
+        both = " and ".join(f"--format {form}" for form in on_screen[:2])
+        raise BadInput(f"{both} would both go to standard output", f"add --output FILE after one: {_HOW}")
+    files = [one.output for one in made if one.output is not None]
+    if twice := next((file for file in files if files.count(file) > 1), None):
+        raise BadInput(f"--output {twice} is given twice", "name a file for each format")
+    return tuple(sorted(made, key=lambda one: one.output is None))
+
+
+def _pairs(forms: list[str], outputs: list[str], order: Sequence[str]) -> Iterator[Delivery]:
+    typed = [name for name in order if name in ("form", "output")]
+    elsewhere = ["form"] * (len(forms) - typed.count("form")) + ["output"] * (len(outputs) - typed.count("output"))
+    waiting: str | None = None
+    for name in (*elsewhere, *typed):
+        if name == "form":
+            if waiting is not None:
+                yield Delivery(waiting, None)
+            waiting = forms.pop(0)
+        elif waiting is None:
+            raise BadInput(f"--output {outputs[0]} has no --format before it", f"write pairs: {_HOW}")
+        else:
+            yield Delivery(waiting, outputs.pop(0))
+            waiting = None
+    if waiting is not None:
+        yield Delivery(waiting, None)

@@ -1,0 +1,20 @@
+"""Measurements as a monitoring plugin says them: the verdict, and bus bandwidths as figures."""
+
+from nccltool.core.plugin_line import plugin_line, time_figure
+from nccltool.core.units import format_bytes
+from nccltool.probe import headline
+from nccltool.probe.result import Measurement, Run
+
+_MOST_ROWS = 16
+"""Measurements among the figures: NRPE before 3 carries 1 KiB."""
+
+
+def render(run: Run) -> str:
+    rows = [figure(row) for row in run.measurements[:_MOST_ROWS]]
+    return plugin_line(run.verdict, headline.of(run), [*time_figure(run.info.duration_s), *rows])
+
+
+def figure(row: Measurement) -> str:
+    """The plugins' units have no rate: GB/s is in the name."""
+    size = format_bytes(row.bytes).replace(" ", "")
+    return f"'{row.op} {size} {row.placement} busbw GB/s'={row.busbw_bytes_per_s / 1e9:.6g}"
