@@ -21,6 +21,7 @@ from nccltool.hosts.sources.env import is_kept
 STANDARD_INPUT = "standard input"
 Form: TypeAlias = Literal["env -0", "docker", "systemd", "shell"]
 _OF_SHELL = re.compile(r"^[ \t]*(?:export|(?:declare|typeset) -x)[ \t]+[A-Za-z_]", re.MULTILINE)
+_EXPORTS_ALL = re.compile(r"^[ \t]*set[ \t]+(?:-\w*a\w*|-o[ \t]+allexport)\b", re.MULTILINE | re.ASCII)
 _OF_SYSTEMD = re.compile(r"^[ \t]*;", re.MULTILINE)
 _FUNCTION = re.compile(r"^[^=\n]+=\(\) \{(?:[^\n]*\}$|.*?^\}$)", re.MULTILINE | re.DOTALL)
 """Of bash, as `env` prints those that are exported."""
@@ -51,6 +52,8 @@ class EnvLine:
     value: str
     place: Place | None
     """None: the line has more than this assignment, or less."""
+    is_exported: bool = True
+    """Also where the file is sourced, and not only with `set -a`."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -240,6 +243,8 @@ def _of_shell(text: str, where: str, environ: Mapping[str, str]) -> Iterator[Env
     """What `set -a; . FILE` sets, and nothing that a command would have to tell."""
     known = dict[str, str | None]()
     counted, number = 0, 1
+    exported = set(environ)
+    exports_all = _EXPORTS_ALL.search(text) is not None
     try:
         for statement in shell_words.statements(text):
             found = dict[str, str | None]()
@@ -253,7 +258,10 @@ def _of_shell(text: str, where: str, environ: Mapping[str, str]) -> Iterator[Env
                     known[one.name] = value
                 if value is not None:
                     place = _place(text, one) if len(statement.assignments) == 1 else None
-                    yield EnvLine(number=number, name=one.name, value=value, place=place)
+                    is_exported = statement.is_export or exports_all or one.name in exported
+                    yield EnvLine(number=number, name=one.name, value=value, place=place, is_exported=is_exported)
+                if statement.is_export:
+                    exported.add(one.name)
             known |= found
     except NotAssigned as error:
         number = 1 + text.count("\n", 0, error.start)

@@ -8,7 +8,9 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from nccltool.core.errors import BadInput
+from nccltool.core.findings import Finding, Subject
 from nccltool.core.units import parse_bytes
+from nccltool.launch.finding_kinds import FAULT_INJECTED
 
 OF_TRAININGS = ("sum", "duplicate", "lose", "scale")
 """Only a training can do these."""
@@ -36,7 +38,8 @@ class Fault:
     def text(self) -> str:
         """As `parse` reads it."""
         changed = [one.name for one in fields(self)[1:] if getattr(self, one.name) != one.default]
-        return f"{self.action}:{','.join(f'{name}={getattr(self, name)}' for name in changed)}"
+        words = ",".join(f"{name}={getattr(self, name)}" for name in changed)
+        return f"{self.action}:{words}" if words else self.action
 
     def hits(self, rank: int, at: str, op: str = "", size: int = 0, step: int = 0) -> bool:
         """Whether this rank must misbehave here."""
@@ -97,3 +100,12 @@ def checked(text: str, ranks: int | None) -> str:
     if fault is not None and ranks and fault.rank >= ranks:
         raise _bad(f"this run has no rank {fault.rank}", "ranks start at 0")
     return text
+
+
+def findings(text: str) -> tuple[Finding, ...]:
+    """What a result says of a drill, so that nobody takes it for a real failure."""
+    fault = parse(text)
+    if fault is None:
+        return ()
+    message = f"a fault was injected into rank {fault.rank}: {text}"
+    return (FAULT_INJECTED.finding(subject=Subject(kind="run", name=VARIABLE), message=message),)

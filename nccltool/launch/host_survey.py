@@ -146,6 +146,7 @@ class _Surveying:
             survey.own_end = own_end.of_lost(socket.gethostname(), len(others), of_others)
         if survey.own_end is None and (of_others or len(survey.reached) < len(survey.calls)):
             survey.own_end = own_end.cut_off(self._session.processes, at_home, of_others, self._listen)
+            self._standstill.worked(time.monotonic())
 
     def _goes_on(self, end: float) -> bool:
         now = time.monotonic()

@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 from nccltool.core.errors import BadInput
 from nccltool.hosts import gpu
 from nccltool.hosts.facts import or_none
-from nccltool.launch import gpu_shares, inside, launchers, run_secret, slurm_ends
+from nccltool.launch import gpu_shares, inside, launchers, run_secret
 from nccltool.launch.job import Job
 from nccltool.launch.launchers.base import (
     Launcher,
@@ -22,6 +22,7 @@ from nccltool.launch.launchers.base import (
     worker_here,
 )
 from nccltool.launch.options import StartOptions
+from nccltool.launch.reach import slurm_ends
 
 AnyJob = TypeVar("AnyJob", bound=Job, covariant=True)
 Placed = TypeVar("Placed", bound=Job)

@@ -21,6 +21,7 @@ from nccltool.launch import (
     blame,
     early_ends,
     events,
+    fault_injection,
     finding_kinds,
     instructions,
     link_counters,
@@ -226,7 +227,9 @@ class _Runner:
 
     def _cut_off(self, said: Sequence[Finding]) -> Finding | None:
         assert self._meeting is not None
-        return own_end.cut_off(self.session.processes, self._meeting.at_home, said, self._settle)
+        cut = own_end.cut_off(self.session.processes, self._meeting.at_home, said, self._settle)
+        self._standstill.worked(time.monotonic())  # calls that nobody answers take their time
+        return cut
 
     def _over(self, now: float) -> bool:
         state = self._state
@@ -327,6 +330,9 @@ class _Runner:
         return (query.read(done.out) if isinstance(done, external_commands.Done) else None) or heard
 
     def _findings(self, interrupted: bool) -> tuple[Finding, ...]:
+        return (*self._found(interrupted), *fault_injection.findings(self._state.job.fault))
+
+    def _found(self, interrupted: bool) -> tuple[Finding, ...]:
         state = self._state
         if self._was_scheduled and self._ending is not None:  # what ranks and nodes said of it are echoes
             notes = (finding for finding in state.findings if not finding.is_error)

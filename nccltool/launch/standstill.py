@@ -10,8 +10,11 @@ from nccltool.core.findings import Finding, Subject
 from nccltool.core.units import format_seconds
 from nccltool.launch import finding_kinds
 
+LONG_LOOK_S = 1.0
+"""Between two looks at the ranks. One takes 0.2 s; after more, what they said meanwhile is read before anyone is
+called silent."""
 LONGEST_LOOK_S = 5.0
-"""Between two looks at the ranks. One takes 0.2 s; saving a result on a slow disk, a second or two."""
+"""Saving a result on a slow disk takes a second or two; more is a command that was stopped."""
 AFTERMATH_S = 10.0
 """After it, how long ends of ranks are laid to it: they are noticed in a second, and heard out in five."""
 
@@ -26,10 +29,13 @@ class Standstill:
         """Someone is about to ask whether anything has moved: how many seconds this command stood still before, so
         that what came meanwhile must be read first; 0.0 = it did not."""
         length_s, self._looked_at = now - self._looked_at, now
-        if length_s <= LONGEST_LOOK_S:
-            return 0.0
-        self._length_s, self._ended_at = length_s, now
-        return length_s
+        if length_s > LONGEST_LOOK_S:
+            self._length_s, self._ended_at = length_s, now
+        return length_s if length_s > LONG_LOOK_S else 0.0
+
+    def worked(self, now: float) -> None:
+        """This command was busy until now, and not stopped."""
+        self._looked_at = now
 
     def excused(self, findings: Sequence[Finding], who: str = "ranks") -> tuple[Finding, ...]:
         """One finding in place of those that blame a rank or host, where they come of it; `who` waited for us."""

@@ -6,6 +6,9 @@ Nothing of a GPU was measured here: what is not published is marked as assumed, 
 
 from dataclasses import dataclass
 
+from nccltool.core.errors import BadInput
+from nccltool.core.units import format_decimal_bytes
+
 PYTHON_S = 3.9
 """Python, torch, the agent. Here a run of two ranks began to measure 1.1 s after its start on an idle machine, and
 2 to 4 s on a busy one: the larger figure counts."""
@@ -34,6 +37,12 @@ COMMUNICATOR_RANK_S = 0.0027
 """Of each rank more: 265 s at 96 Ki ranks (https://arxiv.org/abs/2510.20171); the bootstrap goes around a ring."""
 FIRST_CALL_S = 0.4
 """The first call of an operation makes its connections: 0.39 s for those of one algorithm (nccl issue 1646)."""
+
+RANK_BYTES = 14 << 20
+"""Of a rank and its supervisor on a processor, without buffers: 8 ranks over Gloo had 9.9 MB and 3.7 MB of their
+own each here (torch 2.13, Private_Dirty of smaps_rollup)."""
+_RANKS_OF_CORE = 8
+"""Where a core has more ranks, they mostly wait for it: then it is said what they cost."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -86,3 +95,21 @@ def logins_s(hosts: int) -> float:
 def communicator_s(world: int) -> float:
     """A communicator of NCCL, with its first connections."""
     return COMMUNICATOR_S + COMMUNICATOR_RANK_S * world
+
+
+def told_of_host(ranks: int, free_bytes: int | None, cores: int) -> str:
+    """What to say of so many ranks, mostly nothing. Raises BadInput when their memory is not there."""
+    needed = ranks * RANK_BYTES
+    if free_bytes is not None and needed > free_bytes:
+        raise BadInput(
+            f"{ranks} ranks need about {format_decimal_bytes(needed)} of memory, and this host has"
+            f" {format_decimal_bytes(free_bytes)} free",
+            f"start at most {max(1, free_bytes // RANK_BYTES)}: --nodes, --nproc-per-node",
+        )
+    if ranks <= _RANKS_OF_CORE * cores:
+        return ""
+    starts_s = start_s(Started(hosts=1, per_host=ranks))
+    return (
+        f"{ranks} ranks on {cores} cores: {2 * ranks} processes, about {format_decimal_bytes(needed)} of memory,"
+        f" and {starts_s:.0f} s to start"
+    )

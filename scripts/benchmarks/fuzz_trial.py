@@ -164,11 +164,17 @@ def _raw(one: FuzzInput, out: bytes, told: str) -> str:
     for typed in one.env.get("COMP_WORDS", "").split(" "):
         text = text.replace(typed, "")
     is_data = any(form in word for word in words for form in ("json", "junit", "sarif", "ctrf", "--output"))
-    if "--color" in words or any(word.startswith("--color") for word in words):
+    if _is_colored(one):
         text, told = _COLORS.sub("", text), _COLORS.sub("", told)
     raw = _CONTROL.search(text) if is_data else _unprintable(text)
     raw = raw or _unprintable(told)
     return f"prints {raw[0]!r} as it is" if raw else ""
+
+
+def _is_colored(one: FuzzInput) -> bool:
+    """Whether colors are asked for: by an option, its variable, or a configuration file."""
+    in_file = any(b"color" in content for name, content in one.files.items() if name.endswith(".toml"))
+    return in_file or "NCCLTOOL_COLOR" in one.env or any(word.startswith("--color") for word in one.words)
 
 
 def _unprintable(text: str) -> re.Match[str] | None:

@@ -84,3 +84,17 @@ def test_where_a_drill_hits(text: str, place: tuple[int, str] | tuple[int, str, 
 @pytest.mark.parametrize("word", (*fault_injection.ACTIONS, *fault_injection.PLACES))
 def test_every_word_of_the_grammar_is_on_its_page(word: str) -> None:
     assert f"`{word}`" in (ROOT / "docs/faults.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", []),
+        ("slow:rank=0,ms=20", ["a fault was injected into rank 0: slow:rank=0,ms=20"]),
+        ("kill", ["a fault was injected into rank 1: kill"]),
+    ],
+)
+def test_a_result_names_the_fault_that_was_injected(text: str, said: list[str]) -> None:
+    found = fault_injection.findings(text)
+    assert [one.message for one in found] == said
+    assert all((one.code, one.severity, one.effect) == ("fault-injected", "info", "note") for one in found)

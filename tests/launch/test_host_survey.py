@@ -13,8 +13,8 @@ from nccltool.launch.events import Node
 from nccltool.launch.fact_pieces import pieces
 from nccltool.launch.host_survey import ALL_TO_ALL, Survey, calls
 from nccltool.launch.job import Job
-from nccltool.launch.launchers import ssh
 from nccltool.launch.launchers.base import WORKER, Command, NodeCommands
+from nccltool.launch.reach import ssh_client
 from nccltool.launch.standstill import Standstill
 
 FACTS, REACH = Job(run_id="x", kind="facts"), Job(run_id="x", kind="reach")
@@ -48,7 +48,7 @@ def taken(
     *argvs: Sequence[str], job: Job = REACH, limit_s: float = 30.0, stop: Callable[[], bool] = lambda: False
 ) -> Survey:
     commands = tuple(Command(argv=tuple(argv), nodes=(i,), host=f"n{i + 1}") for i, argv in enumerate(argvs))
-    launch = NodeCommands(launcher="ssh", why="a test", commands=commands, remote=True, explain=ssh.explain)
+    launch = NodeCommands(launcher="ssh", why="a test", commands=commands, remote=True, explain=ssh_client.explain)
     return host_survey.take(launch, job, launch.shown_names(), limit_s, stop)
 
 

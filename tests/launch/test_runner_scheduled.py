@@ -12,11 +12,12 @@ from pathlib import Path
 import pytest
 
 from nccltool.core import processes
-from nccltool.launch import runner, slurm_ends
+from nccltool.launch import runner
 from nccltool.launch.job import run_dir as run_dir_of
 from nccltool.launch.launchers import slurm
 from nccltool.launch.launchers.base import Command, NodeCommands, SchedulerQuery
 from nccltool.launch.order import LaunchOrder
+from nccltool.launch.reach import slurm_ends
 from nccltool.launch.run_state import RunState
 from nccltool.launch.runner import LaunchOutcome
 from tests.launch.test_runner import ONE, PREAMBLE

@@ -40,6 +40,19 @@ def test_who_is_blamed_for_what_follows(looks: list[float], codes: list[str]) ->
     assert still.excused([LATE]) == (LATE,)
 
 
+@pytest.mark.parametrize(("gap", "told"), [(0.2, 0.0), (0.9, 0.0), (4.8, 4.8), (8.0, 8.0)])
+def test_what_came_in_a_long_look_is_read_before_anyone_is_called_silent(gap: float, told: float) -> None:
+    still = Standstill(0.0)
+    assert still.look(gap) == told
+
+
+def test_calls_of_its_own_are_no_stop() -> None:
+    still = Standstill(0.0)
+    still.worked(6.0)
+    assert still.look(6.2) == 0.0
+    assert still.excused([DIED]) == (DIED,)
+
+
 def stop_once(seconds: float) -> Callable[[RunState], None]:
     """As after Ctrl-Z and fg, once a rank has been heard of."""
     left = [seconds]
@@ -53,6 +66,7 @@ def stop_once(seconds: float) -> Callable[[RunState], None]:
 
 def test_what_was_said_meanwhile_is_read_first(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(standstill, "LONGEST_LOOK_S", 0.5)
+    monkeypatch.setattr(standstill, "LONG_LOOK_S", 0.5)
     outcome = play(
         "spawned(0)\ntime.sleep(0.3)\nleave(0)", replace(ONE, timeout_s=0.2, join_timeout_s=0.2), stop_once(1.5)
     )
@@ -61,6 +75,7 @@ def test_what_was_said_meanwhile_is_read_first(play: Play, monkeypatch: pytest.M
 
 def test_a_rank_that_gave_up_meanwhile(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(standstill, "LONGEST_LOOK_S", 0.5)
+    monkeypatch.setattr(standstill, "LONG_LOOK_S", 0.5)
     monkeypatch.setattr(runner, "LEAVE_S", 0.2)
     said = """
 spawned(0)

@@ -16,7 +16,7 @@ PREFIXES = (
     "NCCL", "TORCH_", "TORCHELASTIC_", "PYTORCH_", "OFI_NCCL_", "GLOO_", "RCCL_", "MSCCL", "CUDA_", "NVIDIA_",
     "UCX_", "FI_", "RDMAV_", "IBV_", "MLX5_", "SHARP_", "HCOLL_", "OMPI_MCA_", "OMPI_COMM_WORLD_", "PMI",
     "PRTE_MCA_", "HYDRA_", "I_MPI_", "MV2_", "MPICH_", "OMP_", "KMP_", "GOMP_", "HSA_", "ROCR_", "HIP_",
-    "GPUDIRECTTCPX_", "NVSHMEM_", "DEEPEP_", "EFA_",
+    "GPUDIRECTTCPX_", "NVSHMEM_", "DEEPEP_", "EFA_", "PET_",
 )  # fmt: skip
 """Names that begin like this are kept, in any letter case: a wrong case is a finding."""
 NAMES = frozenset({

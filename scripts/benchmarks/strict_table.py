@@ -1,0 +1,39 @@
+"""A second reader of nccl-tests' tables, written apart from the importer: one strict expression for a row.
+
+It knows nothing of launchers, archives, or footers. What it finds is what a person would count in the file.
+"""
+
+import re
+from dataclasses import dataclass
+
+_NUMBER = r"(?:\d+(?:\.\d*)?(?:e[+-]?\d+)?|nan|-nan|inf)"
+_CHECK = r"(?:\d+(?:\.\d+)?(?:e[+-]?\d+)?|N/A)"
+_HALF = rf"({_NUMBER})\s+({_NUMBER})\s+({_NUMBER})\s+({_CHECK})"
+_ROW = re.compile(
+    r"(?:^|\s)(\d+)\s+(\d+)\s+(u?int(?:8|32|64)|char|int|half|float|double|bfloat16|f?p?8_?e[45]m[23])"
+    rf"(?:\s+(sum|prod|max|min|avg|mulsum|none))?(?:\s+(-?\d+))?\s+{_HALF}(?:\s+{_HALF})?\s*$"
+)
+_COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+
+
+@dataclass(frozen=True, slots=True)
+class Half:
+    """One placement of one row, as printed: bytes, type, time in microseconds, bandwidths in GB/s."""
+
+    bytes: int
+    dtype: str
+    time: str
+    algbw: str
+    busbw: str
+
+
+def halves(text: str) -> list[Half]:
+    """Every half of every row in a text, in the order of the text."""
+    found = []
+    for line in text.split("\n"):
+        match = _ROW.search(_COLOUR.sub("", line.rstrip("\r")))
+        if match is None:
+            continue
+        size, dtype = int(match[1]), match[3]
+        found += [Half(size, dtype, *match.group(at, at + 1, at + 2)) for at in (6, 10) if match[at]]
+    return found
