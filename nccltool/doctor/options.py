@@ -63,6 +63,11 @@ def order(words: DoctorOptions, start: StartOptions) -> DoctorOrder:
         )
     if words.pid and (words.env_file or words.root):
         raise BadInput("--pid cannot be combined with --env-file or --root", "use only one")
+    if words.ask_nccl and (words.facts or words.root or words.pid or words.env_file):
+        raise BadInput(
+            "--ask-nccl cannot be combined with --facts, --root, --pid, or --env-file",
+            "omit one: NCCL can be asked only on this host, in this command's environment",
+        )
     if words.env_file.count("-") > 1:
         raise BadInput("--env-file - is given twice: standard input can be read once", "pass it once")
     version = words.nccl_version

@@ -4,6 +4,7 @@ import gc
 import os
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 import msgspec
@@ -35,6 +36,8 @@ from nccltool.hosts.sources.env import chosen as chosen_variables
 from nccltool.launch import host_survey
 from nccltool.launch.job import Job
 
+_FIRST = 10_000
+"""Entries of a captured tree among which there is a file."""
 _ASKING = "ASK"
 """Rules that need an answer of NCCL itself."""
 _TOLD = 4
@@ -66,7 +69,7 @@ def _diagnosed(asked: DoctorOrder, command: tuple[str, ...], chosen: tuple[Rule,
     findings = (*absent, *judgement.findings, *differ)
     return Diagnosis(
         info=_info(hosts, command),
-        verdict=of_findings(findings, can_tell=judgement.is_told),
+        verdict=of_findings(findings, can_tell=judgement.is_told and not _is_empty(asked.root)),
         rules=tuple(rule.page for rule in chosen),
         outcomes=judgement.outcomes,
         findings=findings,
@@ -75,6 +78,11 @@ def _diagnosed(asked: DoctorOrder, command: tuple[str, ...], chosen: tuple[Rule,
         fixes=_fixes(judgement, hosts, nothing) if asked.fix else (),
         source=_names(files) if asked.without_host else "",
     )
+
+
+def _is_empty(root: Path) -> bool:
+    """Whether a captured tree has no file: what rules say of settings alone is no word about a host."""
+    return root != Path("/") and not any(path.is_file() for path in islice(root.rglob("*"), _FIRST))
 
 
 def _fixes(judgement: judge.Judgement, hosts: Sequence[JudgedHost], nothing: bool) -> tuple[str, ...]:

@@ -23,6 +23,11 @@ from tests.conftest import Nccltool
         (["--facts", "/etc/hosts"], "/etc/hosts is not a facts snapshot"),
         (["--facts", "x", "--pid", "1"], "--facts cannot be combined with"),
         (["--pid", "1", "--env-file", "x"], "--pid cannot be combined with"),
+        (
+            ["--ask-nccl", "--env-file", "x"],
+            "--ask-nccl cannot be combined with --facts, --root, --pid, or --env-file",
+        ),
+        (["--ask-nccl", "--pid", "1"], "--ask-nccl cannot be combined with --facts, --root, --pid, or --env-file"),
         (["--pid", "4194305"], "--pid 4194305: no such process"),
         (["--root", "/etc"], "--root /etc contains neither proc nor sys"),
         (["--nproc-per-node", "many"], "--nproc-per-node 'many' is not a number of ranks"),

@@ -50,7 +50,7 @@ def test_a_file_without_a_variable_that_a_rule_knows_does_not_pass(
     }
     (tmp_path / "root" / "proc").mkdir(parents=True)
     said = nccltool("doctor", "--env-file", str(file), "--root", str(tmp_path / "root"))
-    assert said.out.startswith("PASS doctor on root: nothing found")
+    assert said.out.startswith("UNKNOWN doctor on root: nothing found; no host: the captured tree is empty\n")
 
 
 def test_a_bare_name_is_that_of_the_command(nccltool: Nccltool, tmp_path: Path) -> None:
@@ -95,7 +95,10 @@ def test_what_was_not_captured_is_unknown(folders: tuple[str, ...], nccltool: Nc
     assert said.out.startswith("UNKNOWN doctor on root: no rule could be checked\n")
     file.write_text("NCCL_IB_HCA=mlx5\nNCCL_NET_PLUGIN=ofi\nNCCL_TOPO_FILE=/none.xml\nNCCL_CONF_FILE=/none\n")
     said = nccltool("doctor", "--root", str(root), "--env-file", str(file))
-    assert said.out.startswith("PASS doctor on root: nothing found; ")
+    assert (said.code, said.out.partition("\n")[0]) == (
+        4,
+        "UNKNOWN doctor on root: nothing found; no host: the captured tree is empty",
+    )
 
 
 def test_variables_of_a_process(nccltool: Nccltool) -> None:
@@ -197,3 +200,32 @@ def test_fixes_of_what_other_fixes_uncover(nccltool: Nccltool, tmp_path: Path) -
     file.write_text(hosts_facts.to_json(facts))
     lines = nccltool("doctor", "--facts", str(file), "--fix").out.splitlines()
     assert "unset NCCL_SHM_DISABLE" in lines
+
+
+@pytest.mark.parametrize(
+    ("value", "remedy"),
+    [
+        ("allreduce:Rinng", "set NCCL_ALGO=allreduce:Ring or remove it"),
+        ("Ring,Treee", "set NCCL_ALGO=Ring,Tree or remove it"),
+        ("Rign;allgather:Ring", "set NCCL_ALGO=Ring;allgather:Ring or remove it"),
+        ("fastest", "correct the name or remove NCCL_ALGO"),
+    ],
+)
+def test_a_misspelled_algorithm_comes_with_its_correction(
+    value: str, remedy: str, nccltool: Nccltool, tmp_path: Path
+) -> None:
+    file = tmp_path / "job.env"
+    file.write_text(f"NCCL_ALGO={value}\n")
+    said = nccltool("doctor", "--env-file", str(file), "--select", "ALG001", "--nccl-version", "2.30.7")
+    assert f"-> in {file}:1: {remedy}\n" in said.out
+
+
+def test_names_that_nothing_reads_are_counted_behind_the_first_ones(nccltool: Nccltool, tmp_path: Path) -> None:
+    file = tmp_path / "job.env"
+    file.write_text("".join(f"NCCL_X{number:04}=1\n" for number in range(1000)) + "NCCL_IB_HCAA=mlx5_0\n")
+    said = nccltool("doctor", "--env-file", str(file), "--select", "SYN001", "--format", "json")
+    findings = json.loads(said.out)["findings"]
+    assert len(findings) == 201
+    assert {one["severity"] for one in findings} == {"warning", "info"}
+    assert "NCCL_IB_HCA?" in findings[0]["message"]
+    assert findings[-1]["message"] == "no known library reads this one and 800 more variables"

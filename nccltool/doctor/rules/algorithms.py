@@ -1,8 +1,10 @@
 """NCCL_ALGO and NCCL_PROTO: unknown names, forced choices, and functions left without an algorithm."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 
 from nccltool.core.findings import Severity
+from nccltool.core.text import nearest
 from nccltool.doctor import report
 from nccltool.doctor.rules.base import OLDEST, JudgedHost, Results, escaped, for_text, known
 from nccltool.hosts.facts import or_none
@@ -11,6 +13,9 @@ from nccltool.hosts.nccl.settings import Variable
 from nccltool.hosts.nccl.values import ALGORITHMS, FUNCTION_LISTS, FUNCTIONS, PROTOCOLS, Selection
 
 _WORDS = {"NCCL_ALGO": ALGORITHMS, "NCCL_PROTO": PROTOCOLS}
+_WORD = re.compile(r"[A-Za-z0-9]+")
+_LONGEST = 200
+"""Characters of a value whose names are compared with the known ones."""
 _OF_CLOUDS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "gcp": {"NCCL_ALGO": ("ring", "ring,tree"), "NCCL_PROTO": ("simple", "simple,ll128")},
     "aws": {"NCCL_PROTO": ("simple",)},
@@ -34,6 +39,17 @@ _USABLE = {
 def _selected(host: JudgedHost, variable: Variable) -> Selection:
     """What NCCL makes of NCCL_ALGO or NCCL_PROTO."""
     return values.selection(variable.value, _WORDS[variable.name], host.settings.version)
+
+
+def _respelled(text: str, known: Sequence[str]) -> str:
+    """A list with each misspelled name as it was probably meant."""
+    names = {name.lower(): name for name in (*known, *FUNCTIONS)}
+
+    def meant(found: re.Match[str]) -> str:
+        word = found[0].lower()
+        return found[0] if word in names else names.get(nearest(word, names), found[0])
+
+    return _WORD.sub(meant, text[:_LONGEST])
 
 
 def _published(host: JudgedHost, variable: Variable) -> bool:
@@ -62,7 +78,13 @@ def unknown_algorithm(host: JudgedHost, variable: Variable, _: str) -> Results:
         if problem == "word" and word.lower() == "collnet":
             continue  # ALG002
         message = f"{word[:40]!r} in {variable.name} {what[problem]}"
-        remedy = f"correct the name or unset {variable.name}"
+        right = _respelled(variable.value, _WORDS[variable.name]) if problem in ("word", "function") else ""
+        is_meant = right not in ("", variable.value) and not values.selection(right, _WORDS[variable.name]).unknown
+        remedy = (
+            f"set {variable.name}={right} or unset it"
+            if is_meant
+            else f"correct the name or unset {variable.name}"
+        )
         lines = (f"known: {', '.join(FUNCTIONS if problem == 'function' else _WORDS[variable.name])}",)
         severity = host.if_nccl_is("error", FUNCTION_LISTS, other="warning")
         yield report.better_unset(variable, message, remedy, part=word, evidence=lines, severity=severity)
@@ -115,6 +137,7 @@ def function_without_algorithm(host: JudgedHost, variable: Variable, text: str) 
     Instead: NCCL_ALGO=allreduce:Tree
     Source: NCCL src/graph/tuning.cc; https://github.com/pytorch/pytorch/issues/163063
     """
+    text = _respelled(text, ALGORITHMS)  # a name that is misspelled is for ALG001
     chosen = values.selection(text, ALGORITHMS).left
     left = {name: set(_USABLE[name]) & set(words) for name, words in chosen.items()}
     short = [name for name, words in left.items() if not words]

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator
 
+from nccltool.core.findings import Severity
 from nccltool.core.versions import Version
 from nccltool.doctor import report
 from nccltool.doctor.rules.base import JudgedHost, Results, escaped, for_text
@@ -10,6 +11,8 @@ from nccltool.hosts.facts import or_none
 from nccltool.hosts.nccl.settings import Variable
 
 _VARIABLES = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF", "PYTORCH_ALLOC_CONF")
+_SEGMENTS_ALONE = Version(2, 3)
+"""The first release that ignores the size of splits for expandable segments."""
 _SMALLEST_SPLIT_MB = 20
 """kLargeBuffer of c10/core/AllocatorConfig.h."""
 _OPTION = re.compile(r"([^:,\[\]]*)(?::(\[[^\]]*\]|[^,\[\]]*))?(?:,|$)")
@@ -69,3 +72,25 @@ def _wrong(text: str) -> Iterator[tuple[str, str]]:
             yield name, f"{escaped(name[:60])} has no value; write name:value"
         elif expected and not expected[1](value):
             yield option[0].strip(","), f"{name} must be {expected[0]}"
+
+
+@for_text("TRC016", "warning", *_VARIABLES, covers=())
+def unsplit_segments(host: JudgedHost, variable: Variable, text: str) -> Results:
+    """max_split_size_mb is set together with expandable_segments:True.
+
+    Why: An expandable segment is never split. torch since 2.3 ignores max_split_size_mb; before, it released
+    memory in the wrong way, which ended in an internal assertion or a lack of memory.
+    Example: PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:500,expandable_segments:True
+    Instead: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
+    Source: https://github.com/pytorch/pytorch/issues/119452; https://github.com/pytorch/pytorch/pull/120022
+    """
+    plain = re.sub(r"\s", "", text)
+    if "expandable_segments:True" not in plain or "max_split_size_mb:" not in plain:
+        return
+    version = or_none(host.torch)
+    ignored = version is not None and version >= _SEGMENTS_ALONE
+    what = "torch ignores max_split_size_mb" if ignored else "torch before 2.3 fails when memory is short"
+    kept = ",".join(word for word in plain.split(",") if not word.startswith("max_split_size_mb:"))
+    message = f"{what}: expandable segments are never split"
+    severity: Severity | None = "info" if ignored else None
+    yield report.better_set(variable, kept, message, part="max_split_size_mb", severity=severity)

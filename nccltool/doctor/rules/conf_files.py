@@ -2,7 +2,8 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from nccltool.core.findings import Severity
 from nccltool.core.text import escaped, shortened
@@ -17,6 +18,8 @@ _PATHS = (
     *("NCCL_GRAPH_DUMP_FILE", "TORCH_NCCL_DEBUG_INFO_TEMP_FILE", "TORCH_FR_DUMP_TEMP_FILE"),
     "NCCL_TUNER_CONFIG_PATH",
 )
+_MOST = 20
+"""Lines of files of variables that are shown."""
 _READ = ("NCCL_CONF_FILE", "NCCL_TOPO_FILE", "NCCL_GRAPH_FILE", "NCCL_TUNER_CONFIG_PATH")
 _OF_IMAGES = {
     "azure": ("NCCL_IB_PCI_RELAXED_ORDERING",),
@@ -131,6 +134,47 @@ def overridden_line(host: JudgedHost) -> Results:
             where = escaped(f"{line.winner.name}={shortened(line.winner.value, 80)} in {line.winner.origin}")
             why = f"another setting of {escaped(line.name[:60])} overrides this line"
             yield _at(file, line, why, f"delete the line; the effective setting is {where}")
+    yield from islice(_overridden_in_files(host), _MOST)
+
+
+def _overridden_in_files(host: JudgedHost) -> Iterator[report.RuleFinding]:
+    """Of files of variables, in which the last line of a name wins."""
+    entries, effective = variables.every(), host.settings.variables
+    for env_file in host.env_files:
+        for line in env_file.lines:
+            winner, where = effective.get(line.name), f"{env_file.path}:{line.number}"
+            extends = line.place is None or (winner is not None and line.value in winner.value)
+            if winner is None or winner.origin == where or winner.value == line.value or extends:
+                continue
+            if winner.from_file and line.name in entries:
+                shown = escaped(f"{line.name}={shortened(line.value, 80)}")
+                effect = escaped(f"{line.name}={shortened(winner.value, 80)} in {winner.origin}")
+                message = f"another setting of {line.name} overrides this line"
+                remedy = f"delete the line; the effective setting is {effect}"
+                yield report.file(env_file.path, message, remedy, evidence=(f"{escaped(where)}: {shown}",))
+
+
+@rule("CNF013", "warning", covers=())
+def line_without_export(host: JudgedHost) -> Results:
+    """A file that exports some variables assigns another one without `export`.
+
+    Why: Where a script sources the file, only exported variables reach the job. The others have no effect, unless
+    the script runs `set -a` first.
+    Example: NCCL_IB_HCA=mlx5_0 in a file that also has export NCCL_DEBUG=WARN
+    Instead: export NCCL_IB_HCA=mlx5_0
+    Source: POSIX.1-2024, Shell Command Language, export
+    """
+    given, entries = {one.name for one in host.settings.all()}, variables.every()
+    for env_file in host.env_files:
+        exported = {line.name for line in env_file.lines if line.is_exported}
+        rest = {line.name: line for line in env_file.lines if line.name not in exported}
+        for line in rest.values():
+            if line.name in given and line.name in entries:
+                where = f"{escaped(env_file.path)}:{line.number}: {line.name}={escaped(shortened(line.value, 80))}"
+                message = (
+                    f"{line.name} is assigned but not exported: a job whose script sources this file lacks it"
+                )
+                yield report.variable(line.name, message, f"export {line.name}", evidence=(where,))
 
 
 _COMMENT = "a comment after the value becomes part of it"

@@ -320,3 +320,17 @@ def no_number_of_threads(_: JudgedHost, variable: Variable, text: str) -> Result
     if not all(word.isascii() and word.isdecimal() and int(word[:9]) > 0 for word in words):
         message = "OpenMP expects a positive number and ignores this value"
         yield report.better_unset(variable, message, "set CPUs / ranks per node, or unset it")
+
+
+@for_value("LCH013", "warning", "MASTER_ADDR", "MASTER_PORT", covers=())
+def empty_master(_: JudgedHost, variable: Variable, text: str) -> Results:
+    """MASTER_ADDR or MASTER_PORT is empty.
+
+    Why: Often, a command that should have printed it failed, such as scontrol in a container. Unless the launcher
+    sets the variable again, init_process_group fails.
+    Example: MASTER_ADDR=$(scontrol show hostnames | head -n 1) where there is no scontrol
+    Instead: MASTER_ADDR=node1
+    Source: pytorch documentation, torch.distributed, environment variable initialization
+    """
+    if not text.strip():
+        yield report.about(variable, f"{variable.name} is empty", "set it, or leave it to the launcher")

@@ -1,9 +1,13 @@
 """Names that nothing reads: misspelled, invented, removed, too new, or with the wrong prefix or case."""
 
 import re
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
 
+from nccltool.core.text import counted
 from nccltool.doctor import report
 from nccltool.doctor.rules.base import OLDEST, JudgedHost, Results, escaped, known, listed, rule
 from nccltool.hosts.facts import or_none
@@ -13,6 +17,8 @@ from nccltool.hosts.nccl.spelling import Guess
 
 _PREFIX = re.compile(r"(NCCL|TORCH_NCCL|TORCH_FR|OFI_NCCL|GLOO|RCCL)_\S+")
 """Of names that are all known."""
+_MOST = 200
+"""Names nothing reads that are compared with the known ones, 2 ms each; no job has as many."""
 _SURE = 1.5
 """Slips up to which a misspelling is a warning."""
 _OF_OTHER_RELEASES = re.compile(
@@ -33,12 +39,14 @@ def is_judged(name: str) -> bool:
 
 def _unlisted(host: JudgedHost) -> Iterator[tuple[Variable, tuple[Guess, ...]]]:
     """The variables that nothing known reads, with what was probably meant; others' own names are left out."""
+    found = 0
     for variable in host.settings.all():
         name = variable.name
         if spelling.is_known(name) or _other_prefix(name) or name.upper() in variables.every():
             continue
-        guesses = spelling.meant(name)
+        guesses = spelling.meant(name) if found < _MOST else ()
         if guesses or _PREFIX.fullmatch(name):
+            found += 1
             yield variable, guesses
 
 
@@ -55,17 +63,43 @@ def _other_prefix(name: str) -> str | None:
     return other if name.startswith(("NCCL_", "TORCH_NCCL_")) and other in entries else None
 
 
-def _only_meaning(variable: Variable) -> str | None:
+def _surely_meant(name: str, guesses: tuple[Guess, ...]) -> str | None:
     """The one name that a name which nothing reads surely stands for."""
-    name = variable.name
-    if name in variables.every():
-        return None
-    other = _other_prefix(name) or (name.upper() if name.upper() in variables.every() else None)
-    if other:
-        return other
-    guesses = spelling.meant(name)
     is_sure = len(guesses) == 1 and guesses[0].cost <= _SURE and not guesses[0].is_opposite
     return guesses[0].name if is_sure else None
+
+
+class _Names:
+    """What stands for a name: variables that have it, and those that nothing reads and that surely mean it."""
+
+    def __init__(self, host: JudgedHost) -> None:
+        self._host = host
+
+    @cached_property
+    def _by_meaning(self) -> Mapping[str, tuple[Variable, ...]]:
+        meant = defaultdict[str, list[Variable]](list)
+        for variable in self._host.settings.all():
+            name = variable.name
+            upper = name.upper()
+            right = name if spelling.is_known(name) else _other_prefix(name)
+            if right or upper in variables.every():
+                meant[right or upper].append(variable)
+        for variable, guesses in _unlisted(self._host):
+            if right := _surely_meant(variable.name, guesses):
+                meant[right].append(variable)
+        return {name: tuple(found) for name, found in meant.items()}
+
+    def rename(self, variable: Variable, name: str) -> "_Rename":
+        """A variable gets this name."""
+        stands = self._by_meaning.get(name, ())
+        others = sorted((one for one in stands if one.name != variable.name), key=lambda one: one.name)
+        return _Rename(variable, name, tuple(others))
+
+    def renamed(self, variable: Variable, name: str, why: str = "") -> report.RuleFinding:
+        """The finding that it should have this name."""
+        message = why or f"nothing reads {escaped(variable.name)}; the correct name is {name}"
+        rename = self.rename(variable, name)
+        return report.about(variable, message, rename.remedy, part="", fix=rename.fix)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +110,6 @@ class _Rename:
     name: str
     others: tuple[Variable, ...]
     """What else stands for the right name, or has it."""
-
-    @classmethod
-    def of(cls, host: JudgedHost, variable: Variable, name: str) -> "_Rename":
-        stands = (one for one in host.settings.all() if one.name == name or _only_meaning(one) == name)
-        return cls(variable, name, tuple(one for one in stands if one.name != variable.name))
 
     @property
     def is_clear(self) -> bool:
@@ -104,12 +133,6 @@ class _Rename:
         return f"set {self.name} once: {listed((one.name for one in self.others), 3)} may mean it, too"
 
 
-def _renamed(host: JudgedHost, variable: Variable, name: str, why: str = "") -> report.RuleFinding:
-    message = why or f"nothing reads {escaped(variable.name)}; the correct name is {name}"
-    rename = _Rename.of(host, variable, name)
-    return report.about(variable, message, rename.remedy, part="", fix=rename.fix)
-
-
 @rule("SYN001", "warning")
 def unknown_variable(host: JudgedHost) -> Results:
     """A variable looks as if it belongs to NCCL, torch, or a library beside them, but none of them reads it.
@@ -124,14 +147,15 @@ def unknown_variable(host: JudgedHost) -> Results:
     version = or_none(host.nccl)
     newer = version is not None and version > variables.NEWEST
     evidence = (f"the catalog ends with NCCL {variables.NEWEST}; this is {version}",) if newer else ()
-    for variable, guesses in _unlisted(host):
+    spelled, unlisted = _Names(host), _unlisted(host)
+    for variable, guesses in islice(unlisted, _MOST):
         names = " or ".join(guess.name for guess in guesses)
         opposite = any(guess.is_opposite for guess in guesses)
         # where it is set too, this is probably a name that the script chose
         is_set = any(host.get(guess.name) is not None for guess in guesses)
         sure = bool(guesses) and guesses[0].cost <= _SURE and not newer and not is_set
         meant = f"; did you mean {names}{', which does the opposite' if opposite else ''}?" if guesses else ""
-        rename = _Rename.of(host, variable, names) if len(guesses) == 1 and sure and not opposite else None
+        rename = spelled.rename(variable, names) if len(guesses) == 1 and sure and not opposite else None
         remedy = f"rename it to {names}" if names else "pass --ignore SYN001 if a plugin reads it"
         yield report.about(
             variable,
@@ -141,6 +165,11 @@ def unknown_variable(host: JudgedHost) -> Results:
             evidence=evidence,
             severity="warning" if sure or _has_one_reader(variable) else "info",
             fix=rename.fix if rename else (),
+        )
+    if rest := [variable for variable, _ in unlisted]:
+        message = f"no known library reads this one and {counted(len(rest) - 1, 'more variable')}"
+        yield report.about(
+            rest[0], message, "pass --ignore SYN001 if a plugin reads them", part="", severity="info"
         )
 
 
@@ -204,9 +233,10 @@ def old_torch_name(host: JudgedHost) -> Results:
     Instead: TORCH_NCCL_BLOCKING_WAIT=1
     Source: pytorch ProcessGroupNCCL.hpp; https://github.com/pytorch/pytorch/issues/110723
     """
+    spelled = _Names(host)
     for variable, entry in host.listed():
         if entry.status == "alias" and entry.instead and host.get(entry.instead) is None:
-            yield _renamed(host, variable, entry.instead, f"{variable.name} is the old name of {entry.instead}")
+            yield spelled.renamed(variable, entry.instead, f"{variable.name} is the old name of {entry.instead}")
 
 
 @rule("SYN006", "warning")
@@ -235,10 +265,11 @@ def wrong_prefix(host: JudgedHost) -> Results:
     Instead: NCCL_DEBUG=INFO
     Source: the catalog of variables (nccltool doctor --list-variables)
     """
+    spelled = _Names(host)
     for variable in host.settings.beginning("NCCL_", "TORCH_NCCL_"):
         other = _other_prefix(variable.name) if variable.name not in variables.every() else None
         if other is not None:
-            yield _renamed(host, variable, other)
+            yield spelled.renamed(variable, other)
 
 
 @rule("SYN008", "warning")
@@ -250,8 +281,9 @@ def wrong_case(host: JudgedHost) -> Results:
     Instead: NCCL_DEBUG=INFO
     Source: getenv(3)
     """
+    spelled = _Names(host)
     for variable in host.settings.all():
         upper = variable.name.upper()
         entry = variables.every().get(upper) if variable.name != upper else None
         if entry is not None and entry.component not in ("launcher", "cuda"):
-            yield _renamed(host, variable, upper)
+            yield spelled.renamed(variable, upper)

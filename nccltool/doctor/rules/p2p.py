@@ -97,6 +97,20 @@ def unknown_level(_: JudgedHost, variable: Variable, level: str) -> Results:
         yield report.about(variable, message, evidence=(f"known: {', '.join(values.PATHS)}",), fix=fix)
 
 
+@for_text("P2P031", "warning", "NCCL_P2P_LEVEL", covers=())
+def level_before_words(host: JudgedHost, variable: Variable, text: str) -> Results:
+    """NCCL_P2P_LEVEL is a word, but this NCCL reads numbers only.
+
+    Why: Releases before 2.6 read a word as 0, which switches direct access between GPUs off.
+    Example: NCCL_P2P_LEVEL=NVL with NCCL 2.5
+    Instead: unset NCCL_P2P_LEVEL or upgrade NCCL
+    Source: https://github.com/NVIDIA/nccl/issues/332; NCCL 2.5 user guide, NCCL_P2P_LEVEL
+    """
+    if not text[:1].isdecimal() and host.nccl_is(before=(2, 6)):
+        message = f"NCCL {host.nccl} reads the word as 0, which switches direct access between GPUs off"
+        yield report.better_unset(variable, message)
+
+
 @for_text("P2P005", "info", "NCCL_P2P_LEVEL", needs=("kernel", "nvidia", "pci"))
 def level_forced_up(host: JudgedHost, variable: Variable, text: str) -> Results:
     """NCCL_P2P_LEVEL allows direct access between GPUs behind different PCIe root ports.

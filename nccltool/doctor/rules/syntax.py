@@ -21,6 +21,7 @@ _OURS = (
     "CUDA_VISIBLE_DEVICES",
 )
 _NAME_LISTS = ("NCCL_SOCKET_IFNAME", "NCCL_IB_HCA", "NCCL_OOB_NET_IFNAME", "GLOO_SOCKET_IFNAME")
+_NETWORK = re.compile(r"[\^=]*[0-9a-fA-F.:]+/\d+", re.ASCII)
 _FATAL_WORDS = (*_NAME_LISTS, "NCCL_NET", "NCCL_ALGO", "NCCL_PROTO")
 """A word that matches nothing here ends the job, or its RDMA."""
 _UNITS = {"k": 2**10, "m": 2**20, "g": 2**30}
@@ -359,3 +360,19 @@ def unknown_word(_: JudgedHost, variable: Variable, text: str) -> Results:
         severity: Severity | None = "error" if variable.name == "GLOO_DEVICE_TRANSPORT" else None
         message = f"expected one of {', '.join(words)}"
         yield report.about(variable, message, "", fix, severity=severity)
+
+
+@for_text("SYN022", "warning", *_NAME_LISTS, covers=())
+def path_in_names(_: JudgedHost, variable: Variable, text: str) -> Results:
+    """A list of interfaces or adapters contains a path.
+
+    Why: Names of devices have no slash, so the entry matches none. If no other entry matches, NCCL finds no
+    adapter and uses TCP, or it finds no interface and fails.
+    Example: NCCL_IB_HCA=/dev/infiniband/uverbs0
+    Instead: NCCL_IB_HCA=mlx5_0
+    Source: NCCL user guide, NCCL_IB_HCA and NCCL_SOCKET_IFNAME
+    """
+    paths = [word for word in values.split(text) if "/" in word and _NETWORK.fullmatch(word) is None]
+    if paths:
+        remedy = "list names as `ibv_devices` or `ip link` shows them"
+        yield report.about(variable, "no device has a slash in its name", remedy, part=paths[0])

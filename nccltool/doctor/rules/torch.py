@@ -1,5 +1,7 @@
 """torch variables: blocking waits, the watchdog, the flight recorder, and costly diagnostics."""
 
+import re
+
 from nccltool.core.findings import Severity
 from nccltool.core.text import escaped
 from nccltool.core.unknown import Unknown
@@ -247,3 +249,20 @@ def unread_allocator_options(host: JudgedHost, variable: Variable, text: str) ->
         message = f"torch {host.torch} does not read PYTORCH_ALLOC_CONF"
         fix = (*report.unset(variable), report.Fix(name="PYTORCH_CUDA_ALLOC_CONF", value=text))
         yield report.about(variable, message, "rename it to PYTORCH_CUDA_ALLOC_CONF", part="", fix=fix)
+
+
+@rule("TRC017", "warning", covers=())
+def torch_number_with_unit(host: JudgedHost) -> Results:
+    """A number for torch has a unit or another text behind it.
+
+    Why: torch reads the digits and drops the rest: 10s of a variable in milliseconds is 10 ms.
+    Example: TORCH_NCCL_WAIT_TIMEOUT_DUMP_MILSEC=10s
+    Instead: TORCH_NCCL_WAIT_TIMEOUT_DUMP_MILSEC=10000
+    Source: pytorch c10d/Utils.hpp (getCvarInt, std::stoi)
+    """
+    for variable, entry in host.listed("TORCH_NCCL_", "TORCH_FR_"):
+        numeric = entry.type in ("integer", "bytes") and entry.component == "torch"
+        found = re.fullmatch(r"\s*([+-]?\d+)([^\s\d].*)", variable.value, re.ASCII) if numeric else None
+        if found:
+            message = f"torch reads {found[1][:20]} and drops {escaped(found[2][:20])!r}"
+            yield report.about(variable, message, "write the number without a unit", part=found[2])

@@ -51,3 +51,20 @@ def _odd(word: str) -> str:
     if re.fullmatch(r"(\d{1,3}\.){3}\d{1,3}(/\d+)?", word):
         return "is an address; UCX expects names"
     return "exists only inside this host" if is_inside(word) else ""
+
+
+@for_text("PLG011", "warning", "UCX_TLS", covers=())
+def ucx_copies_through_host(host: JudgedHost, variable: Variable, text: str) -> Results:
+    """UCX_TLS contains cuda_copy or rocm_copy, but not the transport between the GPUs of a host.
+
+    Why: The list replaces all others. Data between two GPUs of a host is copied through host memory: 0.35 GB/s
+    instead of 12.3 GB/s in a published comparison.
+    Example: UCX_TLS=tcp,cuda_copy
+    Instead: UCX_TLS=tcp,cuda_copy,cuda_ipc or unset UCX_TLS
+    Source: https://github.com/rapidsai/ucx-py/issues/88; UCX documentation, FAQ, GPU support
+    """
+    words = {word.removeprefix("\\").partition(":")[0] for word in values.split(text)}
+    for vendor in () if text.startswith("^") else ("cuda", "rocm"):
+        if f"{vendor}_copy" in words and not words & {f"{vendor}_ipc", vendor, "all"} and host.local_ranks != 1:
+            message = f"without {vendor}_ipc, data between the GPUs of a host is copied through host memory"
+            yield report.better_set(variable, f"{text},{vendor}_ipc", message, part=f"{vendor}_copy")

@@ -12,6 +12,7 @@ from typing import Any, Literal
 from nccltool.core.versions import Version
 from nccltool.doctor import judge
 from nccltool.doctor.rules.base import JudgedHost
+from nccltool.hosts import env_files
 from nccltool.hosts.facts import ConfFile, FileFact, HostFacts
 from nccltool.hosts.nccl.settings import NcclSettings
 
@@ -27,13 +28,19 @@ def host(
     nodes: int | None = 2,
     local_ranks: int | None = 8,
     files_: tuple[FileFact, ...] = (),
+    env_file: str = "",
     **parts: Any,
 ) -> JudgedHost:
-    """A host: environment, configuration files by role (`system`, `home`, `NCCL_CONF_FILE`), parts of facts."""
+    """A host: environment, configuration files by role (`system`, `home`, `NCCL_CONF_FILE`), parts of facts.
+
+    `env_file`: the text of a file of variables, in place of `env`.
+    """
+    given = (env_files.read(env_file.encode(), "job.env", {}),) if env_file else ()
+    env = env_files.environment(given) if given else env
     paths = {"system": "/etc/nccl.conf", "home": "/root/.nccl.conf", "NCCL_CONF_FILE": "/opt/site/nccl.conf"}
     conf_files = tuple(ConfFile(role=role, path=paths[role], text=text) for role, text in (files or {}).items())
     facts = HostFacts(**{"host": "n1", "env": dict(env or {}), "conf_files": conf_files, "files": files_, **parts})
-    return judge.host_of(facts, Version(*nccl) if nccl else None, nodes, local_ranks)
+    return judge.host_of(facts, Version(*nccl) if nccl else None, nodes, local_ranks, env_files=given)
 
 
 @dataclass(frozen=True)

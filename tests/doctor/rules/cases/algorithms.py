@@ -61,6 +61,7 @@ CASES = (
         silent=[
             host(nccl=None),
             host({"NCCL_ALGO": "allreduce:Tree"}),
+            *(host({"NCCL_ALGO": text}) for text in ("allreduce:Rinng", "allreduces:Rinng", "Rings")),  # ALG001
             host({"NCCL_ALGO": "Tree,Ring"}),
             host({"NCCL_ALGO": "Tree,Ring"}, nccl=(2, 21, 5)),
             host({"NCCL_ALGO": "allgather:PAT"}, local_ranks=1),

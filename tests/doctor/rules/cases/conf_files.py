@@ -34,8 +34,14 @@ CASES = (
             host(files={"home": "NCCL_DEBUG=INFO", "system": "NCCL_DEBUG=WARN"}),
             host(files={"system": "NCCL_DEBUG=INFO\nNCCL_DEBUG=WARN"}),
             host({"NCCL_DEBUG": ""}, files={"system": "NCCL_DEBUG=WARN"}),
+            host(env_file="NCCL_DEBUG=INFO\nNCCL_DEBUG=WARN\n"),
         ],
-        silent=[host(), host({"NCCL_DEBUG": "INFO"}, files={"system": "NCCL_DEBUG=INFO\n#NCCL_DEBUG=WARN"})],
+        silent=[
+            host(),
+            host(env_file="NCCL_DEBUG=WARN\nNCCL_DEBUG=WARN\nMY_OWN=1\nMY_OWN=2\n"),
+            host(env_file="export LD_LIBRARY_PATH=/a\nexport LD_LIBRARY_PATH=/b:$LD_LIBRARY_PATH\n"),
+            host({"NCCL_DEBUG": "INFO"}, files={"system": "NCCL_DEBUG=INFO\n#NCCL_DEBUG=WARN"}),
+        ],
     ),
     of(
         "CNF005",
@@ -117,5 +123,18 @@ CASES = (
         "CNF012",
         fires=[host({"NCCL_TOPO_FILE": "topo.xml"}), host({"NCCL_CONF_FILE": "./nccl.conf"})],
         silent=[host(), *(host({"NCCL_TOPO_FILE": path}) for path in ("/opt/t.xml", "~/t.xml", "$PWD/t.xml"))],
+    ),
+    of(
+        "CNF013",
+        fires=[
+            host(env_file="export NCCL_DEBUG=WARN\nNCCL_IB_HCA=mlx5_0\n"),
+            host(env_file="NCCL_IB_HCA=mlx5_0\nexport NCCL_DEBUG=WARN\n"),
+        ],
+        silent=[
+            host(),
+            host(env_file="NCCL_DEBUG=WARN\nNCCL_IB_HCA=mlx5_0\n"),
+            host(env_file="export NCCL_DEBUG=WARN\nNCCL_IB_HCA=mlx5_0\nexport NCCL_IB_HCA\nFOLDER=/a\n"),
+            host(env_file="set -a\nexport NCCL_DEBUG=WARN\nNCCL_IB_HCA=mlx5_0\n"),
+        ],
     ),
 )

@@ -209,4 +209,9 @@ CASES = (
         fires=[host({"OMP_NUM_THREADS": text}) for text in ("0", "auto", "-4", "8.5", "4 8", "4,")],
         silent=[host(), *(host({"OMP_NUM_THREADS": text}) for text in ("1", "16", "8,4", ""))],
     ),
+    of(
+        "LCH013",
+        fires=[host({"MASTER_ADDR": ""}), host({"MASTER_PORT": " "})],
+        silent=[host(), host({"MASTER_ADDR": "n1", "MASTER_PORT": "29500"})],
+    ),
 )

@@ -135,4 +135,10 @@ CASES = (
             host({"NCCL_CUMEM_ENABLE": "0"}, nccl=(2, 18, 6)),
         ],
     ),
+    of(
+        "P2P031",
+        fires=[host({"NCCL_P2P_LEVEL": "NVL"}, nccl=(2, 5, 6))],
+        silent=[host(), host({"NCCL_P2P_LEVEL": "NVL"}), host({"NCCL_P2P_LEVEL": "3"}, nccl=(2, 5, 6))],
+        unknown=[UNREAD, host({"NCCL_P2P_LEVEL": "NVL"}, nccl=None)],
+    ),
 )

@@ -143,4 +143,13 @@ CASES = (
             host({"CUDA_DEVICE_ORDER": ""}),
         ],
     ),
+    of(
+        "SYN022",
+        fires=[host({"NCCL_IB_HCA": "/dev/infiniband/uverbs0"}), host({"NCCL_SOCKET_IFNAME": "eth0,net/eth1"})],
+        silent=[
+            host(),
+            host({"NCCL_IB_HCA": "mlx5_0:1,mlx5_1:1", "NCCL_SOCKET_IFNAME": "=eth0"}),
+            host({"NCCL_SOCKET_IFNAME": "10.0.0.0/24"}),
+        ],
+    ),
 )

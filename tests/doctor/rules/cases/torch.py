@@ -135,4 +135,28 @@ CASES = (
         ],
         unknown=[UNREAD, host(_NEWER)],
     ),
+    of(
+        "TRC016",
+        fires=[
+            _allocator("max_split_size_mb:500,expandable_segments:True"),
+            host({"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True, max_split_size_mb:128"}),
+        ],
+        silent=[
+            host(),
+            *map(_allocator, ("expandable_segments:True", "expandable_segments:False,max_split_size_mb:128")),
+        ],
+    ),
+    of(
+        "TRC017",
+        fires=[
+            host({"TORCH_NCCL_WAIT_TIMEOUT_DUMP_MILSEC": "10s"}),
+            host({"TORCH_NCCL_TRACE_BUFFER_SIZE": "2k"}),
+        ],
+        silent=[
+            host(),
+            host({"TORCH_NCCL_TRACE_BUFFER_SIZE": " 2000 "}),
+            host({"TORCH_NCCL_TRACE_BUFFER_SIZE": "many"}),
+            host({"TORCH_NCCL_DEBUG_INFO_TEMP_FILE": "/tmp/3a"}),
+        ],
+    ),
 )
