@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from nccltool.core import signals
+from nccltool.core.errors import BadInput
 from nccltool.core.verdicts import verdict
 from nccltool.triage import flight_recorder, run
 from nccltool.triage.causes.base import ECHOES as ECHOING
@@ -21,7 +22,7 @@ from nccltool.triage.judge import judge
 from nccltool.triage.log_discovery import LogDiscovery
 from nccltool.triage.logs import tail
 from nccltool.triage.logs.log_files import LogContent
-from nccltool.triage.logs.reader import IncrementalLogReader, cut
+from nccltool.triage.logs.reader import IncrementalLogReader, cut, unread
 from nccltool.triage.timeline.builder import TimelineBuilder
 from nccltool.triage.timeline.job_course import DECISIVE
 from nccltool.triage.timeline.model import Timeline
@@ -194,8 +195,14 @@ class _Follower:
 
     def _take_packed(self, content: LogContent) -> None:
         log = tail.LineBuffer(content.file)
-        for chunk in content:
-            self._take(log, chunk)
+        try:
+            for chunk in content:
+                self._take(log, chunk)
+        except BadInput as error:
+            if content.file in self._order.paths:
+                raise
+            read = self._reads.get(log.name)
+            self._builder.add(unread(log.name, read.reader.lines_read if read else 0, error.message))
         self._end(log)
         if content.ends_early:
             self._end_early(log)

@@ -86,6 +86,8 @@ class Incident(RankedCauses):
     overview: Overview = field(default_factory=Overview)
     ends_early: tuple[str, ...] = ()
     """Packed logs that were cut, or are still being written: the last lines are missing."""
+    unread: tuple[str, ...] = ()
+    """Why files in a folder could not be read, each with its name."""
 
 
 def early_ends(files: Sequence[str]) -> str:
@@ -145,6 +147,7 @@ def report_to_json(report: TriageReport) -> str:
         told["run"] = replace(report.worst.info, hosts=tuple(hosts), nodes=None, world_size=None)
         told["findings"] = [finding for job in report.jobs for finding in job.incident.findings]
         told["ends_early"] = [name for job in report.jobs for name in job.incident.ends_early]
+        told["unread"] = [why for job in report.jobs for why in job.incident.unread]
         told["lines_read"] = report.lines_read
     jobs = [{"name": job.name, "files": job.files} | _told(job.incident) for job in report.jobs]
     for job in jobs:

@@ -5,7 +5,7 @@
 3. What tells apart: different numbers or ids; two headings of nccl-tests, which only rank 0 prints; different
    communicators, each with all of its ranks, on the same hosts or over several; other endpoints of torchrun;
    several hosts each, none of them the same; a log for each of the same ranks in another folder; a day or more
-   between their times.
+   between their times; names with other days, where the job of the earlier day came to its end in order.
 4. What nothing tells from any other is one job with it. What fits several jobs joins the only one with its hosts;
    else it is judged on its own.
 """
@@ -153,7 +153,13 @@ def apart(one: JobLogs, other: JobLogs, *, alike: bool = False) -> bool:
     ids = ((a.jobs, b.jobs), (a.launches, b.launches), ({one.run} - {""}, {other.run} - {""}))
     different = any(mine and its and not mine & its for mine, its in ids)
     tests = a.begins_test and b.begins_test
-    if different or tests or _different_endpoints(a.endpoints, b.endpoints) or _different_communicators(a, b):
+    if (
+        different
+        or tests
+        or _other_days(one, other)
+        or _different_endpoints(a.endpoints, b.endpoints)
+        or _different_communicators(a, b)
+    ):
         return True
     return not alike and (_other_hosts(a, b) or _same_ranks_elsewhere(one, other) or _days_between(a, b))
 
@@ -199,6 +205,15 @@ def _days_between(a: JobTraces, b: JobTraces) -> bool:
         return False
     gap = began_later - ended
     return min(gap, _YEAR - (ended_later - began)) > APART  # the second can be of the year before
+
+
+def _other_days(one: JobLogs, other: JobLogs) -> bool:
+    """Named after different days, and the earlier one came to its end in order before the later one began."""
+    days = [{name.date for name in job.names} for job in (one, other)]
+    if "" in days[0] | days[1] or days[0] & days[1]:
+        return False
+    first, second = (job.traces for job in sorted((one, other), key=lambda job: min(n.date for n in job.names)))
+    return bool(first.ends_well and first.times and second.times and first.times[1] < second.times[0])
 
 
 def _in_a_leap_year(time: str) -> datetime | None:

@@ -30,6 +30,7 @@ _STREAMS = re.compile(
     r"(?i)(?<![a-z])(?:(?:std)?(?:out|err)|errors?|logs?|output|nccl|torch|app|debug|main|kernel|dmesg|agent)(?![a-z])"
 )
 _NUMBER = re.compile(r"(?<![\da-z])\d{1,3}(?![\da-z])", re.IGNORECASE)
+_DATE = re.compile(r"(?<!\d)(20\d\d)[-_.]?([01]\d)[-_.]?([0-3]\d)(?!\d)")
 _SEVERAL = re.compile(r"\*[*._-]*")
 
 
@@ -43,6 +44,8 @@ class LogName:
     """What remains without the parts: logs of one family are of one job, as far as names tell."""
     part: str
     """Rank, host and stream; empty = it does not look like one of several."""
+    date: str = ""
+    """The day in the name, as YYYYMMDD; empty = none."""
 
 
 def taken_apart(path: str, hosts: Collection[str] = ()) -> LogName:
@@ -59,7 +62,8 @@ def taken_apart(path: str, hosts: Collection[str] = ()) -> LogName:
         job = "" if _is_host(stem, hosts) else match["job"]
     parts: list[str] = []
     words = [_common(word, parts, hosts) for word in (*pure.parts[:-1], stem)]
-    return LogName(job, "/".join(words), " ".join(parts))
+    dates = {"".join(match.groups()) for match in _DATE.finditer(stem)}
+    return LogName(job, "/".join(words), " ".join(parts), dates.pop() if len(dates) == 1 else "")
 
 
 def _is_host(word: str, hosts: Collection[str]) -> bool:

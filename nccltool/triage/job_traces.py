@@ -3,12 +3,13 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from nccltool.triage.logs.base import CUT, LogEvent
+from nccltool.triage.logs.base import CUT, UNREAD, LogEvent
+from nccltool.triage.timeline.job_course import DECISIVE
 
 OF_ANY_TEXT = frozenset(
     {
         *("app.frame", "app.traceback", "shell.command", "torchrun.row", "nccl.version", "bench.command"),
-        *("job.id", CUT),
+        *("job.id", CUT, UNREAD),
     }
 )
 """Kinds of events that prose and programs contain too."""
@@ -49,6 +50,8 @@ class JobTraces:
     says: bool = False
     """It has lines of a job."""
     is_cut: bool = False
+    ends_well: bool = False
+    """The last of its ends was in order, and nothing failed behind it."""
 
     def add(self, event: LogEvent) -> None:
         """Take what an event tells."""
@@ -58,6 +61,8 @@ class JobTraces:
         if event.time and len(when := event.time.partition(".")[0][-_LENGTH:]) == _LENGTH:
             first, last = self.times or (when, when)
             self.times = min(first, when), max(last, when)
+        if event.role == "failure" or event.kind in DECISIVE:
+            self.ends_well = event.kind in DECISIVE
         match event.kind:
             case "job.id":
                 self._note(event)
@@ -67,7 +72,7 @@ class JobTraces:
                 self._join(event)
             case "bench.begin" | "bench.header":
                 self.begins_test = True
-            case "log.cut":
+            case "log.cut" | "log.unread":
                 self.is_cut = True
 
     def _note(self, event: LogEvent) -> None:
@@ -95,6 +100,7 @@ class JobTraces:
         ends = [*(self.times or ()), *(other.times or ())]
         self.times = (min(ends), max(ends)) if ends else None
         self.begins_test |= other.begins_test
+        self.ends_well = self.ends_well and other.ends_well
         self.says |= other.says
         self.is_cut |= other.is_cut
 

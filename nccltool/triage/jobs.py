@@ -35,7 +35,8 @@ class _Job:
 def report(paths: Sequence[str], command: tuple[str, ...], trust_pickle: bool = False) -> TriageReport:
     """What the logs say of each job. Raises BadInput when one cannot be read."""
     named = own_run.folders_of(paths)
-    sources, reader = run.sources(named, trust_pickle), LogReader()
+    sources = run.sources(named, trust_pickle)
+    reader = LogReader(sources.inside)
     traces: dict[str, JobTraces] = {}
     is_only = len(sources.logs) == 1
     whole = TimelineBuilder()

@@ -2,7 +2,7 @@
 
 import itertools
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import get_args
@@ -16,7 +16,7 @@ from nccltool.triage.incident import Incident, RankedCauses
 from nccltool.triage.job_traces import OF_ANY_TEXT
 from nccltool.triage.judge import judge
 from nccltool.triage.logs import log_files
-from nccltool.triage.logs.base import CUT
+from nccltool.triage.logs.base import CUT, UNREAD
 from nccltool.triage.logs.reader import LogReader
 from nccltool.triage.overview import overview
 from nccltool.triage.timeline.builder import TimelineBuilder
@@ -46,6 +46,8 @@ class LogSources:
 
     logs: tuple[str, ...]
     dumps: tuple[flight_recorder.RecorderDump, ...]
+    inside: frozenset[str] = frozenset()
+    """Logs that were found in a folder rather than named: one that cannot be read does not stop the others."""
 
 
 def sources(paths: Sequence[str], trust_pickle: bool = False) -> LogSources:
@@ -59,14 +61,14 @@ def sources(paths: Sequence[str], trust_pickle: bool = False) -> LogSources:
             dumps.append(recorded)
         else:
             logs.append(file)
-    return LogSources(tuple(logs), tuple(dumps))
+    return LogSources(tuple(logs), tuple(dumps), frozenset(logs) - set(paths))
 
 
 def read(paths: Sequence[str], trust_pickle: bool = False) -> Timeline:
     """The timeline of all logs: one reader, in the order of the files; dumps of the flight recorder together."""
-    reader, builder = LogReader(), TimelineBuilder()
     paths = own_run.folders_of(paths)
     found = sources(paths, trust_pickle)
+    reader, builder = LogReader(found.inside), TimelineBuilder()
     builder.take(parallel_reader.events(found.logs, reader))
     builder.take(flight_recorder.events(found.dumps))
     builder.take(ended := own_run.events(paths))
@@ -120,12 +122,21 @@ def incident(timeline: Timeline, command: tuple[str, ...]) -> Incident:
     return Incident(
         **{part.name: getattr(diagnosis, part.name) for part in fields(diagnosis)},
         info=_info(timeline, command),
-        verdict=verdict(failed=is_found, can_tell=_tells(timeline) and not timeline.has(own_run.UNTOLD, CUT)),
+        verdict=verdict(
+            failed=is_found, can_tell=_tells(timeline) and not timeline.has(own_run.UNTOLD, CUT, UNREAD)
+        ),
         ends_early=timeline.ends_early,
-        findings=(_finding(diagnosis, own_run.remedy(timeline, diagnosis.root_cause)),) if is_found else (),
+        unread=timeline.unread,
+        findings=(_finding(diagnosis, _remedy(timeline, diagnosis)),) if is_found else (),
         lines_read=timeline.lines_read,
         overview=overview(timeline),
     )
+
+
+def _remedy(timeline: Timeline, diagnosis: RankedCauses) -> str:
+    """What the run says itself to do; else what the cause says for this course of events; "" = its page."""
+    own: Callable[[Timeline], str] = getattr(causes.find(diagnosis.root_cause), "remedy", lambda timeline: "")
+    return own_run.remedy(timeline, diagnosis.root_cause) or own(timeline)
 
 
 def _tells(timeline: Timeline) -> bool:

@@ -10,10 +10,12 @@ from nccltool.triage.timeline.model import Timeline
 _FILE = ("file", r"(?<![\w/])(?P<name>/(?:dev/shm|tmp|torch_|[\w.-]+/)[\w./-]*\w)")
 _LIBRARY = ("library", r"(?P<name>\blib[\w+-]+\.so(?:\.\d+)*|nvidia-nccl-cu\d+(?:[- ]\d[\d.]*\d)?)")
 _PROCESS = ("process", r"(?i)\b(?:pid|process)\b[ :=(]{1,3}(?P<name>\d{2,7})\b")
+_ACTOR = ("process", r"\(pid=(?P<name>[a-z]\w*)\)")
+_CONTAINER = ("container", r"(?i)\bcontainers?:? (?:- )?(?:name: )?(?P<name>[a-z][\w-]*)(?= reason| was using)")
 _PORT = ("port", r"(?i)(?:\bport\b[ :=]{1,2}|:)(?P<name>\d{4,5})\b(?!:)")
 _NODE = (
     "host",
-    r"(?i)\b(?:node|host|worker)(?:/| named |name[:=] ?|[ :=]{1,2})"
+    r"(?i)\b(?:node|host|worker|pod)(?:/| named |name[:=] ?|[ :=]{1,2})"
     r"(?P<name>[a-z][\w.-]*\d[\w.-]*\w|\d+\.\d+\.\d+\.\d+)",
 )
 _ADDRESS = ("address", r"(?<![\d.])(?P<name>\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}(?::\d+)?)(?![\d.])")
@@ -22,16 +24,16 @@ _GPU = ("gpu", r"(?i)\b(?:device(?: ordinal)?|gpu|cuda)[ :#]{0,2}(?P<name>\d{1,2
 _RANK = ("rank", r"(?i)\brank[ :=_]{0,2}(?P<name>\d{1,5})\b")
 _HOST_LABELS = frozenset(
     {"nvlink-fabric", "imex-mnnvl", "gdr-missing", "topology", "ib-link", "ib-memlock", "slow-path", "plugin"}
-    | {"out-of-memory", "gpu-fault", "other"}
+    | {"out-of-memory", "gpu-fault", "other", "fd-limit"}
 )
 """Causes of which a host is what to look at, where the log shows one only."""
 
 _NAMES = {
-    "fd-limit": (_FILE, _PROCESS, _ADDRESS),
+    "fd-limit": (_FILE, _PROCESS, _ACTOR, _ADDRESS),
     "shm-size": (_FILE, _PROCESS),
     "version-mismatch": (_LIBRARY,),
     "plugin": (_LIBRARY,),
-    "out-of-memory": (_NODE, _PROCESS, _RANK),
+    "out-of-memory": (_NODE, _CONTAINER, _PROCESS, _RANK),
     "preempted": (_NODE,),
     "gpu-fault": (_GPU, _RANK),
     "ib-config": (_NIC, _NODE),

@@ -4,11 +4,14 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from nccltool.core import ctrf
+from nccltool.core import junit as core_junit
 from nccltool.core.look import PLAIN, Look
 from nccltool.core.notices import BELOW, INDENT, verdict_line
+from nccltool.core.plugin_line import plugin_line
 from nccltool.core.text import counted, escaped, shortened
 from nccltool.core.verdicts import Status
-from nccltool.triage import junit
+from nccltool.triage import junit, sarif
 from nccltool.triage.incident import Incident, LogLine, Overview, TriageReport, early_ends, report_to_json
 
 _LONGEST_LINE = 240
@@ -61,13 +64,16 @@ def shown(report: TriageReport, view: TriageView) -> str:
     """The report in the form that is asked for."""
     if view.form == "json":
         return report_to_json(report) + "\n"
-    if view.form == "junit":
-        names = _names(report)
-        told = [
-            (job.incident, headline(job.incident, name), render(job.incident, name=name))
-            for job, name in zip(report.jobs, names, strict=True)
-        ]
-        return junit.render(told)
+    if view.form == "sarif":
+        return sarif.render(report)
+    if view.form == "nagios":
+        worst = report.jobs[0]
+        figures = [f"jobs={len(report.jobs)}", f"lines={report.lines_read}"]
+        return plugin_line(report.verdict, headline(worst.incident, _names(report)[0]), figures)
+    if view.form in ("junit", "ctrf"):
+        suites = junit.suites(_told(report))
+        made = ctrf.report if view.form == "ctrf" else core_junit.report
+        return made("triage", suites)
     texts = [
         _heading(name, view) + summary(job.incident.overview, view.look)
         if view.summary
@@ -75,6 +81,13 @@ def shown(report: TriageReport, view: TriageView) -> str:
         for job, name in zip(report.jobs, _names(report), strict=True)
     ]
     return "\n".join([*_of_all(report, view), *texts])
+
+
+def _told(report: TriageReport) -> list[tuple[Incident, str, str]]:
+    return [
+        (job.incident, headline(job.incident, name), render(job.incident, name=name))
+        for job, name in zip(report.jobs, _names(report), strict=True)
+    ]
 
 
 def _names(report: TriageReport) -> list[str]:
@@ -115,6 +128,7 @@ def _text(incident: Incident, look: Look, amount: _Amount, name: str) -> str:
     why = incident.candidates[0].why[: amount.reasons] if incident.candidates else ()
     if (cut := early_ends(incident.ends_early)) and cut not in why:
         why = (*why, cut)
+    why = (*why, *(f"{missing}; the other files were read" for missing in incident.unread))
     head = [
         *verdict_line(look, incident.verdict.status, headline(incident, name)),
         *(line for reason in why for line in look.wrapped(INDENT + escaped(reason), 2 * INDENT)),
@@ -137,6 +151,8 @@ def _found(incident: Incident) -> str:
             return f"no failure found, {read}"
         case "unknown" if incident.ends_early and incident.lines_read:
             return f"no failure found before an early end, {read}"
+        case "unknown" if incident.unread and incident.lines_read:
+            return f"no failure found in what could be read, {read}"
         case "unknown":
             return f"nothing in the logs to check, {read}"
     if incident.root_cause == "other":
@@ -166,7 +182,9 @@ def _line(line: LogLine, look: Look, amount: _Amount) -> Iterator[str]:
     about += [f"host {line.host}"] if line.host else []
     about += [line.time] if line.time else []
     yield from (look.painted(part, "dim") for part in look.wrapped(INDENT + escaped(", ".join(about)), 2 * INDENT))
-    yield from look.wrapped(2 * INDENT + escaped(shortened(line.text, amount.line)), 2 * INDENT)
+    # without a count: of a long line, an event keeps the beginning only
+    text = line.text if len(line.text) <= amount.line else f"{line.text[: amount.line]}..."
+    yield from look.wrapped(2 * INDENT + escaped(text), 2 * INDENT)
 
 
 def _what_to_do(incident: Incident, look: Look) -> Iterator[str]:

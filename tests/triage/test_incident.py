@@ -10,7 +10,17 @@ SHM = LOGS["shm-64m-pod"]
 
 KEYS = [
     *("schema", "kind", "status", "exit_code", "run", "findings", "root_cause", "confidence", "offender"),
-    *("first_failure", "candidates", "evidence", "decides", "lines_read", "ends_early", "picture", "jobs"),
+    *(
+        "first_failure",
+        "candidates",
+        "evidence",
+        "decides",
+        "lines_read",
+        "ends_early",
+        "unread",
+        "picture",
+        "jobs",
+    ),
 ]
 
 

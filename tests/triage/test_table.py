@@ -29,6 +29,15 @@ def test_the_table_names_cause_offender_lines_and_remedy(tmp_path: Path, nccltoo
     assert "\nnccltool explain shm-size\n" in said.out
 
 
+def test_a_long_line_is_cut_without_a_false_count(tmp_path: Path, nccltool: Nccltool) -> None:
+    log = tmp_path / "job.log"
+    log.write_text(f"start\nRuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB {'x' * 5000}\n")
+    said = nccltool("triage", str(log))
+    assert "Tried to allocate 2.00 GiB xxx" in said.out
+    assert "xxx...\n" in said.out
+    assert "characters)" not in said.out
+
+
 @pytest.mark.parametrize("name", sorted(LOGS))
 def test_a_screen_shows_the_cause_the_first_failure_and_the_remedy(name: str, tmp_path: Path) -> None:
     (tmp_path / "job.log").write_text(LOGS[name])

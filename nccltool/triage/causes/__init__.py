@@ -2,18 +2,30 @@
 
 import inspect
 from functools import cache
+from types import ModuleType, SimpleNamespace
 from typing import cast
 
-from nccltool.core import members
+from nccltool.core import members, plugins
 from nccltool.triage.causes.base import Cause
 
-LABELS = members.names(__path__)
+LABELS = members.names(__path__, family="causes")
 _COLLECT = "Attach the archive from `nccltool bundle --add-log LOG`: facts, findings, logs, and the newest run."
 
 
 @cache
 def find(label: str) -> Cause:
-    return cast(Cause, members.module(__name__, label))
+    module = members.module(__name__, label, family="causes")
+    plugin = plugins.origin(module)
+    return _of_plugin(plugin, module) if plugin else cast(Cause, module)
+
+
+def _of_plugin(plugin: plugins.ToolPlugin, module: ModuleType) -> Cause:
+    """One that says nothing when it fails."""
+    whole = SimpleNamespace(**vars(module))
+    if given := getattr(module, "clues", None):
+        whole.clues = plugins.guarded(plugin, lambda timeline: tuple(given(timeline)), lambda why: ())
+    whole.offender = plugins.guarded(plugin, module.offender, lambda why: None)
+    return cast(Cause, whole)
 
 
 def page(label: str) -> str | None:

@@ -9,6 +9,7 @@ A cause is a file of this folder. Its docstring is its page, with the sections o
     SOURCES                     files of NCCL whose warnings are a clue where no pattern knows them (optional)
     clues(timeline)             what else speaks for it (strength above 0) and against it (below 0; optional)
     offender(timeline, clues)   what to look at first; None when the logs name nothing
+    remedy(timeline)            what to do here, where the page's Fix does not fit; "" where it does (optional)
     EXPLAINS                    causes whose evidence this one accounts for (optional; see ECHOES)
 
 The judge (nccltool.triage.judge) weighs the clues of all causes. Strengths are four words, not tuned numbers.

@@ -47,6 +47,13 @@ def clues(timeline: Timeline) -> Given:
         yield Clue(-FITS, "a different failure came first", first)
 
 
+_CHOICES = ("NCCL_ALGO", "NCCL_PROTO", "NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL", "NCCL_SHM_DISABLE")
+"""Variables that choose the code that moves the data."""
+
+
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:
+    chosen = next(filter(timeline.variable, _CHOICES), None)
+    if chosen and timeline.has("data.wrong"):
+        return Offender("variable", chosen)
     only = Offender("host", timeline.host_names[0]) if len(timeline.host_names) == 1 else None
     return clues.host_or_rank() or timeline.part("host", "bench.device", name="node") or only

@@ -26,10 +26,13 @@ Unset the variable or set a value that is documented for this version. Blast rad
 Contact the owner of the job template or module file that sets the variable.
 """
 
+import re
+from collections.abc import Iterator
+
 from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Clues, Given, LogEvent, Offender, Timeline
 
 DECIDES = "whether the job works with the variable unset"
-EXPLAINS = frozenset({"none", "app-error", "nccl-bug", "peer-exited"})
+EXPLAINS = frozenset({"none", "app-error", "nccl-bug", "peer-exited", "ib-config"})
 
 SOURCES = ("graph/tuning", "misc/param", "param/")
 LASTING = True
@@ -43,7 +46,7 @@ SIGNS_OF_FAILURE = {
     "nccl.ignored-value": (TYPICAL, "a value was ignored as invalid"),
     "nccl.bad-rank": (0.75, "a rank is not below the world size that the ranks were given"),
 }
-_NAMING = ("nccl.no-algorithm", "nccl.ignored-value", "nccl.setting-ignored", "env.refused")
+_NAMING = ("nccl.no-algorithm", "nccl.ignored-value", "nccl.setting-ignored", "env.refused", "env.misspelled")
 _CHOICES = ("NCCL_ALGO", "NCCL_PROTO")
 
 
@@ -51,20 +54,90 @@ def clues(timeline: Timeline) -> Given:
     if (name := _detour(timeline)) and timeline.failed:
         event = timeline.first("nccl.env", "shell.env", where=lambda e: e.get("name") == name)
         yield Clue(TYPICAL, f"{name} makes the GPUs of one host communicate over the network", event)
+    if (port := _no_port(timeline)) and timeline.failed:
+        yield Clue(SAYS, f"MASTER_PORT={port.get('value')} is not a number", port)
     if hidden := _hidden(timeline):
         yield Clue(0.85, "LOCAL_RANK is beyond the GPUs that the process sees", hidden)
+    misspelled = timeline.first("env.misspelled")
+    if misspelled and (timeline.failed or timeline.contrasts):
+        yield Clue(0.95, f"{misspelled.get('name')} is misspelled, so NCCL does not read it", misspelled)
+    for event in _settings(timeline) if timeline.failed else ():
+        if _is_malformed(event):
+            yield Clue(
+                0.95, f"{event.get('name')} repeats ^ or = inside its list: they belong before it, once", event
+            )
+        elif _is_beyond(event):
+            yield Clue(TYPICAL, f"{event.get('name')}={event.get('value')} is beyond its range", event)
+    if (event := _read_by_program(timeline)) and timeline.failed:
+        yield Clue(SAYS, f"the program refused the value of {event.get('name')}", event)
     if event := timeline.first("nccl.no-algorithm"):
         is_set = any(map(timeline.variable, _CHOICES)) or bool(event.get("name"))
         strength = SAYS if is_set else FITS
         yield Clue(strength, "NCCL_ALGO and NCCL_PROTO leave no algorithm for the operation", event)
 
 
+_NO_NUMBER = re.compile(r"[\w.:-]*[a-zA-Z][\w.:-]*|\d+[.:][\d.:]+")
+"""A name or an address; neither a number nor what the shell is still to replace."""
+
+
+def _no_port(timeline: Timeline) -> LogEvent | None:
+    """The line that sets MASTER_PORT to what cannot be a port."""
+    ports = (event for event in timeline.of("shell.env") if event.get("name") == "MASTER_PORT")
+    return next((event for event in ports if _NO_NUMBER.fullmatch(event.get("value"))), None)
+
+
+_LISTS = ("NCCL_IB_HCA", "NCCL_SOCKET_IFNAME")
+"""Variables whose list takes ^ and = once, before its first name."""
+_MOST = {"NCCL_IB_TIMEOUT": 31, "NCCL_IB_RETRY_CNT": 7, "NCCL_IB_SL": 15, "NCCL_IB_TC": 255}
+"""The largest values that fit the fields of a queue pair (InfiniBand Architecture Specification, volume 1)."""
+
+
+def _settings(timeline: Timeline) -> Iterator[LogEvent]:
+    yield from (event for event in timeline.of("nccl.env", "shell.env") if event.get("name") in (*_LISTS, *_MOST))
+
+
+def _is_malformed(event: LogEvent) -> bool:
+    rest = event.get("value").partition(",")[2]
+    return event.get("name") in _LISTS and re.search(r"(?:^|,)[\^=]", rest) is not None
+
+
+def _is_beyond(event: LogEvent) -> bool:
+    most, value = _MOST.get(event.get("name")), event.get("value")
+    return most is not None and value.isdecimal() and len(value) < 10 and int(value) > most
+
+
+def _read_by_program(timeline: Timeline) -> LogEvent | None:
+    """The line of a traceback that reads a variable, right above the exception that its value led to."""
+    raised = [
+        (event.file, event.line) for event in timeline.of("app.exception") if not _MISSING.search(event.text)
+    ]
+    reads = timeline.of("app.environ")
+    return next(
+        (event for event in reads if any((event.file, event.line + far) in raised for far in (1, 2))), None
+    )
+
+
+_MISSING = re.compile(r"^(?:\S*\.)?KeyError\b")
+"""A variable that is not set: the launcher did not do so."""
+
+
 def _hidden(timeline: Timeline) -> LogEvent | None:
-    """The line of a process whose LOCAL_RANK is beyond the GPUs that it sees, where one took a missing GPU."""
+    """The line of a process that shows fewer GPUs than its LOCAL_RANK needs, where one took a missing GPU."""
     if not timeline.has("cuda.invalid-device"):
         return None
-    shown = (event for event in timeline.of("shell.visible") if event.get("own"))
-    return next((event for event in shown if int(event.get("own")) > event.get("seen").count(",")), None)
+    shown = timeline.of("shell.visible")
+    if own := next((event for event in shown if _is_short(event, event.get("own"))), None):
+        return own
+    told = (
+        *(ended.local for ended in timeline.exits),
+        *(timeline.rank_of(e) for e in timeline.of("cuda.invalid-device")),
+    )
+    last = max((number for number in told if number is not None), default=0)
+    return next((event for event in shown if not event.get("own") and _is_short(event, str(last))), None)
+
+
+def _is_short(event: LogEvent, own: str) -> bool:
+    return own.isdecimal() and int(own) > event.get("seen").count(",")
 
 
 _AGAINST_PEERS = {"NCCL_P2P_LEVEL": ("0", "LOC"), "NCCL_P2P_DISABLE": ("1",), "NCCL_SHM_DISABLE": ("1",)}
@@ -87,8 +160,14 @@ def _detour(timeline: Timeline) -> str | None:
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     if found := timeline.part("variable", *_NAMING, name="name"):
         return found
-    if _hidden(timeline):
-        return Offender("variable", "LOCAL_RANK")
+    if _no_port(timeline):
+        return Offender("variable", "MASTER_PORT")
+    if hidden := _hidden(timeline):
+        return Offender("variable", "LOCAL_RANK" if hidden.get("own") else "CUDA_VISIBLE_DEVICES")
+    if wrong := next((e for e in _settings(timeline) if _is_malformed(e) or _is_beyond(e)), None):
+        return Offender("variable", wrong.get("name"))
+    if read := _read_by_program(timeline):
+        return Offender("variable", read.get("name"))
     if timeline.has("nccl.bad-rank"):
         return Offender("variable", "WORLD_SIZE")
     if name := _detour(timeline):

@@ -49,7 +49,7 @@ SIGNS = {
 }
 
 
-_MODULE = re.compile(r"nvidia[_-]peermem|nv_peer_mem")
+_MODULE = re.compile(r"nvidia[_-]peermem(?:-ctr)?|nv_peer_mem")
 
 
 def clues(timeline: Timeline) -> Given:
@@ -72,7 +72,7 @@ def clues(timeline: Timeline) -> Given:
 
 
 _LEVEL = "NCCL_NET_GDR_LEVEL"
-_WITHOUT = re.compile(r"GeForce|\bRTX \d|\bGTX|\bT4\b|Quadro")
+_WITHOUT = re.compile(r"GeForce|\bGB10\b|\bRTX \d|\bGTX|\bT4\b|Quadro")
 """GPUs that have no GPUDirect RDMA."""
 
 
@@ -113,4 +113,6 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
         return Offender("variable", _LEVEL)
     if one := _one_sided(timeline):
         return Offender("host", one)
+    if len({event.host for event in timeline.of("nccl.gdr-hca") if event.get("state") == "Disabled"}) > 1 and off:
+        return Offender("device", min(off))
     return clues.host_or_rank()

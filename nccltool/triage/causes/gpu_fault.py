@@ -60,6 +60,10 @@ def clues(timeline: Timeline) -> Given:
     if event := timeline.first("kernel.xid", where=lambda e: e.get("xid") not in NVLINK_XIDS):
         strength = TYPICAL if event.get("xid") in _OF_PROGRAMS else 0.95
         yield Clue(strength, f"the driver reported Xid {event.get('xid')}", event)
+    if (mended := timeline.first("kernel.remapped")) and not timeline.failed:
+        yield Clue(-0.6, "the GPU replaced the faulty rows of its memory, and the job went on", mended)
+    if own := timeline.first("app.nccl-kernel"):
+        yield Clue(-0.6, "a kernel of NCCL accessed memory past its own", own)
     if event := timeline.first("cuda.failed", where=lambda e: e.get("error").startswith(_OF_NO_CAUSE)):
         yield Clue(FITS, f"CUDA returned {event.get('error')!r}", event)
 

@@ -58,6 +58,7 @@ def clues(timeline: Timeline) -> Given:
         event = timeline.first("nccl.no-ib", "nccl.socket", "nccl.network")
         strength = SAYS if timeline.has("nccl.wrong-type") else TYPICAL
         yield Clue(strength, "some hosts use RDMA, others sockets", event)
+    yield from _under_ucx(timeline)
     local = timeline.first("ib.gid-chosen", where=lambda e: e.get("value").startswith("fe80"))
     if local and timeline.has("ib.completion", "ucx.link", "ib.qp-failed"):
         yield Clue(0.75, f"GID index {local.get('gid')} is a link-local address, which is not routed", local)
@@ -66,7 +67,7 @@ def clues(timeline: Timeline) -> Given:
         yield Clue(0.85, "connections failed after the GID table had changed", changed)
     for event in timeline.of("ib.completion"):
         if event.get("status") in _RETRY_EXCEEDED and not timeline.had_worked:
-            yield Clue(0.65, "packets were not acknowledged from the start", event)
+            yield Clue(0.65, "packets were not acknowledged, and nothing had worked before", event)
             break
         if event.get("status") in _REMOTE:
             yield Clue(FITS, "the remote HCA rejected a request", event)
@@ -79,6 +80,17 @@ def clues(timeline: Timeline) -> Given:
         yield Clue(FITS, "hosts have different numbers of HCAs", event)
     if timeline.failed and timeline.has("shell.port-down") and timeline.has("nccl.no-ib"):
         yield Clue(HINT, "a port is down", timeline.first("shell.port-down"))
+
+
+def _under_ucx(timeline: Timeline) -> Given:
+    """UCX's endpoints that got no answer before anything had worked."""
+    stopped = timeline.first("ucx.link")
+    if stopped is None or timeline.had_worked:
+        return
+    if timeline.first("shell.command", where=lambda e: "UCX_IB_GID_INDEX=" in e.get("command")):
+        yield Clue(0.85, "packets were not acknowledged with the GID index that was chosen", stopped)
+    elif stopped.get("layer") == "RoCE":
+        yield Clue(TYPICAL, "packets were not acknowledged over RoCE when the job began", stopped)
 
 
 def _empty_gid(timeline: Timeline) -> LogEvent | None:
@@ -114,6 +126,9 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     """The GID index if it was forced, else the HCA that the message names, else the host."""
     if (event := _mtu(timeline)) and event.host:
         return Offender("host", event.host)
+    unrouted = timeline.first("ib.qp-failed", where=lambda e: e.get("error").startswith("Network is unreachable"))
+    if unrouted and timeline.variable("NCCL_IB_HCA"):
+        return Offender("variable", "NCCL_IB_HCA")  # the HCAs that were chosen do not reach each other
     if (timeline.has("ib.qp-failed") or _empty_gid(timeline)) and timeline.variable("NCCL_IB_GID_INDEX"):
         return Offender("variable", "NCCL_IB_GID_INDEX")
     if found := timeline.part(

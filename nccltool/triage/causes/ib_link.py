@@ -29,7 +29,7 @@ Send the fabric team the host, the HCA, the port, and the times of the port erro
 
 from collections import Counter
 
-from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Clues, Given, Offender, Timeline
+from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Clues, Given, LogEvent, Offender, Timeline
 
 DECIDES = "link counters and kernel log of the suspect host at that time"
 
@@ -49,6 +49,11 @@ SIGNS_OF_FAILURE = {
 
 def clues(timeline: Timeline) -> Given:
     """Events of ports, and retries exceeded after things had worked."""
+    if (down := _down_port(timeline)) and timeline.failed and not timeline.steps_before:
+        yield Clue(0.6, "a port is down beside others that are up, and the job stood still", down)
+    early = timeline.first("ucx.link", where=lambda e: e.get("layer") == "RoCE" or "Endpoint timeout" in e.text)
+    if early and not timeline.had_worked:
+        yield Clue(-FITS, "nothing had worked before, so it is rather the configuration", early)
     event = timeline.first("ib.completion", where=lambda e: e.get("status") in ("12", "13"))
     if event and timeline.failed:
         changed = timeline.first("ib.gid-change")
@@ -57,9 +62,20 @@ def clues(timeline: Timeline) -> Given:
         yield Clue(strength - 0.1, "packets were not acknowledged, and retries were exceeded", event)
 
 
+_STOPS = ("job.interrupted", "job.time-limit", "job.stalled", "job.cancelled")
+
+
+def _down_port(timeline: Timeline) -> LogEvent | None:
+    """A port that is down beside others that are up, where a job stood still."""
+    stood = timeline.hung or timeline.first(*_STOPS)
+    return timeline.first("shell.port-down") if stood and timeline.has("shell.port-active") else None
+
+
 def _down(timeline: Timeline) -> Offender | None:
     """The HCA under whose name a tool shows a port that is down."""
     down = timeline.first("shell.port-down")
+    if down and down.get("hca"):
+        return Offender("device", down.get("hca"))
     above = [event for event in timeline.of("shell.hca") if down and timeline.before(event, down)]
     return Offender("device", above[-1].get("hca")) if above else None
 

@@ -58,6 +58,12 @@ def clues(timeline: Timeline) -> Given:
     crashed = timeline.first("app.nccl-crash", "job.stack", where=lambda e: _IN_CLIQUES.search(e.text))
     if crashed and timeline.has("app.segfault"):
         yield Clue(0.8, "the process crashed where NCCL sets up multi-node NVLink", crashed)
+    cliques = {event.get("own") or event.get("clique") for event in timeline.of("fabric.clique")}
+    foreign = timeline.first(
+        "cuda.failed", "app.exception", "cuda.bad-call", "cuda.invalid-device", "mnnvl.import"
+    )
+    if len(cliques) > 1 and foreign and timeline.failed:
+        yield Clue(0.85, "ranks are in different NVLink cliques, and CUDA could not share memory", foreign)
     if timeline.has("nccl.mnnvl") and failed and "p2p" in failed.get("where"):
         yield Clue(0.8, "CUDA could not share memory between GPUs where multi-node NVLink is in use", failed)
     elif timeline.has("nccl.mnnvl") and (event := timeline.first("cuda.failed", "cuda.not-permitted")):
@@ -67,15 +73,18 @@ def clues(timeline: Timeline) -> Given:
         yield Clue(strength, "CUDA failed where connections use multi-node NVLink", event)
 
 
+_NO_UNIT = re.compile(r"(?i)\bunit nvidia-imex\S* (?:could not be found|is masked|not found)")
 _CHANNELS = re.compile(r"/dev/nvidia-caps-imex-channels[\w/]*")
 
 
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     """The channel that is missing, the daemon that does not work, else the host."""
-    for event in timeline.of("imex.channel"):
+    absent = timeline.first("imex.daemon", where=lambda e: _NO_UNIT.search(e.text))
+    for event in timeline.of("imex.channel") if absent is None else ():
         if path := _CHANNELS.search(event.text):
             return Offender("file", path[0])
     for event in timeline.of("imex.daemon", "mnnvl.imex"):
         if service := re.search(r"nvidia-imex|compute-?domain-daemon", event.text):
             return Offender("process", service[0])
-    return clues.host_or_rank()
+    asked = timeline.first("shell.command", where=lambda e: "nvidia-imex" in e.text)
+    return clues.host_or_rank() or (Offender("process", "nvidia-imex") if asked else None)

@@ -30,6 +30,7 @@ Send the network team the source, the destination, the port, and the time of the
 from nccltool.triage.addresses import OF_DOCKER, is_of_containers, is_unreachable
 from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Clues, Given, LogEvent, Offender, Timeline
 
+EXPLAINS = frozenset({"rdzv-store"})
 DECIDES = "`nc -vz PEER PORT` from the host that could not connect, with a listener on PEER"
 
 SOURCES = ("misc/socket", "os/linux", "transport/net_socket", "bootstrap")
@@ -43,7 +44,10 @@ SIGNS = {
     "net.too-long": (TYPICAL, "a packet was too long for the path"),
     "nccl.peer-lost": (0.65, "a host stopped answering on an open connection"),
 }
-SIGNS_OF_FAILURE = {"net.refused": (FITS, "a connection was refused")}
+SIGNS_OF_FAILURE = {
+    "net.refused": (FITS, "a connection was refused"),
+    "net.no-ping": (TYPICAL, "no packet of a ping came back"),
+}
 _NO_ROUTE = ("No route to host", "Network is unreachable", "Host is unreachable")
 _NO_ANSWER = ("110", "113", "101")
 """Connection timed out, no route to host, network is unreachable. Who refuses may only not have started yet."""
@@ -61,6 +65,7 @@ def clues(timeline: Timeline) -> Given:
         retried = timeline.counts.get("nccl.retry", 0) >= _SEVERAL
         strength = (TYPICAL if retried else FITS) if "refused" in error else strength
         yield Clue(strength, f"a connection to {event.get('peer')} failed: {error}", event)
+    yield from _in_mesh(timeline)
     if event and is_of_containers(event.get("peer")):
         yield Clue(FITS, "the address belongs to a container network that is local to its host", event)
     if own := timeline.first(*_PEERS, "net.no-answer", where=lambda e: e.get("peer") == OF_DOCKER):
@@ -70,6 +75,9 @@ def clues(timeline: Timeline) -> Given:
     retries = timeline.of("nccl.retry")
     tries = max((int(event.get("try") or 0) for event in retries), default=0)
     many = max(tries, timeline.counts.get("nccl.retry", 0)) >= _MANY_RETRIES
+    silent = timeline.first("nccl.retry", where=lambda e: e.get("error").startswith("Connection timed out"))
+    if silent and not many and timeline.failed and not timeline.has("nccl.rings", "nccl.init-complete"):
+        yield Clue(FITS, "a host did not answer the connections of NCCL", silent)
     if many and not timeline.has("nccl.rings", "nccl.init-complete"):
         yield Clue(0.6, "a connection was retried and never succeeded", retries[0])
     if event := timeline.first("store.retry", where=lambda e: timeline.failed and e.get("errno") in _NO_ANSWER):
@@ -80,13 +88,29 @@ def clues(timeline: Timeline) -> Given:
         yield Clue(0.6, "Gloo could not connect all ranks", event)
 
 
+_CUT_OFF = ("nccl.peer-closed", "net.no-answer", "net.refused", "nccl.connect-failed", "store.closed")
+
+
+def _in_mesh(timeline: Timeline) -> Given:
+    """A proxy beside the ranks, and connections that were cut or came to nothing before any step."""
+    mesh = timeline.first("net.mesh")
+    if mesh and not timeline.steps_before and (timeline.hung or timeline.has(*_CUT_OFF)):
+        yield Clue(TYPICAL, "a service mesh's proxy stands between the ranks, and connections fail", mesh)
+
+
 def _failed(timeline: Timeline) -> LogEvent | None:
     far = timeline.first("nccl.connect-failed", where=lambda e: not is_unreachable(e.get("peer")))
     return far or timeline.first("nccl.connect-failed")
 
 
+def _mesh_said(timeline: Timeline) -> str:
+    return " ".join(event.text.lower() for event in timeline.of("net.mesh"))
+
+
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     """The device or address that cannot be reached."""
+    if next(_in_mesh(timeline), None):
+        return Offender("process", "istio-proxy" if "istio" in _mesh_said(timeline) else "linkerd-proxy")
     silent = timeline.first("store.retry", where=lambda e: e.get("host") and e.get("errno") in _NO_ANSWER)
     return (
         timeline.first_part("device", "efa.unreachable", name="device")

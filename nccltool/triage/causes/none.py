@@ -26,7 +26,7 @@ Escalate only if the job failed and the complete logs show no failure.
 
 from nccltool.triage.causes.base import Clue, Clues, Given, Offender, Timeline
 from nccltool.triage.incident import early_ends
-from nccltool.triage.logs.base import CUT
+from nccltool.triage.logs.base import CUT, UNREAD
 
 DECIDES = "exit code of the job and logs of all ranks"
 EXPLAINS = frozenset[str]()
@@ -45,8 +45,12 @@ def clues(timeline: Timeline) -> Given:
         yield Clue(0.5 if works else 0.4, told, works)
     if cut := early_ends(timeline.ends_early):
         yield Clue(-0.6, cut, timeline.first(CUT))
-    if looked := timeline.first("shell.tool", "job.nothing-more"):
-        yield Clue(-0.6, "someone looked for a fault", looked)
+    if missing := timeline.first(UNREAD):
+        yield Clue(-0.6, "a file could not be read", missing)
+    if (looked := timeline.first("shell.tool", "job.nothing-more")) and ended and timeline.before(looked, ended):
+        yield Clue(-0.2, "diagnostic commands were run before the job completed", looked)
+    elif looked := timeline.first("shell.tool", "job.nothing-more"):
+        yield Clue(-0.6, "diagnostic commands or remarks point to a fault", looked)
 
 
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:

@@ -75,9 +75,9 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     if event := timeline.first("kernel.xid", where=lambda e: e.get("xid") in NVLINK_XIDS):
         return Offender("gpu", event.get("gpu"))
     told = (*timeline.of("fabric.manager"), *timeline.of("shell.command"))
-    told = tuple(sorted(told, key=lambda event: "fabricmanager" not in event.text))
-    if named := next(filter(None, (_SERVICE.search(event.text) for event in told)), None):
-        return Offender("process", named[0])
+    named = [match[0] for event in told if (match := _SERVICE.search(event.text))]
+    if named:  # the unit rather than its process, and that rather than what it is called in prose
+        return Offender("process", max(named, key=lambda name: ("nvidia" in name, "fabricmanager" in name)))
     found = clues.host_or_rank()
     if found is None or found.kind == "rank":
         return timeline.host_named("bench.failed", "bench.device", "torchrun.exit") or found

@@ -46,8 +46,10 @@ def clues(timeline: Timeline) -> Given:
         first = next(iter(timeline.troubles()), timeline.hung)
         found = [*signs(timeline, _SIGNS), Clue(0.35, "something failed", first)]
         yield max(found, key=lambda clue: clue.strength)
+    elif timeline.has("job.completed", "torchrun.succeeded", "bench.average"):
+        return
     elif looked := timeline.first("job.nothing-more", "shell.tool"):
-        yield Clue(0.4, "someone looked for a fault that the log does not name", looked)
+        yield Clue(0.4, "diagnostic commands or remarks point to a fault, but no line names it", looked)
 
 
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:

@@ -34,6 +34,7 @@ Contact the platform team. For a VM, contact the cloud provider, because ACS can
 import re
 
 from nccltool.triage.causes.base import FITS, HINT, SAYS, TYPICAL, Clue, Clues, Given, LogEvent, Offender, Timeline
+from nccltool.triage.timeline import work
 
 DECIDES = "whether the command works with NCCL_P2P_DISABLE=1 and `lspci -vvv | grep ReqRedir+`"
 EXPLAINS = frozenset({"none", "gpu-fault", "nccl-bug", "preempted"})
@@ -70,10 +71,14 @@ _WORKAROUNDS = ("NCCL_P2P_DISABLE=1", "NCCL_P2P_LEVEL=LOC", "NCCL_NET_GDR_LEVEL=
 
 def clues(timeline: Timeline) -> Given:
     """Errors of peer-to-peer, ACS that is on, and runs that work without it."""
+    if found := _suspected(timeline):
+        yield Clue(
+            0.65, "GPUs of one host stood still, and a diagnostic command shows an IOMMU or ACS that is on", found
+        )
     if not timeline.failed:
         looked = timeline.first("shell.acs-on")
         if looked and timeline.has("shell.tool"):
-            yield Clue(0.6, "someone looked for a fault, and a PCIe bridge redirects requests (ACS)", looked)
+            yield Clue(0.6, "a diagnostic command shows a PCIe bridge that redirects requests (ACS)", looked)
         return
     redirected = timeline.first("shell.acs-on", "shell.iommu")
     if redirected and timeline.has("app.nan", "data.check-failed", "data.wrong"):
@@ -93,6 +98,18 @@ def clues(timeline: Timeline) -> Given:
         yield Clue(0.65, f"it works with {event.get('command')[:60]}", event)
 
 
+_LOOKS = re.compile(r"(?i)\b(?:setpci|amd-vi|iommu|acsctl|dmar)\b")
+_NONE_OTHER = frozenset({"job.interrupted", "job.nothing-more", "job.stalled", "job.killed", "kernel.hung"})
+
+
+def _suspected(timeline: Timeline) -> LogEvent | None:
+    """The IOMMU or ACS that somebody looked for and found, where nothing else is said to have failed."""
+    asked = timeline.first("shell.command", where=lambda e: _LOOKS.search(e.get("command")))
+    other = any(event.kind not in _NONE_OTHER for event in timeline.failures())
+    found = timeline.first("shell.iommu", "shell.iommu-on", "shell.acs-on")
+    return found if asked and not other and timeline.nodes <= 1 else None
+
+
 def _first_collective(timeline: Timeline) -> LogEvent | None:
     """The timeout of all ranks in one of their first calls: nobody is late, the data does not arrive."""
     waits = [timeout for timeout in timeline.timeouts if timeout.rank is not None]
@@ -106,7 +123,8 @@ def _never_began(timeline: Timeline) -> LogEvent | None:
     over_peers = any(name.startswith("P2P") for name in timeline.transports)
     moved = timeline.steps_before or timeline.has("bench.row", "job.progress")
     other = any(event.kind not in _WAITS and event.role == "failure" for event in timeline.failures())
-    return timeline.first(*_WAITS) if over_peers and not moved and not other else None
+    late = work.beside_wait(timeline)
+    return timeline.first(*_WAITS) if over_peers and not moved and not other and not late else None
 
 
 def _single_host(timeline: Timeline) -> bool:
@@ -134,15 +152,29 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
             return Offender("device", used.pop())
     if timeline.has(*_REFUSED) and (pair := _pair(timeline)):
         return Offender("gpu", pair)
-    if found := timeline.part("gpu", "kernel.iommu-fault", name="device"):
+    if timeline.has("iommu.hint") and timeline.has("kernel.iommu-fault"):
+        return Offender("kernel", "iommu=pt")
+    if bridge := _bridge(timeline):
+        return Offender("device", bridge)
+    if found := clues.host_or_rank():
         return found
-    return clues.host_or_rank() or _any_host(timeline)
+    for name in ("other", "device"):
+        if found := timeline.part("gpu", "kernel.iommu-fault", name=name):
+            return found
+    return _any_host(timeline)
 
 
 def _pair(timeline: Timeline) -> str | None:
     """The two GPUs, if the log shows connections between two only."""
     shown = [match[0] for event in timeline.of("nccl.channel") if (match := _GPUS.search(event.text))]
     return min(shown) if shown and len({frozenset(pair.split(" -> ")) for pair in shown}) == 1 else None
+
+
+def _bridge(timeline: Timeline) -> str | None:
+    """The PCIe bridge above the first line that shows redirection."""
+    redirected = timeline.first("shell.acs-on")
+    above = [event for event in timeline.of("shell.bridge") if redirected and timeline.before(event, redirected)]
+    return above[-1].get("device") if above else None
 
 
 def _any_host(timeline: Timeline) -> Offender | None:

@@ -103,5 +103,9 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
             return Offender("host", host)
         if not is_unreachable(peer):
             return Offender("address", peer)
+    if own := timeline.first("store.closed", where=lambda e: e.get("peer") and not is_unreachable(e.get("peer"))):
+        return Offender("host", own.get("peer"))
+    if task := timeline.part("task", "job.task-lost", name="lost"):
+        return task
     store = timeline.part("host", "store.endpoint", name="host") if _store_lost(timeline) else None
     return store or clues.rank_or_host()

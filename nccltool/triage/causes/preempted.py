@@ -50,7 +50,17 @@ _ALSO = {
     *("store.closed", "app.echo", "job.exit", "job.actor-died"),
 }
 _OF_MEMORY = re.compile(r"(?i)low on resource: memory|memory ?pressure")
+_BY_PROVIDER = re.compile(r"instances\.preempted|instance/preempted\W{1,5}TRUE|SpotInstanceTermination")
+"""Words of the provider's records. They come late: first, the other hosts lose the one that was taken."""
 _ENDED = re.compile(r"[Pp]rocess (\d+) got signal")
+_TAKEN = (
+    re.compile(r"(?i)\bnode(?: IP:|/) ?(?P<name>[a-z\d][\w.-]*\w)"),
+    re.compile(r"\b(?P<name>i-[0-9a-f]{8,17})\b"),
+    re.compile(r"\bon (?P<name>[a-z][\w.-]*\d[\w.-]*)"),
+    re.compile(r"(?:^|[\d:]Z ?)(?P<name>[a-z][\w.-]*-[\w.-]*\d[\w.-]*) "),
+)
+"""How lines of clouds and schedulers name the host that they take, the plainest first."""
+_JOB = re.compile(r"\b[Jj]ob (\w*\d\w*) (?:was )?preempted")
 _AT_ONCE = 3
 """Lines: of several processes the one that ends first may print before the one that tells why."""
 
@@ -58,11 +68,16 @@ _AT_ONCE = 3
 def clues(timeline: Timeline) -> Given:
     """The end that a user or the scheduler gave the job, if nothing failed before it."""
     ended = timeline.first(*_SIGNS)
-    if not timeline.failed or not ended or timeline.has("job.node-failed"):
+    lost = timeline.has("job.node-failed") and not timeline.has("job.preempted")
+    if not timeline.failed or not ended or lost:
         return  # the scheduler ends a job whose host it lost
+    if taken := timeline.first("job.preempted", where=lambda e: _BY_PROVIDER.search(e.text)):
+        yield Clue(0.95, "the cloud provider reclaimed a host", taken)
     earlier = timeline.hung or _earlier(timeline, ended)
     for clue in signs(timeline, _SIGNS):
         kind = clue.event.kind if clue.event else ""
+        if kind == "job.cancelled" and clue.event and _by_its_task(timeline, clue.event):
+            continue
         decisive = kind in ("job.preempted", "job.time-limit")
         by_hand = kind in _PATIENCE or (kind == "job.sigterm" and clue.event and _BY_HAND.search(clue.event.text))
         if by_hand and not timeline.steps_before:
@@ -76,6 +91,12 @@ def clues(timeline: Timeline) -> Given:
             yield Clue(0.15, f"{clue.why}, after a failure", clue.event)
 
 
+def _by_its_task(timeline: Timeline, cancelled: LogEvent) -> bool:
+    """Whether srun ended the step because one of its tasks had exited with an error (srun --kill-on-bad-exit)."""
+    exits = timeline.first("job.exit", where=lambda e: e.get("how").startswith("Exited with exit code"))
+    return "STEP " in cancelled.text and exits is not None and timeline.before(exits, cancelled)
+
+
 def _earlier(timeline: Timeline, ended: LogEvent) -> LogEvent | None:
     """A failure before the end."""
     for event in timeline.troubles():
@@ -86,9 +107,40 @@ def _earlier(timeline: Timeline, ended: LogEvent) -> LogEvent | None:
     return None
 
 
+def remedy(timeline: Timeline) -> str:
+    """Of an end that a person gave the job: a longer limit would not help."""
+    if timeline.has("job.preempted", "job.time-limit"):
+        return ""
+    if event := timeline.first("job.cancelled"):
+        job = event.get("job").partition(".")[0] or "JOB"
+        return (
+            f"Find out who canceled the job and why: sacct -j {job} -o JobID,State,ExitCode,End,Comment. A user"
+            " or an administrator did so (scancel); if it stood still before, look for the cause of that. Blast"
+            " radius: none."
+        )
+    by_hand = timeline.first("job.sigterm", where=lambda e: _BY_HAND.search(e.text))
+    if by_hand or timeline.has("job.interrupted"):
+        return (
+            "Ask who pressed Ctrl-C and why. If the job stood still before, run triage on the logs of all ranks,"
+            " recorded with NCCL_DEBUG=INFO; else restart it. Blast radius: none."
+        )
+    return ""
+
+
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     """The host that the scheduler names; else the process that was ended, as its agent names it."""
     if found := timeline.host_named("job.preempted", "job.cancelled", "job.time-limit", "job.sigterm"):
         return found
+    for event in timeline.of("job.preempted"):
+        named = event.get("ip") or next(
+            (match["name"] for one in _TAKEN if (match := one.search(event.text))), None
+        )
+        if named:
+            return Offender("host", named)
+    told = (_JOB.search(event.text) for event in timeline.of("job.preempted"))
+    if job := next(filter(None, told), None):
+        return Offender("job", job[1])
+    if lost := timeline.part("host", "job.actor-died", name="peer"):
+        return lost
     ended = (_ENDED.search(event.text) for event in timeline.of("job.sigterm"))
     return next((Offender("process", match[1]) for match in ended if match and match[1] != "1"), None)

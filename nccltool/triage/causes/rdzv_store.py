@@ -58,6 +58,8 @@ def clues(timeline: Timeline) -> Given:
     joined = timeline.first("store.joined", "torchrun.joined", "job.progress")
     if timeline.first("store.rendezvous", where=lambda e: joined and timeline.before(joined, e)):
         yield Clue(-FITS, "the rendezvous had been complete before it failed", joined)
+    if (absent := timeline.first("job.pod-pending")) and timeline.failed:
+        yield Clue(TYPICAL, "a pod of the job was never started", absent)
     if (event := work.beside_wait(timeline)) and timeline.failed:
         yield Clue(-FITS, "a process that had not joined was still at work", event)
 
@@ -65,8 +67,12 @@ def clues(timeline: Timeline) -> Given:
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     """The port, or the host that cannot be found."""
     taken = timeline.first_part("port", "store.in-use", "store.endpoint", name="port")
-    if taken and timeline.has("store.in-use"):
-        return taken
+    if timeline.has("store.in-use"):
+        port = timeline.variable("MASTER_PORT")
+        if taken or port:
+            return taken or Offender("port", port or "")
+    if absent := timeline.part("host", "job.pod-pending", name="node"):
+        return absent
     met = timeline.first("nccl.bootstrap-mismatch", "nccl.bind-failed")
     if met and not timeline.has("store.timeout", "store.too-few", "store.unresolved"):
         return Clues([Clue(FITS, "", met)]).host_or_rank()

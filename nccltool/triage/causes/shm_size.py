@@ -40,6 +40,7 @@ SIGNS = {
     "shm.sigbus": (0.7, "a process died from a bus error"),
 }
 _SIGBUS = 7
+_SEGMENT = re.compile(r"(?:creating|attaching to) shared memory segment (/dev/shm/[\w.-]*\w)")
 _WORKER = re.compile(r"[Ww]orker \(pid[( =]*(\d+)")
 _FULL = 98
 """Percent."""
@@ -48,6 +49,9 @@ _FULL = 98
 def clues(timeline: Timeline) -> Given:
     if killed := timeline.killed_by(_SIGBUS):
         yield Clue(0.75, "a rank was killed by SIGBUS", killed[0].event)
+    full = timeline.first("app.exception", where=lambda e: "No space left on device" in e.text)
+    if full and timeline.has("shm.resized"):
+        yield Clue(0.85, "a segment of shared memory could not be made as large as asked", full)
     if event := timeline.first("shell.shm", where=lambda e: int(e.get("full")) >= _FULL and timeline.failed):
         yield Clue(0.8, f"/dev/shm is {event.get('full')} % full", event)
     elif event := timeline.first(
@@ -57,10 +61,12 @@ def clues(timeline: Timeline) -> Given:
 
 
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:
-    """/dev/shm where a message names it, else the host."""
+    """/dev/shm where it is full, the segment in it that could not be made, else the host."""
     failures = timeline.of("shm.full", "shm.dataloader", "shm.segment", "shm.sigbus", "shell.shm", "shell.command")
     if any("/dev/shm" in event.text for event in failures):
-        return Offender("file", "/dev/shm")
+        named = next(filter(None, (_SEGMENT.search(event.text) for event in failures)), None)
+        is_full = any("o space left on device" in event.text for event in failures)
+        return Offender("file", named[1] if named and not is_full else "/dev/shm")
     if worker := next(filter(None, (_WORKER.search(event.text) for event in failures)), None):
         return Offender("process", worker[1])
     return clues.host_or_rank() or clues.process()

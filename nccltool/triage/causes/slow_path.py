@@ -66,7 +66,7 @@ def clues(timeline: Timeline) -> Given:
         yield Clue(TYPICAL, f"{event.get('busbw')} GB/s between hosts over sockets", event)
     looked = timeline.first("shell.tool")
     if looked and (timeline.has("bench.row", "job.bandwidth")):
-        yield Clue(0.55, "someone measured, and looked for what is slow", looked)
+        yield Clue(0.55, "the log shows measurements, and commands that look for what is slow", looked)
     if event := _slow(timeline):
         yield Clue(0.75, f"{event.get('busbw')} GB/s is less than half of a 100 Gbit/s NIC", event)
     if timeline.has("nccl.simple-order"):
@@ -83,6 +83,13 @@ def _told_to_wait(timeline: Timeline) -> Given:
         yield Clue(FITS, f"the job uses {event.get('percent')} % of its GPUs' compute", event)
     if event := timeline.first("job.split", where=_waits_for_data):
         yield Clue(TYPICAL, "a step takes longer to communicate than to compute", event)
+    one = timeline.first(
+        "nccl.env", "shell.env", where=lambda e: e.get("name") == "NCCL_IB_HCA" and e.get("value").isalnum()
+    )
+    if one and timeline.has("bench.below", "bench.wanted"):
+        yield Clue(
+            TYPICAL, f"NCCL_IB_HCA={one.get('value')} allows one HCA, and less was measured than expected", one
+        )
     if event := timeline.first("bench.below"):
         yield Clue(0.6, f"{event.get('rate')} GB/s were measured, {event.get('wanted')} expected", event)
 
@@ -180,6 +187,8 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     for name, values, _ in _DETOURS:
         if timeline.variable(name) in values:
             return Offender("variable", name)
+    if timeline.variable("NCCL_IB_HCA") and timeline.has("bench.below", "bench.wanted"):
+        return Offender("variable", "NCCL_IB_HCA")
     if missing := timeline.first("nccl.no-verbs"):
         library = re.search(r"libibverbs\.so", missing.text)
         return Offender("library", library[0] if library else "libibverbs")

@@ -127,6 +127,19 @@ def behind(timeline: Timeline) -> int | None:
     return lowest[0] if len(lowest) == 1 and len(last) > 1 else None
 
 
+def remedy(timeline: Timeline) -> str:
+    """Of processes that have ended: their stacks cannot be taken any more."""
+    if not timeline.exits and not timeline.has("torch.down", "torchrun.sigterm", "job.cancelled", "job.killed"):
+        return ""
+    return (
+        "The processes have ended, so record what the late rank does next time: set"
+        " TORCH_NCCL_TRACE_BUFFER_SIZE=2000 and TORCH_NCCL_DUMP_ON_TIMEOUT=1, and run py-spy dump --pid PID on it"
+        " while the others wait. If its work is correct but takes long, spread it across all ranks or raise the"
+        " timeout: init_process_group(timeout=timedelta(hours=2)). Blast radius: this job; a longer timeout also"
+        " delays the report of real failures."
+    )
+
+
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     for event in timeline.of("torch.barrier", "torch.behind", "hvd.stalled", "hvd.row", "torch.no-dump"):
         ranks = event.get("ranks")
@@ -150,12 +163,25 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
         return Offender("rank", str(_busiest(timeline, missing)))
     if (ended := unmoved(timeline)) is not None:
         return Offender("rank", str(ended.rank))
-    if (late := behind(timeline)) is not None:
-        return Offender("rank", str(late))
+    late = behind(timeline)
+    late = _still_there(timeline) if late is None else late
+    return Offender("rank", str(late)) if late is not None else _waited_for(timeline, clues)
+
+
+def _waited_for(timeline: Timeline, clues: Clues) -> Offender | None:
+    """The rank whose key others waited for, else whoever a line names that does not only tell of a wait."""
     if peer := timeline.part("rank", "store.get-failed", name="peer"):
         return peer
     proof = next(iter(clues.proofs()), None)
     return None if proof and proof.kind in _WAITED else clues.rank_or_host()
+
+
+def _still_there(timeline: Timeline) -> int | None:
+    """The one process of a host that its launcher had to end, where the others had given up their wait."""
+    gone = {ended.local for ended in timeline.killed_by(_SIGABRT) if ended.local is not None}
+    ended = {event.get("victim") for event in timeline.of("torchrun.sigterm")} - {""}
+    late = set(range(len(gone) + len(ended))) - gone
+    return late.pop() if timeline.nodes <= 1 and gone and len(ended) == len(late) == 1 else None
 
 
 def _busiest(timeline: Timeline, missing: frozenset[int]) -> int:

@@ -47,7 +47,7 @@ _CONSEQUENCES = (
 
 
 def clues(timeline: Timeline) -> Given:
-    if len(timeline.versions) > 1 and timeline.failed and _by_host(timeline):
+    if len(set(_by_host(timeline).values())) > 1 and timeline.failed:
         event = timeline.first(*_CONSEQUENCES) or timeline.first("nccl.version")
         strength = SAYS if timeline.has(*_CONSEQUENCES) else FITS
         yield Clue(strength, f"hosts run NCCL {', '.join(sorted(timeline.versions))}", event)
@@ -60,10 +60,12 @@ def _by_host(timeline: Timeline) -> dict[str, str]:
 
 
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:
-    driver = timeline.part("driver", "shell.driver", name="driver")
+    driver = timeline.first_part("driver", "shell.libcuda", "shell.driver", name="driver") or timeline.part(
+        "library", "shell.libcuda", name="library"
+    )
     if driver and timeline.has("nccl.driver-old", "version.driver"):
         return driver
-    if found := timeline.first_part("library", "shell.loads", name="library"):
+    if found := timeline.first_part("library", "shell.loads", "shell.package", name="library"):
         return found
     versions = _by_host(timeline)
     if len(set(versions.values())) > 1:

@@ -19,6 +19,8 @@ Family: TypeAlias = Literal[
 
 CUT = "log.cut"
 """The kind of the last event of a packed log that ends early: what followed is missing."""
+UNREAD = "log.unread"
+"""The kind of the event of a file in a folder that could not be read: what it says is missing."""
 LONGEST_TEXT = 600
 """Characters of a line that an event keeps."""
 

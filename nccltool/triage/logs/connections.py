@@ -17,6 +17,8 @@ failure
     net.no-answer        `establish connection to redis` (?P<peer>[\d.]{7,15})
     net.no-answer        `Failed to forward task ` => \bat (?P<peer>[\d.]{7,15}):\d+
     net.no-answer        `to GCS` => (?i)gcs\b(?:.*? (?P<peer>[\d.]{7,15}))?.*{NO_ANSWER}
+    net.no-answer        `[UFW BLOCK]` => \bSRC={PRIVATE}\S+ DST=(?P<peer>{PRIVATE}[\d.]+)
+    net.no-answer        `unable to complete a TCP connection`
     net.no-answer        `upstream connect error|filter_chain_not_found|blackhole`
     store.unresolved     `no such host` => lookup (?P<host>[\w.-]+).*no such host|no such host
     store.unresolved     `ENOTFOUND|nodename nor servname|UnknownHostException`
@@ -24,8 +26,8 @@ failure
     store.unresolved     `host` => (?i)\bhost(?:name)?\b.{0,60}\b(?:cannot|could not|can't) be resolved
     store.unresolved     `No address associated with hostname`
     store.no-address     `Cannot assign requested address` => ^(?!.*NCCL).*Cannot assign requested address
-    store.too-few        (?P<joined>\d+) ?(?:/|of) ?(?P<expected>\d+) `tasks |workers |hosts |nodes `(?:reached the
-                         [ ]barrier|(?:have )?joined)
+    store.too-few        ^(?!.*[Ss]hutdown barrier).*?\b(?P<joined>\d+) ?(?:/|of) ?(?P<expected>\d+)
+                         [ ]`tasks |workers |hosts |nodes `(?:reached the barrier|(?:have )?joined)
     store.too-few        `imed out waiting for`\D{0,12}(?P<joined>\d+) of (?P<expected>\d+) (?:processes|workers|
                          tasks|
                          nodes|hosts|ranks)
@@ -34,8 +36,8 @@ failure
                          must be set|required|is empty)
     net.no-interface     `interface` => (?i)\binterface:? '?(?P<interface>(?!on\b|is\b|for\b|and\b)[\w.-]{2,15})'?
                          [ ](?:was |is )?(?:not found|does not exist|not (?:present|available)|has no address)
-    net.no-interface     `ommon` => (?i)common (?:\w+[ -]){0,4}(?:routable|routed|network|communication)
-                         [ ]interfaces?|common routable|routed interfaces are common
+    net.no-interface     `ommon` => (?i)^(?!.*lack of common).*common (?:\w+[ -]){0,4}(?:routable|routed|network|
+                         communication) interfaces?|common routable|routed interfaces are common
     net.no-interface     `is not available` => device '(?P<interface>(?:e(?:th|n)|bond|br|wl|ib)[\w.-]*)
                          (?::\d+)?' is
                          [ ]not available
@@ -45,12 +47,16 @@ failure
     net.no-interface     `SIOCGIFADDR|SIOCGIFINDEX|None of the TCP networks`
     net.no-interface     `if_include|if_exclude` => (?i)(?:invalid|no such|unknown|not found|does not exist).*
                          (?:interface: (?P<interface>\S+))?
+state
+    net.mesh             `istio-proxy|istio-injection=enabled|Envoy proxy|envoy connection|linkerd-proxy`
 doubt
+    net.no-ping          `packets transmitted, 0 received`
     net.refused          `dial tcp` \[?(?P<peer>[\w.:-]+)\]?:(?P<port>\d+): .*connection refused
     store.unanswered     `onnect to remote host` => (?:ipv[46]:)?(?P<host>[\d.]+)?(?::(?P<port>\d+))?.*connect to
                          [ ]remote host: .*Connection refused
     store.unanswered     `to GCS` => (?i)(?:fail|unable|could not)\w* .*gcs\b(?!.*{NO_ANSWER})(?:.*?
                          [ ](?P<host>[\d.]{7,15}))?(?::(?P<port>\d+))?
 """,
+    PRIVATE=r"(?:10\.|192\.168\.|172\.(?:1[6-9]|2\d|3[01])\.)",
     NO_ANSWER=_NO_ANSWER,
 )

@@ -39,13 +39,16 @@ failure
     ucx.unreachable     `UCX` +ERROR .*(?:[Dd]estination is unreachable|Connection timed out|[Nn]o route)
     ucx.link            `UCX` +ERROR .*(?:[Tt]ransport retry count exceeded|Endpoint timeout)(?: on
                         [ ](?P<hca>[\w.-]+?):\d)?
+    ucx.link            `Transport retry count exceeded on` => on (?P<hca>[\w.-]+?):\d/(?P<layer>\w+)
+    ucx.link            `transport error: Endpoint timeout`
     gdrcopy.missing     `GDRCopy` (?:open call failed|not available|.*(?:failed|not found))
     gdrcopy.missing     `gdrcopy` => gdr_open.*fail|gdrdrv.*(?:not loaded|not found|No such)
     gdrcopy.missing     `gdrdrv` => (?:cannot access|No such).*(?P<path>/dev/gdrdrv)|(?P<late>/dev/gdrdrv).*(?:No
                         [ ]such|not found)
     gdr.no-peermem      `peermem` => (?:[Mm]odule )?nvidia[_-]peermem.*(?:not loaded|not found|missing|No such|
                         failed|Unknown symbol|Invalid argument)|(?:not|could not|failed).*nvidia[_-]peermem
-    gdr.no-peermem      `nv_peer_mem`.*(?:not loaded|not found|missing|inactive|failed)
+    gdr.failed          `register GPU MR`
+    gdr.no-peermem      `nv_peer_mem`.*(?:NOT loaded|not loaded|not found|missing|inactive|failed)
     gdr.no-peermem      `disagrees about version of symbol` => peer_?mem\b.*disagrees
     gdr.no-peermem      `memory_peers` => memory_peers/\S+.*(?:No such|missing|not (?:exist|found))|(?:No such|
                         cannot|missing).*memory_peers/

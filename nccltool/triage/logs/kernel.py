@@ -58,11 +58,13 @@ failure
     kernel.throttled    `Thermal Slowdown|Power Brake Slowdown`\s*: Active(?:
                         .*?(?P<gpu>[\da-fA-F]{4,8}:[\da-fA-F:.]+))?
     kernel.ecc          `row remap` => [Rr]ow remap\w* (?:failure|failed)(?!.*: No)
-    host.oom            (?:[Oo]ut of memory|oom).*`Killed process` (?P<victim>\d+) \((?P<name>[^)]*)\)
+    host.oom            (?:[Oo]ut of memory|oom).*`Killed process|Kill process` (?P<victim>\d+) \((?P<name>[^)]*)\)
     host.oom            `oom-kill:` => oom-kill:constraint=.*\btask=(?P<name>[^,]*),pid=(?P<victim>\d+)
     host.oom            `invoked oom-killer|killed as a result of limit of`
     kernel.link-down    (?:mlx[45]\w*|bnxt\w*|ice|irdma)\b.*?(?P<device>[\w.-]+): L`ink down`
     kernel.link-down    (?P<device>[\w.-]+): NIC L`ink is `[Dd]own
+    kernel.link-down    (?P<device>mlx[45]_\w+): port \d+ `state DOWN`
+    kernel.link-down    `-> DOWN` => (?P<device>mlx[45]_\w+): port \d+ state .*-> DOWN
     kernel.nic-fault    `NETDEV WATCHDOG`: (?P<device>\S+) .*timed out
     kernel.link-down    (?:mlx5\w*)\b.*`Port module event`.*(?:[Uu]nplugged|error|[Ff]ailed)
     kernel.link-down    `state changed from ACTIVE` => (?P<device>[\w.-]+): port \d+ state changed from ACTIVE
@@ -80,7 +82,8 @@ failure
     kernel.aer          `AER: `(?:Multiple )?(?P<severity>Uncorrect\w*) \(
     kernel.aer          `pciehp: Slot`\(\S+\): (?:Link Down|Card not present)
     kernel.iommu-fault  `arm-smmu` => arm-smmu\S*.*(?:\bevent\b|context fault)
-    kernel.iommu-fault  `IO_PAGE_FAULT`(?: device=(?P<device>[\da-f:.]+))?
+    kernel.iommu-fault  (?:\b(?:nvidia|amdgpu) (?P<device>[\da-f]{4}:[\da-f:.]+): .*)?`IO_PAGE_FAULT`(?:
+                        [ ]device=(?P<other>[\da-f:.]+))?
     kernel.iommu-fault  `DMAR`:.*(?:fault|DRHD: handling)
     fabric.manager      `fabricmanager` => (?i)fabricmanager.*(?:fail|error|inactive|dead|exited|could not be
                         [ ]found|not (?:running|loaded))
@@ -102,15 +105,17 @@ failure
     fabric.state        `abric state` => (?i)fabric state\b.*(?:\bnot\b|in progress|fail)
     fabric.link         `NVLink`(?i:.*(?:inactive|\bfatal|training fail|link \d+\b.{0,40}\bdown\b|error count))
     fabric.link         `nvlink`(?i:.*(?:inactive|\bfatal|training fail|link \d+\b.{0,40}\bdown\b|error count))
-    imex.channel        `imex-channels` => (?:cannot|No such|denied|not found|missing).*imex-channels|
-                        imex-channels.*(?:No such|denied|not found|missing|cannot)
+    imex.channel        `imex-channels` => ^(?!.*modprobe)(?:.*(?:cannot|No such|denied|not found|missing).*
+                        imex-channels|.*imex-channels.*(?:No such|denied|not found|missing|cannot))
     imex.channel        `IMEX channel` => (?i)\bno IMEX channel|IMEX channel.*(?:\bnot\b|missing|fail|denied)
     imex.daemon         `IMEX daemon` => (?i)is the IMEX daemon|IMEX daemon.*(?:\bnot\b|fail|exited|unavailable)
     imex.daemon         `memory reference` => Failed to (?:get new|allocate) memory reference
     imex.daemon         `export ref for UUID|import response from node`
     imex.daemon         `compute-domain|computedomain|ComputeDomain` => (?i)compute-?domain.*(?:NotReady|not ready|
                         fail|error|timed out)
-    imex.daemon         `nvidia-imex` => (?i)fail\w* to start\b.*nvidia-imex
+    imex.daemon         `nvidia-imex` => (?i)fail\w* to start\b.*nvidia-imex|unit nvidia-imex\S* (?:
+                        could not be found|is masked|not found)
+    mnnvl.import        `MultinodeMemoryAllocation` => (?i)error|invalid|failed
     imex.daemon         `Domain State: `(?:DOWN|DEGRADED|INVALID|UNAVAILABLE)
     imex.daemon         `Node #` => ^\s*Node #\d+\b.* - (?:DOWN|DEGRADED|INVALID|UNAVAILABLE|UNREACHABLE)
     imex.daemon         `IMEX` => IMEX (?i:domain|daemon|node).*(?:DOWN|DEGRADED|UNAVAILABLE|not (?:ready|running))
@@ -128,6 +133,9 @@ doubt
     kernel.aer          `AER`: (?:Multiple )?(?P<severity>[Cc]orrect\w*)
     kernel.hung         task (?P<name>\S+):(?P<pid>\d+) `blocked for more than`
 state
+    fabric.clique       `clique_id|cliqueId|CliqueId` => (?i)cliqueid\W{1,3}(?P<clique>\w+)|clique_id
+                        \W{1,3}(?P<own>\d+)
+    kernel.remapped     `Remapping Failure Occurred` => Occurred\s*: No
     kernel.gpu          `The NVIDIA GPU` (?P<gpu>[\da-fA-F:.]+\d)
     shell.iommu         `Default domain type: Translated`
     kernel.link-up      (?:mlx[45]\w*)\b.*L`ink up`

@@ -71,6 +71,7 @@ failure
                              (?!.*retrying)(?:.*?on dev (?P<hca>[\w.-]+?):\d+)?(?:.*?local GID index
                              [ ](?P<gid>\d+))?(?:.*?local GID (?P<local>[\w:.]+))?(?:.*?remote GID
                              [ ](?P<remote>[\w:.]+))?
+    ib.qp-failed             `ibv_modify_qp to `R\w+ failed: (?P<error>[A-Z][\w ]+)
     ib.no-memory             (?P<call>ibv_(?:exp_)?(?:reg_mr\w*|create_\w+|alloc_pd))\b.*`Cannot allocate memory`
     ib.bad-address           (?P<call>ibv_reg_mr\w*)\b.*`Bad address`
     gdr.failed               `ibv_reg_dmabuf_mr` failed
@@ -196,8 +197,8 @@ failure
 echo
     nccl.peer-closed         `Connection closed by remote peer` => remote peer(?: (?P<peer>[\w.:%-]+)(?:<
                              (?P<port>\d+)>)?)?
-    nccl.peer-closed         `Connection reset by peer` => Call to \w+ .*failed ?: Connection reset
-    nccl.peer-closed         Call to \w+ .*failed ?: `Broken pipe`
+    nccl.peer-closed         `Connection reset by peer|Broken pipe` => Call to \w+ (?:(?:from |to )?
+                             (?P<peer>[\w.:%-]+)<(?P<port>\d+)>)?.*failed ?: (?:Connection reset|Broken pipe)
     nccl.peer-closed         `Socket recv failed while polling|Accept failed`
     nccl.proxy-failed        `Proxy Call to rank` (?P<peer>\d+) failed
     nccl.proxy-failed        (?:Proxy Service (?P<own>\d+)\] )?`Failed to execute operation` (?P<operation>\w+)
@@ -233,9 +234,9 @@ doubt
     plugin.unsupported       External \w+ plugin (?P<name>.+?)` is unsupported`
     plugin.unsupported       (?P<name>\S+) plugin `has incompatible version`
     plugin.failed            `Profiler init failed with error`
-    plugin.broken            `/Plugin` ?:.*?(?P<name>(?!libnccl-(?:net|tuner|profiler|
-                             env)\.so)lib[\w./-]+\.so[\w.]*): (?:cannot open shared object file|undefined symbol|
-                             version .* not found)
+    plugin.broken            `/Plugin` ?:.*?(?P<name>(?!lib[nr]ccl-(?:net|tuner|
+                             profiler|env)\.so)lib[\w./-]+\.so[\w.]*): (?:cannot open shared object file|
+                             undefined symbol|version .* not found)
     plugin.warned            `NET/` => ^(?!.*completed with error)(?P<name>(?:NET|TUNER|PROFILER)/(?!Plugin|IB\b|
                              IBext|Socket)\w+)\b.*(?:[Ff]ail|[Ee]rror|[Uu]nable|[Cc]ould ?n.t|[Cc]annot|[Nn]o
                              [ ]eligible|mismatch|unsupported|not (?:support|found|match))

@@ -36,7 +36,10 @@ _BEFORE = re.compile(
     | [A-Z][a-z]{2}[ ]{1,2}\d{1,2}[ ][\d:]{8}[ ](?P<syslog>[\w.-]+)[ ]
       (?=kernel:|systemd|nv-fabric|nvidia|slurm|kubelet)
     | \d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:?\d\d)[ ](?:std(?:out|err)[ ][FP][ ])?
+    | \d{4}-\d\d-\d\d[ ]\d\d:\d\d:\d\d(?:[.,]\d+)?[ ]
+      (?=Traceback[ ]|[A-Za-z_][\w.]*(?:Error|Exception)\b|[ ]+File[ ]")
     | (?:CRITICAL|ERROR|WARNING|INFO)[ ]\d\d-\d\d[ ][\d:]{8}(?:\.\d+)?[ ]\[[\w./]+(?::\d+)?\][ ]?
+    | (?:CRITICAL|ERROR|WARNING|INFO)[ ]\d\d-\d\d[ ][\d:]{8}[ ][\w/]+\.py:\d+\][ ]?
     | [EWIF]\d{4}[ ][\d:.]+[ ]+\d+[ ][\w./-]+:\d+\][ ]
     | \d\d:\d\d:\d\d[ ](?=\S)
     )""",

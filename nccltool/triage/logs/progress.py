@@ -39,17 +39,20 @@ state
     job.progress     `completed step` => completed step:? (?P<step>\d+)(?:, seconds: (?P<time>[\d.]+))?
     job.progress     `global_step` => global_step\W{1,4}(?P<step>\d+)
     job.progress     `tep ` => (?i)\bstep:? +(?P<step>\d+) ?/ ?\d+
-    job.progress     `tep ` => (?i)^\W{0,3}(?:\w+ )?step (?P<step>\d+)\b
+    job.progress     `tep ` => (?i)^\W{0,3}(?:\d{4}-\d\d-\d\d[ T][\d:.,]+Z?\W{1,3})?(?:\w+ )?step (?P<step>\d+)\b
     job.progress     `[batch=`(?P<step>\d+)/
     job.progress     (?i){STEP}\W{1,3}(?P<step>\d+)\b.*\b`took|elapsed|step_time|time/step|grad_norm|lr=|lr:`
     job.progress     `... ok`$
     job.progress     `Decode batch|Prefill batch`
     job.progress     "POST .*`" 200 OK`
+    job.progress     `request: POST ` => POST \S+ [\d.]+ 200\b
     job.progress     `[bench]`.*(?:GB/s|ms\b)
     job.bandwidth    `busbw` => (?i)(?P<bytes>\d+) ?(?P<unit>[MG])i?B.*\bbusbw[ :=]+(?P<busbw>[\d.]+) ?GB/s
-    job.loading      `examples/s|s/it|it/s` => ^\W*(?P<what>(?:[A-Z]\w+ )?(?:Running|Map|Load|Token|Download|Fetch|
+    job.loading      `examples/s|s/it|it/s` => ^\W*(?P<what>(?:[A-Z]\w+ )?(?:Running|Map|Load|Pack|Split|Index|
+                     Encod|Extract|Token|Download|Fetch|
                      Generating|Filter|Prepar|Process)[\w ]*).*?(?P<done>\d+)/(?P<of>\d+) \[
     job.serving      `Application startup complete|The server is fired up and ready|Uvicorn running on`
+    job.serving      `Starting vLLM API server|Starting vLLM server`
     job.serving      `Started server process|Server is ready to receive|init engine (profile, create kv cache`
 """,
     STEP=_STEP,

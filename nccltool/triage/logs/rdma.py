@@ -63,6 +63,8 @@ failure
 doubt
     ib.port-counters     `SymbolErrorCounter|LinkDownedCounter` => (?:SymbolErrorCounter|LinkDownedCounter)
                          [ .:=]*[1-9]\d*
+    ib.port-counters     `req_transport_retries_exceeded|local_ack_timeout_err|out_of_sequence|packet_seq_err`
+                         [ =:]+[1-9]\d{2,}
     ib.port-counters     `link_down_events_phy|rx_symbol_err_phy|rx_crc_errors_phy`: *[1-9]\d*
 state
     shell.gid            ^\s*(?:{DEVICE}\s+\d\s+)?(?P<index>\d{1,3})\s+(?P<gid>(?:[\da-f]{4}:){2}`0000:0000:`

@@ -1,12 +1,13 @@
 """LOOK at text: lines of NCCL, torch, launchers and kernels become typed events. One dialect a file."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
 from itertools import chain
 
 from msgspec.structs import replace
 
+from nccltool.core.errors import BadInput
 from nccltool.triage.logs import (
     channel_lines,
     connections,
@@ -33,7 +34,7 @@ from nccltool.triage.logs import (
     torchrun,
     tracebacks,
 )
-from nccltool.triage.logs.base import CUT, LogEvent
+from nccltool.triage.logs.base import CUT, UNREAD, LogEvent
 from nccltool.triage.logs.patterns import literals
 
 _DIALECTS = (
@@ -76,6 +77,11 @@ def cut(file: str, lines: int) -> LogEvent:
     return LogEvent(kind=CUT, role="doubt", text="(the file ends early)", file=shown_name(file), line=lines)
 
 
+def unread(file: str, lines: int, why: str) -> LogEvent:
+    """That a file could not be read behind so many lines."""
+    return LogEvent(kind=UNREAD, role="doubt", text=shown_name(why), file=shown_name(file), line=lines)
+
+
 def shown_name(file: str) -> str:
     """A name may not be UTF-8, documents are."""
     return file.encode(errors="backslashreplace").decode()
@@ -84,14 +90,21 @@ def shown_name(file: str) -> str:
 class LogReader:
     """Reads any number of logs, one after the other; holds no lines."""
 
-    def __init__(self) -> None:
+    def __init__(self, may_skip: Collection[str] = ()) -> None:
+        """`may_skip`: files that are left out where they cannot be read; of these an event tells why."""
+        self._may_skip = frozenset(may_skip)
         self.lines_read = 0
         self.lines_of: Counter[str] = Counter()
 
     def read_file(self, file: str) -> Iterator[LogEvent]:
         """The events of one file; behind them, that it ends early. Raises BadInput when it cannot be read."""
         content, before = log_files.LogContent(file), self.lines_read
-        yield from self.read(file, content)
+        try:
+            yield from self.read(file, content)
+        except BadInput as error:
+            if file not in self._may_skip:
+                raise
+            yield unread(file, self.lines_read - before, error.message)
         self.lines_of[file] += self.lines_read - before
         if content.ends_early:
             yield cut(file, self.lines_read - before)

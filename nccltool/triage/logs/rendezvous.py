@@ -30,11 +30,14 @@ failure
     store.no-environment  `No rendezvous handler for`
     store.too-few         (?P<joined>\d+) of (?P<expected>\d+)` nodes joined`
     store.rendezvous      `RendezvousTimeoutError|RendezvousConnectionError|RendezvousClosedError`
+    store.rendezvous      `rendezvous` => (?i)tim(?:ed?|ed )[ -]?out\b.{0,40}\bto complete (?:the )?rendezvous
     store.rendezvous      `failed to shutdown the rendezvous|RendezvousStateError`
     store.rendezvous      `any running Ray instance|node_ip_address.json|Error: Failed to connect to GCS`
 echo
-    store.closed          `c10d] recvV` => recv(?:Value|Vector) failed
-    store.closed          `c10d] send` => send(?:Value|Vector|Bytes|String) failed
+    store.closed          `c10d] recvV` => recv(?:Value|Vector) failed(?:.*?remote=\[(?P<peer>[\w.:-]+)\]:
+                          (?P<port>\d+))?
+    store.closed          `c10d] send` => send(?:Value|Vector|Bytes|String) failed(?:.*?remote=
+                          \[(?P<peer>[\w.:-]+)\]:(?P<port>\d+))?
     store.closed          `TCPStore server has shut down|got 0 bytes|remote server shutdown or crash`
     store.get-failed      `retrieving ncclUniqueId from|retreiving ncclUniqueId from` \[?(?P<peer>\d+)
     store.get-failed      `wait timeout after` (?P<limit>\d+)ms
@@ -47,8 +50,9 @@ doubt
     store.keep-alive      `failed to send a keep-alive heartbeat`
 state
     store.endpoint        `rdzv`[_-]endpoint[=', "]+(?P<host>[A-Za-z0-9][\w.-]*):(?P<port>\d+)
-    store.endpoint        (?i)\bm`aster`_addr[=:' ]+(?P<host>[A-Za-z0-9][\w.-]*)(?:.*master_port[=:' ]+
-                          (?P<port>\d+))?
+    store.endpoint        (?i)\bm`aster`_addr[=:' ]+(?P<host>(?!is\b)[A-Za-z0-9][\w.-]*)(?:
+                          .*master_port[=:' ]+(?P<port>\d+))?
+    store.endpoint        (?i)\bm`aster addr`(?:ess)?: +(?P<host>[\w.-]+)(?:.*port: +(?P<port>\d+))?
     store.endpoint        `tcp://`\[?(?P<host>[\w.:-]+?)\]?:(?P<port>\d+)
     store.listening       `has started to listen`
 """)

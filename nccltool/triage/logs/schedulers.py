@@ -42,6 +42,7 @@ failure
     mpi.no-start     `not enough slots available|ssh exited with exit code 255`
     mpi.no-start     `timeout waiting for task launch|Application launch failed:`
     mpi.no-start     `Task launch for ` => Task launch for \S+ failed on node (?P<node>[\w.-]+)
+    job.pod-failed   `CrashLoopBackOff|ImagePullBackOff|ErrImagePull|Init:Error` => ^[a-z][\w.-]+\s+\d+/\d+\s+\w
     mpi.unreachable  `are unable to reach each other|MPI process is unreachable|failed to TCP connect to a`
     mpi.bad-call     `MPI_ERR_`(?:COMM|RANK|TYPE|ARG|COUNT|OP|GROUP|BUFFER|TAG|ROOT|DIMS|REQUEST|WIN|FILE)\b:
     mpi.bad-call     Fatal error in \w+`: Invalid `
@@ -56,12 +57,20 @@ failure
     mpi.truncated    `MPI_ERR_TRUNCATE`
     mpi.killed       `EXIT CODE: 9|KILLED BY SIGNAL: 9|EXIT CODE: 137`
     mpi.lost         `ORTE has lost communication with a remote daemon|PRTE has lost communication`
-    job.preempted    `reempt` => (?i:\b(?:was|been|is|being|job|node|pod) preempted|^\s*(?:Warning|
+    job.preempted    `instances.preempted|instance/preempted = TRUE|SpotInstanceTermination`
+    job.preempted    `spot/instance-action 200`
+    job.preempted    `is preempted or failed|spot cluster and reset`
+    job.preempted    `(PREEMPTED)`
+    job.cancelled    `etected kill switch|kill switch detected`
+    job.preempted    `reempt` => (?i:\b(?:was|been|is|being|job|node|pod) preempted|preempted by\b|
+                     \b(?:job|task|run|node|pod|instance|vm) \S{1,60} preempted\b|status=preempted|^\s*(?:Warning|
                      Normal)\s+Preempt\w*|[Pp]reemption (?:notice|signal|event)|reason:? "?Preempt)
     job.preempted    `Evicted` => (?:Reason:|reason:|Warning|Status:)\s*"?Evicted|\bEvicted\b.*pod
     job.preempted    `PreemptionBy|DeletionByTaintManager|EvictionByEvictionAPI|imminent node shutdown`
     job.preempted    `DRAIN_NODE_REASON_PREEMPTION|Host EC2 (instance` => REASON_PREEMPTION|\) terminated
     job.preempted    `TaintManagerEviction|termination is imminent|marked for termination`
+    job.preempted    `will be terminated soon` => (?:node IP: (?P<address>[\d.]+))?.*will be terminated soon
+    job.preempted    `SpotInterrupt|InterruptionKind` => (?:node/(?P<node>[\w.-]+))?
     job.preempted    `spot |Spot `(?:instance )?(?:interruption|termination|reclaim)
     job.preempted    `maintenance` => (?:TERMINATE_ON_HOST_MAINTENANCE|maintenance event|for maintenance)
     job.sigterm      (?:[Rr]eceived|[Cc]aught|[Gg]ot|[Bb]ypassing) (?:signal )?`SIGTERM`
@@ -92,13 +101,15 @@ echo
     job.actor-died   `ActorDiedError|Worker unexpectedly exits|WorkerCrashedError|NodeDiedError|OwnerDiedError`
     job.actor-died   (?:address: (?P<peer>[\d.]+))?.*`has been marked dead because`
     mpi.peer-closed  `peer process has unexpectedly disconnected`
-    job.task-lost    ` heartbeat timeout` => /task:\d+ heartbeat timeout
+    job.task-lost    ` heartbeat timeout` => /task:(?P<lost>\d+) heartbeat timeout
+    job.task-lost    `has been set to ERROR in coordination` => /task:(?P<lost>\d+) has been set
     job.task-lost    `coordinator detected missing heartbeats`
     job.actor-died   `worker died or was killed` => (?:Worker IP address: (?P<peer>[\d.]+))?$
 doubt
     host.memory-limit  hit memory(?:\+swap)? `limit at `(?:least once|some point)
 state
     job.unstuck      `Thread is unstuck! Warning above was a false`
+    job.pod-pending  `Pending` => ^(?P<node>[a-z][\w.-]+)\s+\d+/\d+\s+Pending\b
     job.state        `FAILED` => ^\s*\d+\S*\s+(?:\S+\s+)?(?P<state>FAILED|NODE_FAIL)\b
 success
     job.completed    ^\s*\d+(?!\S*\.extern)\S*\s+(?:\S+\s+)*`COMPLETED`\s+(?:.*\s)?0:0\b
@@ -119,6 +130,7 @@ success
                      (?:are |have )?f`inished`\b
     job.completed    `raining` => (?i)\b(?:finished|completed|done) training\b|\btraining (?:took|done|time)\b
     job.completed    `inal ` => (?i)\bfinal (?:checkpoint|model) (?:saved|written)\b|\bsaved final\b
+    job.completed    `COMPLETED ExitCode 0:0|after training is done`
     job.completed    `return code = 0|job finished`
     job.completed    (?:exited with|with|finished,?) `exit code 0`\b
     job.completed    ^(?:all )?`done`\b(?!:? [\d.]+%)

@@ -26,18 +26,31 @@ state
                        ibstat|show_gids|rdma|dcgmi|mlxlink|iperf3?|numactl|journalctl)\b
     shell.local-rank   rank (?P<rank>\d+)\b.*\b`LOCAL_RANK=`(?P<local>\d+).*CUDA_VISIBLE_DEVICES=(?P<seen>[\d,]+)
     shell.env          \b(?P<name>(?:TORCH_)?`NCCL_|GLOO_|MASTER_`[A-Z0-9_]+)=(?P<value>[^\s'"]+)
+    env.misspelled     ^(?:.*\s)?(?P<name>`CCL_|NCLL_|NCL_|NNCL_|NCCLL_|NCCCL_`(?:NET|IB|SOCKET|P2P|SHM|
+                       DEBUG|NVLS|PROTO|CROSS|TOPO|COLLNET|CUMEM|MNNVL|MIN|MAX)[A-Z0-9_]*)=
     shell.memlock      (?P<name>`max locked memory`)\s+\(kbytes, -l\) (?P<limit>\S+)
     shell.memlock      (?P<name>`Max locked memory`)\s+(?P<limit>\S+)
     shell.files        `open files`\s+\(-n\) (?P<limit>\S+)
     shell.driver       `Driver Version:` (?P<driver>[\d.]+)(?:\s+CUDA Version: (?P<cuda>[\d.]+))?
+    shell.driver       `Kernel Module` => Kernel Module\s+(?:for \S+\s+)?(?P<driver>\d{3}\.\d[\d.]*\d)
+    shell.driver       `has the version` => has the version (?P<driver>\d{3}\.\d[\d.]*\d)
+    shell.libcuda      `libcuda.so.` => (?P<library>libcuda\.so\.\d{3}\.\d[\d.]*\d)
+    shell.loads        `LD_LIBRARY_PATH=` => [=:](?P<library>/[^:\s'"]*\bnccl\b[^:\s'"]*)
+    shell.package      `nvidia-nccl-cu` => (?P<library>nvidia-nccl-cu\d+)\b.*(?:requires|incompatible|but you have)
     shell.hca          ^CA` '`(?P<hca>[\w.-]+)'
     shell.port-down    `tate:` => ^\s*(?:State: Down|Physical state: (?:Disabled|Polling))
     shell.port-active  `tate:` => ^\s*(?:State: Active|state:\s+PORT_ACTIVE)
     shell.port-active  ^\w+ port \d `==> `\S+ \(Up\)
+    shell.port-down    `: DOWN` => \b(?P<hca>(?:mlx[45]|bnxt_re|irdma|rocep)\w*) 1: DOWN
+    shell.port-active  `: ACTIVE` => \b(?:mlx[45]|bnxt_re|irdma|rocep)\w* 4: ACTIVE
     shell.port-down    `port_` => state:\s+PORT_DOWN|PORT_DOWN
     shell.acs-on       `ACSCtl`.*ReqRedir\+
+    shell.bridge       `PCI bridge` => ^(?P<device>(?:[\da-f]{4}:)?[\da-f]{2}:[\da-f]{2}\.\d) PCI bridge
     shell.acs-off      `ACSCtl`.*ReqRedir-
     shell.iommu        (?:intel|amd)_`iommu=on`(?!.*iommu=pt)
+    shell.iommu-on     `AMD-Vi|DMAR: IOMMU enabled` => AMD-Vi: (?:Found IOMMU|Interrupt remapping enabled)|
+                       IOMMU enabled
+    shell.iommu-on     ` 001d| 001f` => ^[\da-f]{2}:[\da-f]{2}\.\d 00[01][1-9a-f]$
     shell.iommu        `iommu.strict=1|iommu=force`
     shell.loads        `libnccl.so` => libnccl\.so\S* => (?P<library>/\S+)
     shell.missing      `cannot access` '(?P<path>[^']+)': No such file

@@ -63,7 +63,9 @@ failure
     shm.full             `nable to allocate shared memory`
     version.driver       `driver on your system is too old` => found version (?P<version>\d+)
     version.driver       `forward compatibility was attempted|river/library version mismatch`
+    version.driver       `compatibility mode is UNAVAILABLE`
     version.driver       `unsatisfied condition: cuda`
+    version.driver       `CUDA initialization failure with error: 35`
     version.driver       NVRM: `API mismatch`
     version.driver       `unsupported toolchain|couldn't communicate with the NVIDIA driver`
     version.build        `no kernel image is available for execution`
@@ -87,8 +89,15 @@ failure
     data.check-failed    `checksum` => (?i)checksum.{0,40}(?:mismatch|error|failed|differ)|(?:wrong|bad) checksum
     data.check-failed    (?i)(?:data|result|value|validation|verification)s? m`ismatch`(?:ed)?\b.*(?:expected|
                          rank|element|index)
-    data.check-failed    `differs from reference|differ from reference|iterations wrong|iterations differ` =>
-                         ^(?!.*\b0 of)(?!.*\bno ).*differ|[1-9]\d* of \d+ iterations
+    data.check-failed    `differs from reference|differ from reference|iterations wrong|iterations differ` => ^
+                         (?!.*\b0 of)(?!.*\bno ).*differ|[1-9]\d* of \d+ iterations
+    data.check-failed    `expected ` => \(expected (?P<want>-?[\d.]+), got (?P<got>(?!(?P=want)\b)-?[\d.]+)\)
+    data.check-failed    `differ|mismatch|not equal|incorrect` => ^AssertionError: .{0,40}\b(?:gathered|reduced|
+                         broadcast|scattered|received|all_?(?:gather|reduce)\w*)\b.{0,60}\b(?:differ|mismatch|
+                         not equal|incorrect)
+    data.check-failed    `WRONG` +[1-9]\d*/\d+
+    data.check-failed    `MISMATCH`\W{1,3}(?P<node>[\w.-]+) differs?\b
+    data.check-failed    `iffer after ` => (?i)\bdiffer after (?:all|nccl|reduc|sync)
     data.check-failed    `MISMATCH` [1-9]\d*/\d+
     data.check-failed    `corrupt` => (?i)(?:data|silent) corruption (?:detected|found)|result is corrupt
     data.check-failed    `bounds check failed`

@@ -15,7 +15,8 @@ echo
     torchrun.sigterm     `Killing subprocess`
     torchrun.unkillable  `forcefully exiting via` => shutdown process (?P<victim>\d+)
     torchrun.failed      `failed (exitcode:` (?P<code>-?\d+)\) local_rank: (?P<local>\d+) \(pid: (?P<pid>\d+)\)
-    torchrun.failed      (?:Process (?P<pid>\d+)|\]) `exits with return code` = (?P<code>-?[1-9]\d*)
+    torchrun.failed      (?:--local[_-]rank[=', ]+(?P<local>\d+).*)?(?:Process (?P<pid>\d+)|
+                         \]) `exits with return code` = (?P<code>-?[1-9]\d*)
     torchrun.failed      `died with <Signals.`(?P<signal>SIG\w+): (?P<number>\d+)>
     torchrun.failed      `returned non-zero exit status` => exit status (?P<code>\d+)
     torchrun.failed      process (?P<local>\d+) `terminated with signal` (?P<signal>SIG\w+)

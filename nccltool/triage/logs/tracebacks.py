@@ -27,6 +27,10 @@ failure
     app.plugin-crash  `rofiler|nspector|uner|nccl_ofi` => ^\s*(?:\[ *\d+\]|#\d+|\d+ +0x[0-9a-f]+|@ +0x[0-9a-f]+|
                     File "<unknown>", line 0, in)\s*(?:0x[0-9a-f]+ +)?(?:in )?(?P<symbol>(?!nccl[A-Z])\w*
                     (?:rofiler|nspector|uner|nccl_ofi)\w*)\(
+    app.plugin-crash  `libnccl-|librccl-` => (?:^|\])\s*(?:\[ *[0-3]\]|#?[0-3]:?)\s.*/(?P<symbol>lib[nr]ccl-
+                    (?:net|tuner|profiler)[\w-]*\.so)[.\d]*[(+]
+    app.plugin-crash  `pluginListen|pluginConnect|pluginAccept|pluginInit|pluginIsend|pluginIrecv` => ^\s*(?:
+                    \[ *\d+\]|\#\d+|@) +0x[0-9a-f]+ +(?P<symbol>plugin\w+)\(
     app.plugin-crash  `Engine::` => ^\s*File "<unknown>", line 0, in (?P<symbol>nixl\w+)Engine::
     app.plugin-crash  `-plugins/src/|ofi-nccl` => ^\s*(?:\[ *\d+\]|#\d+|\d+ +0x[0-9a-f]+)\s+(?:in )?(?P<symbol>\w+)
                     \(.*/(?:nccl-rdma-sharp-plugins|aws-ofi-nccl)[\w.-]*/src/
@@ -36,6 +40,8 @@ failure
     app.segfault    `Signal: Segmentation fault|segmentation fault`
     app.launch      python\S*: `can't open file` '(?P<path>[^']+)'
     app.launch      `execve(): |unable to find the specified executable|could not find an executable`
+    app.launch      `: command not found` => ^(?:\S{1,200}: line \d+|-?(?:ba|z|da|k)?sh): (?!{OPTIONAL})\S+:
+                    [ ]command not found$
     app.launch      ^(?:\S+: )?`error: `(?:unrecognized|the following|argument|invalid choice)
     app.launch      `command not found` => (?:torchrun|mpirun|srun|python\S*|deepspeed|accelerate): command not
 echo
@@ -46,10 +52,13 @@ state
     app.chained     `above exception`
     app.ignored     `Exception ignored in`
     app.frame       `  File "` => ^\s+File "(?P<path>[^"]+)", line (?P<number>\d+)(?:, in (?P<function>\S+))?
+    shm.resized     `os.ftruncate(self.fd, size)`
+    app.environ     `os.environ|os.getenv` => environ(?:\.get)?[\[(]\s*["'](?P<name>[A-Z][A-Z0-9_]+)
     app.rank-done   (?i)\brank[ :=]*(?P<rank>\d+)\b.{0,20}\b`finished its|ran out of|exhausted|has no more`\b
     app.rank-left   ^(?:\[?[Rr]ank[ :]*(?P<rank>\d+)\]?:?.*)?\b(?:done|finished|leaving)\b.*\b`exit`(?:ing)?\b
 """,
     before={" nccl": "]0123456789abcdefn \t"},
+    OPTIONAL=r"(?:module|ml|conda|nvidia-smi|numactl|ib\w+|ls\w+)\b",
 )
 _LAST = re.compile(r"^(?P<type>(?:[A-Za-z_]\w*\.)*[A-Z]\w+)(?:: ?(?P<message>.*))?$")
 """What ends a traceback, whatever its name is."""
@@ -74,7 +83,7 @@ _ECHO_TEXTS = re.compile(
     r"host not found|[Aa]ddress already in use|worker(?:s)? (?:died|exited)|[Tt]imeout at|NCCL timeout|"
     r"CommInitRank|[Uu]nhandledCudaError|invalid usage|unhandled (?:cuda|system) error|terminat|"
     r"remote process exited|killed by signal: (?:Terminated|Interrupt|Hangup)"
-    r"|^Socket closed|failed to connect to all addresses"
+    r"|^Socket closed|to complete (?:the )?rendezvous|failed to connect to all addresses"
 )
 
 

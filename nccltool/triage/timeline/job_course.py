@@ -16,13 +16,17 @@ DECISIVE = ("bench.average", "bench.osu", "torchrun.succeeded", "job.completed",
 _TEST_BEGINS = ("bench.begin", "bench.header")
 _STEPS_ON = 3
 """Steps of training behind a failure that say that it ended nothing: ranks that do not know of it make fewer."""
+_COMPLAINTS = {"hvd.stalled", "hvd.row", "job.stalled"}
+"""Words of who waits, and ends nothing by that: one step says that the wait was over."""
 _DEADLY = {
     *("torch.timeout", "torch.down", "torch.stuck", "bench.failed", "bench.timeout", "data.wrong"),
     *("job.exit", "mpi.exit", "torchrun.exit", "torchrun.failed"),
 }
 """Failures that no process survives: steps behind them are those of other ranks, unless the job was restarted."""
-_BY_THE_TRAINER = re.compile(r"train_runtime|Trainer\.fit")
-"""Ends that only the program itself prints."""
+_BY_THE_TRAINER = re.compile(
+    r"train_runtime|Trainer\.fit|^\s*\d+\s+(?:\S+\s+)*COMPLETED\b.*\b0:0|COMPLETED ExitCode 0:0"
+)
+"""Ends that only the program itself prints, or the scheduler's record of the whole job."""
 _MOVES = ("job.progress", "bench.row")
 _WHOLE_BAR = re.compile(r"\b(\d+)/\1 \[=+\]")
 _RESTARTS = ("torchrun.restart", "torchrun.joined", "nccl.version", "job.unstuck")
@@ -31,6 +35,11 @@ _JOB_WORDS = re.compile(
     r"\b(?:mpirun|mpiexec|srun|sbatch|torchrun|python\S*|accelerate|deepspeed|\w+_perf\w*|vllm|lmdeploy|run)\b|NCCL_\w+="
 )
 """What a command says that starts a job."""
+
+
+def _is_an_ending(event: LogEvent) -> bool:
+    """Whether processes around a job end so too, once it has come to its end."""
+    return event.kind in _ENDINGS or (event.kind == "torchrun.failed" and event.get("code") in ("-15", "143"))
 
 
 class JobCourse:
@@ -42,6 +51,7 @@ class JobCourse:
         self._changed_since = False
         self._steps_since: set[str] = set()
         self._deadly = False
+        self._only_waited = True
         self._is_open = False
         """No work is behind the last failure: a word about an end, as `echo done` in a script, takes none back."""
         self._steps_before = 0
@@ -70,7 +80,8 @@ class JobCourse:
 
     def recovered(self) -> bool:
         """Whether a job came to its end in order after whatever failed, with the settings that it had."""
-        if len(self._steps_since) >= _STEPS_ON and not self._changed_since:
+        enough = 1 if self._only_waited else _STEPS_ON
+        if len(self._steps_since) >= enough and not self._changed_since:
             return True
         if self._last_success is None:
             return False
@@ -82,11 +93,12 @@ class JobCourse:
         if event.kind in _MOVES and self._last_failure is None:
             self._steps_before += 1
         if event.role in ("failure", "echo"):
-            if event.kind not in _ENDINGS or self._last_success is None:
+            if not _is_an_ending(event) or self._last_success is None:
                 self._last_failure, self._changed_since = place, False
                 self._steps_since.clear()
+                self._only_waited = self._only_waited and event.kind in _COMPLAINTS
                 self._deadly = self._deadly or event.kind in _DEADLY
-                self._is_open = self._is_open or event.kind not in _ENDINGS
+                self._is_open = self._is_open or not _is_an_ending(event)
         elif event.kind in DECISIVE:
             if not self._changed_since:
                 self._last_success = place

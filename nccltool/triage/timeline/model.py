@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from nccltool.triage.incident import Offender
-from nccltool.triage.logs.base import CUT, LogEvent, Role
+from nccltool.triage.logs.base import CUT, UNREAD, LogEvent, Role
 from nccltool.triage.timeline.exits import CollectiveTimeout, ProcessExit
 from nccltool.triage.timeline.observed import ObservedCommunicator, ObservedHost
 from nccltool.triage.timeline.stacks import ProcessStack, stacks_of
@@ -115,6 +115,11 @@ class Timeline:
     def ends_early(self) -> tuple[str, ...]:
         """The packed files whose last lines are missing."""
         return tuple(dict.fromkeys(event.file for event in self.of(CUT)))
+
+    @property
+    def unread(self) -> tuple[str, ...]:
+        """Why files in a folder could not be read, each with its name."""
+        return tuple(dict.fromkeys(event.text for event in self.of(UNREAD)))
 
     @property
     def stacks(self) -> tuple[ProcessStack, ...]:

@@ -149,7 +149,7 @@ class Trials:
             _progress(trial, event)
         elif event.kind == "bench.average":
             trial.rates.setdefault("average", float(event.get("busbw")))
-        elif event.kind in ("job.completed", "torchrun.succeeded"):
+        elif event.kind in ("job.completed", "torchrun.succeeded", "job.serving"):
             trial.good = True
         elif event.role in ("failure", "echo") or event.kind == "job.nothing-more":
             trial.failed = trial.failed or event

@@ -92,6 +92,57 @@ LOGS = [
     ("straggler-timeout", "2", "rank0: py-spy: all_reduce (torch/distributed/distributed_c10d.py:3037)\n"
      "rank1: py-spy: all_reduce (torch/distributed/distributed_c10d.py:3037)\n"
      "rank2: py-spy: read (ssl.py:1166) get_object (storage.py:20)\n(no more output for 25 min)\n"),
+    ("env-invalid", "NCCL_IB_HCA", "h1:10:20 [0] NCCL INFO NCCL_IB_HCA set to ^=mlx5_8,^=mlx5_14\n"
+     "h1:10:22 [7] misc/ibvwrap.cc:261 NCCL WARN Call to ibv_modify_qp failed with error Connection timed out\n"),
+    ("env-invalid", "NCCL_IB_TIMEOUT", "h1:10:20 [0] NCCL INFO NCCL_IB_TIMEOUT set by environment to 60.\n"
+     "WARNING 'sync' still running after 14400 s\n"),
+    ("env-invalid", "RANK_OFFSET", "Traceback (most recent call last):\n  File \"run.py\", line 4, in <module>\n"
+     "    offset = int(os.environ[\"RANK_OFFSET\"])\nValueError: invalid literal for int(): 'n3/0'\n"),
+    ("env-invalid", "CUDA_VISIBLE_DEVICES", "+ CUDA_VISIBLE_DEVICES=2,3\n"
+     "[rank2]: RuntimeError: CUDA error: invalid device ordinal\n"),
+    ("app-error", "2", "+ CUDA_VISIBLE_DEVICES=0,1,2,3\n"
+     "[rank2]: RuntimeError: CUDA error: invalid device ordinal\n"),
+    ("net-unreachable", "istio-proxy", "$ kubectl logs worker-1 -c istio-proxy\nEnvoy proxy is ready\n"
+     "h1:10:20 [0] misc/socket.cc:50 NCCL WARN Connection closed by remote peer 10.60.2.40<51103>\n"),
+    ("rdzv-store", "job-worker-3", "job-worker-3   0/1   Pending   0   100m\n"
+     "TimeoutError: Timeout 5400s to complete rendezvous.\n"),
+    ("preempted", None, "step 1 loss 2.0\nh2 google_metadata[19]: metadata instance/preempted = TRUE\n"
+     "h1:10:20 [0] NCCL WARN Connection closed by remote peer 10.0.0.2<4>\nsrun: error: Node failure on h2\n"),
+    ("net-unreachable", "10.30.0.12", "[43.006] [UFW BLOCK] IN=ens4 OUT= SRC=10.30.0.2 DST=10.30.0.12\n"),
+    ("preempted", None, "step 1 loss 2.0\nbash: line 1:  3102 Killed\n"
+     "ssh: connect to host 10.128.0.44 port 22: Connection timed out\n"
+     "provisioner] instance worker2 (spot): TERMINATED, reason: compute.instances.preempted\n"),
+    ("peer-exited", None, "RuntimeError: [gloo/transport/tcp/pair.cc:598] Connection closed by peer [10.0.4.1]:5\n"
+     "srun: error: h2: task 9: Exited with exit code 1\n"
+     "slurmstepd: error: *** STEP 41107.0 ON h1 CANCELLED AT 2023-06-08T11:34:20 ***\n"),
+    ("preempted", None, "step 1 loss 2.0\n"
+     "slurmstepd: error: *** STEP 41.0 ON h1 CANCELLED AT 2023-06-08T11:34:20 ***\n"
+     "srun: error: h1: task 0: Exited with exit code 1\n"),
+    ("straggler-timeout", None, "step 1 loss 2.0\n"
+     "E rendezvous.cc:112] This thread has been waiting for `all-reduce.19` for 600 seconds: rendezvous\n"
+     "E agent.cc:612] Shutdown barrier has failed: INTERNAL: 1/256 tasks reached the barrier\n"),
+    ("data-corruption", None, "step 1 loss 2.0\nTraceback (most recent call last):\n  File \"m\", line 4, in f\n"
+     "    assert torch.equal(a, b)\nAssertionError: gathered values differ from the inputs\n"),
+    ("net-unreachable", "10.3.12.40", "h2:31:50 [0] misc/socket.cc:507 NCCL WARN socketPollConnect: connect to"
+     " 10.3.12.40<43125> returned Connection timed out, retrying (1/35) after sleep for 100 msec\n"
+     "h2: Test NCCL failure common.cu:1144 'remote process exited or there was a network error'\n"),
+    ("env-invalid", "MASTER_PORT", "export MASTER_ADDR=12139\nexport MASTER_PORT=127.0.0.1\n"
+     "Traceback (most recent call last):\n  File \"train.py\", line 189, in <module>\n    main()\n"
+     "ValueError: invalid literal for int() with base 10: '127.0.0.1'\n"),
+    ("version-mismatch", None, "[TRT] [W] CUDA initialization failure with error: 35. Please check\n"
+     "Traceback (most recent call last):\n  File \"b.py\", line 5, in <module>\n    build()\n"
+     "TypeError: pybind11::init(): factory function returned nullptr\n"),
+    ("preempted", "i-0c2f4be0155a8a9d1", "Host EC2 (instance i-0c2f4be0155a8a9d1) terminated.\n"),
+    ("plugin", "libnccl-net.so", "[h1:10] Signal: Segmentation fault (11)\n"
+     "[h1:10] [ 1] /opt/hpcx/plugin/lib/libnccl-net.so(init+0x5cf)[0x7fefc64b890f]\n"
+     "[h1:10] [ 2] /usr/lib/libnccl.so.2(+0x5df80)[0x7ff2369daf80]\n"),
+    ("ib-config", None,
+     "[h1:7:0] ib_mlx5_log.c:171  Transport retry count exceeded on mlx5_bond_0:1/RoCE (synd 0x15)\n"),
+    ("p2p-acs-iommu", "00:03.1", "$ lspci -vvv | grep -e bridge -e ACSCtl\n"
+     "00:03.1 PCI bridge: Advanced Micro Devices, Inc. [AMD] Device 14a5\n\t\tACSCtl:\tSrcValid+ ReqRedir+\n"
+     "(no further output)\n"),
+    ("shm-size", "/dev/shm/nccl-a1",
+     "NCCL WARN Error while creating shared memory segment /dev/shm/nccl-a1 (size 9)\n"),
     ("shm-size", "214",
      "RuntimeError: DataLoader worker (pid 214) is killed by signal: Bus error.\n"),
 ]  # fmt: skip
@@ -117,6 +168,15 @@ _HEALTHY_STEPS = "step 1 loss 2.0\nstep 2 loss 1.9\nstep 3 loss 1.8\n"
         _P2P + _HEALTHY_STEPS,
         _SOCKETS + "INFO Step 1 | Time: 0.90s | Loss: 0.5\nINFO Step 2 | Time: 0.91s | Loss: 0.4\n",
         "UCX  WARN: LinkDownedCounter: 2 on mlx5_0\n" + _P2P + _HEALTHY_STEPS,
+        "[1,2]<stderr>:Missing ranks:\n[1,2]<stderr>:3: [HorovodAllreduce_grads_0_0]\n"
+        "400/400 [==============================] - 191s 297ms/step - loss: 1.6021\n",
+        "h1:10:20 [0] NCCL INFO NET/Plugin : Plugin load (librccl-net.so) returned 2 : librccl-net.so: cannot open"
+        " shared object file: No such file or directory\n" + _P2P + _HEALTHY_STEPS,
+        "run.sh: line 3: nvidia-smi: command not found\n" + _HEALTHY_STEPS,
+        "RuntimeError: operation cuInit(0) failed: CUDA_ERROR_NO_DEVICE\n0: wrote 64 catalogs\n"
+        "48112207    COMPLETED           0:0   00:10:02\n",
+        "[43.006] [UFW BLOCK] IN=ens4 OUT= SRC=203.0.113.9 DST=10.30.0.12 PROTO=TCP\n" + _HEALTHY_STEPS[:16],
+        "Processed prompts: 100%|#| 9/9\nERROR 07-04 14:25:18 utils.py:120] Worker pid 17 died, exit code: -15\n",
         "ipv4:10.0.0.1:8476: Failed to connect to remote host: Connection refused\n" + _HEALTHY_STEPS,
     ],
 )
