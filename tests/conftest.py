@@ -2,12 +2,15 @@
 
 import itertools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import hypothesis
 import pytest
+
+from nccltool.core import documents
+from tests.support import documents as held
 
 GOLDEN = Path(__file__).parent / "golden"
 _FOREIGN = ("NCCLTOOL_", "SLURM_", "OMPI_", "PMI_", "PMIX_", "MPI_", "TORCHELASTIC_", "PET_")
@@ -33,6 +36,20 @@ def clean_environment(
         state = tmp_path_factory.getbasetemp() / f"state-{next(_numbers)}"
     monkeypatch.setenv("XDG_STATE_HOME", str(state))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(state.with_name("config")))
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _documents_are_valid() -> Iterator[None]:
+    """Every document that a test makes is as its schema says."""
+    harmless = documents.harmless
+
+    def checked(text: str) -> str:
+        held.hold(text)
+        return harmless(text)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(documents, "harmless", checked)
+        yield
 
 
 @dataclass(frozen=True)

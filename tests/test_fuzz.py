@@ -58,6 +58,21 @@ def test_a_command_is_run_in_its_folder(tmp_path: Path) -> None:
     assert "a.txt" in outcome.said
 
 
+@pytest.mark.parametrize(
+    ("files", "env", "wrong"),
+    [
+        ({}, {}, "prints '\\x1b' as it is"),
+        ({"config/nccltool/config.toml": b'color = "always"\n'}, {}, ""),
+        ({}, {"NCCLTOOL_COLOR": "always"}, ""),
+    ],
+)
+def test_colors_that_are_asked_for_are_no_raw_characters(
+    files: dict[str, bytes], env: dict[str, str], wrong: str, tmp_path: Path
+) -> None:
+    one = FuzzInput(target="", call=lambda: print("\x1b[1mbold\x1b[0m"), files=files, env=env)
+    assert fuzz_trial.run(one, tmp_path).wrong == wrong
+
+
 def test_a_seed_is_always_the_same_input() -> None:
     for seed in range(60):
         one, again = (fuzz_inputs.draw(seed) for _ in range(2))

@@ -1,5 +1,6 @@
 """The command line. Importing this imports nothing: a signal that comes while click is imported is met."""
 
+import atexit
 import sys
 from types import FrameType
 
@@ -25,3 +26,6 @@ def main() -> None:
         if not came:
             raise
         sys.exit(INTERRUPTED)
+    finally:  # the exit code is known, and a signal changes it no more
+        signals.take(lambda *_: None)
+        atexit.register(signals.ignore)

@@ -10,6 +10,8 @@ from nccltool.cli.tree import NO_BREAK, PoliteCommand
 from nccltool.core.errors import BadInput
 
 _OWN = "Options"
+ORDER = "nccltool.order"
+"""Of a context's `meta`: the names of options, as often and in the order as they were typed."""
 _TERM = 30
 """Columns of the option and its value, where the help stands beside it."""
 
@@ -44,6 +46,19 @@ class ToolCommand(PoliteCommand):
         if wrong:
             raise wrong
         return rest
+
+    def make_parser(self, ctx: click.Context) -> Any:
+        """Notes in which order options were typed: a file belongs to the format before it."""
+        parser = super().make_parser(ctx)
+        parse = parser.parse_args
+
+        def noting(args: list[str]) -> tuple[Any, list[str], list[click.Parameter]]:
+            values, rest, order = parse(args)
+            ctx.meta[ORDER] = tuple(str(one.name) for one in order)
+            return values, rest, order
+
+        parser.parse_args = noting  # type: ignore[method-assign]
+        return parser
 
     def invoke(self, ctx: click.Context) -> Any:
         """Do it; a value that cannot be used is said with its source, where that is not the command line."""

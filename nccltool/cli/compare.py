@@ -1,12 +1,11 @@
 """nccltool compare."""
 
-from pathlib import Path
-
 import click
 
 from nccltool.cli import values
 from nccltool.cli.command import ToolCommand
-from nccltool.cli.options import OUTPUT, Number, formats, kept, option, stored, verbose, written
+from nccltool.cli.deliveries import several
+from nccltool.cli.options import OUTPUT, Number, kept, option, stored, verbose
 from nccltool.cli.tree import section
 
 
@@ -40,8 +39,7 @@ from nccltool.cli.tree import section
         help="Allow KEY to differ between the runs; versions; unknown. Repeatable.",
     ),
 )
-@section(OUTPUT, verbose, formats("table", "json", "csv", "markdown", "junit"))
-@written
+@section(OUTPUT, verbose, several("table", "json", "csv", "markdown", "junit"))
 @stored
 @kept
 def command(a: str, b: str, margin: float, alpha: float, keys: tuple[str, ...], **shown: str | None) -> None:
@@ -51,17 +49,15 @@ def command(a: str, b: str, margin: float, alpha: float, keys: tuple[str, ...], 
     nccl-tests, or baseline:NAME. A difference counts if it exceeds the spread between runs. To measure the
     spread, use at least three interleaved runs per side.
     """
-    from nccltool.cli.looks import look_of
-    from nccltool.cli.screen import deliver
-    from nccltool.compare import baselines, effects, inputs, judge, run_samples
+    from nccltool.api import commands
+    from nccltool.cli.screen import deliver_each, ready_to_deliver
     from nccltool.compare.views import comparison
-    from nccltool.core import run_directory
-    from nccltool.core.documents import begun_now, this_command
+    from nccltool.core.documents import this_command
 
-    base = run_directory.base_folder(shown["run_dir"])
-    store = Path(shown["store"]) if shown["store"] else baselines.default_file()
-    settings = effects.CompareSettings(margin=margin / 100, alpha=alpha, ignore=run_samples.ignored(keys))
-    info = begun_now(this_command())
-    found = judge.compare(info, inputs.side(a, base, store), inputs.side(b, base, store), settings)
-    deliver(comparison.render(found, str(shown["form"]), look_of(shown["output"])), shown["output"])
+    ready_to_deliver()
+    options = commands.CompareOptions(
+        margin=margin, alpha=alpha, keys=keys, run_dir=shown["run_dir"], store=shown["store"]
+    )
+    found = commands.compared(a, b, options, this_command())
+    deliver_each(lambda form, look: comparison.render(found, form, look))
     raise SystemExit(found.verdict.exit_code)

@@ -6,6 +6,7 @@ import click
 
 from nccltool.cli import values
 from nccltool.cli.command import ToolCommand
+from nccltool.cli.deliveries import several
 from nccltool.cli.options import (
     NODES,
     NPROC,
@@ -13,13 +14,11 @@ from nccltool.cli.options import (
     WHERE,
     CommandEnded,
     exit_styled,
-    formats,
     given,
     group,
     launched,
     option,
     verbose,
-    written,
 )
 from nccltool.cli.tree import section
 from nccltool.doctor.views import FORMATS, renderer
@@ -102,22 +101,19 @@ _RULES = "Only rules whose code or name starts with this. Repeatable."
     option("--list-rules", is_flag=True, help="List the rules and exit."),
     option("--list-variables", is_flag=True, help="List the known variables and exit."),
     verbose,
-    formats(*FORMATS),
+    several(*FORMATS),
 )
 @exit_styled
-@written
 def command(**options: Any) -> None:
     """Check NCCL settings against this host, or against every host of a job.
 
     Exit code 1: a rule of severity error failed; 4: nothing could be checked. `nccltool explain CODE` explains a
     rule.
     """
-    from nccltool.cli.looks import look_of
-    from nccltool.cli.screen import deliver, put
+    from nccltool.api import commands
+    from nccltool.cli.screen import deliver, deliver_each, put, ready_to_deliver
     from nccltool.core.documents import this_command
     from nccltool.core.errors import BadInput
-    from nccltool.doctor import options as doctor_options
-    from nccltool.doctor import run
     from nccltool.doctor.options import DoctorOptions
     from nccltool.launch.options import StartOptions
 
@@ -129,13 +125,12 @@ def command(**options: Any) -> None:
         shown = {"form": f"--format {options['form']}", "show_settings": "--show-settings"}
         for name in sorted(typed):
             raise BadInput(f"--fix prints lines for a shell and cannot be combined with {shown[name]}", "omit one")
-    order = doctor_options.order(group(DoctorOptions, options), group(StartOptions, options))
-    diagnosis = run.diagnose(order, this_command())
+    ready_to_deliver()
+    diagnosis = commands.diagnosed(group(DoctorOptions, options), group(StartOptions, options), this_command())
     if options["fix"]:
         deliver("".join(f"{line}\n" for line in diagnosis.fixes), options["output"])
     else:
-        look = look_of(options["output"])
-        deliver(renderer(options["form"], look, options["show_settings"])(diagnosis), options["output"])
+        deliver_each(lambda form, look: renderer(form, look, options["show_settings"])(diagnosis))
     raise CommandEnded(diagnosis.verdict.status, diagnosis.verdict.exit_code)
 
 

@@ -6,7 +6,7 @@ import click
 
 from nccltool.cli import values
 from nccltool.cli.command import ToolCommand
-from nccltool.cli.options import OUTPUT, Number, group, kept, option, quiet, stored, written
+from nccltool.cli.options import OUTPUT, Number, cluster, group, kept, option, quiet, stored, written
 from nccltool.cli.streams import say
 from nccltool.cli.tree import section
 
@@ -25,6 +25,7 @@ from nccltool.cli.tree import section
     option("--push-ca", type=click.Path(), help="CA certificates to trust (PEM)."),
     option("--push-cert", type=click.Path(), help="Client certificate (PEM)."),
     option("--push-key", type=click.Path(), help="Key of the client certificate (PEM)."),
+    option("--otlp", metavar="URL", help="Send to this OpenTelemetry collector, over OTLP/HTTP."),
     option("--push-timeout", type=Number(min=0.1), default=30.0, metavar="SECONDS", help="Retry for SECONDS."),
 )
 @section(
@@ -32,6 +33,7 @@ from nccltool.cli.tree import section
     option(
         "--baseline", metavar="NAME|FILE", help="Also compare with this baseline.", shell_complete=values.baselines
     ),
+    cluster,
 )
 @section(
     OUTPUT,
@@ -51,13 +53,13 @@ from nccltool.cli.tree import section
 def command(**options: Any) -> None:
     """Export run metrics to Prometheus. RUN is an id, a folder, a run.json, or latest.
 
-    Without --textfile and --pushgateway the metrics are printed.
+    Without --textfile, --pushgateway and --otlp the metrics are printed.
     """
     from functools import partial
 
     from nccltool.cli.screen import deliver
     from nccltool.core import run_directory
-    from nccltool.monitor import export, exposition
+    from nccltool.monitor import export, exposition, metrics
 
     asked = group(export.ExportOptions, options)
     destinations = export.destinations(asked)
@@ -65,7 +67,8 @@ def command(**options: Any) -> None:
     found, against = export.read(asked.run, base), export.against(asked.baseline, asked.store)
     samples = partial(export.samples, against=against)
     if not destinations:
-        deliver(exposition.text(samples(found), asked.exposition).decode(), asked.output)
+        text = exposition.text(samples(found), asked.exposition, metrics.cluster_name(asked.cluster))
+        deliver(text.decode(), asked.output)
     for said in [one.hand_over(found, samples) for one in destinations]:
         if not options["quiet"]:
             say(said)

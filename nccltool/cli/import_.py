@@ -11,7 +11,7 @@ from nccltool.cli.streams import say
 from nccltool.cli.tree import section
 
 
-@click.command("import", cls=ToolCommand, short_help="Import results of nccl-tests and rccl-tests")
+@click.command("import", cls=ToolCommand, short_help="Import results of nccl-tests and other benchmarks")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", shell_complete=values.files)
 @section(
     "Details missing from FILE",
@@ -33,10 +33,10 @@ from nccltool.cli.tree import section
 @shown
 @kept
 def command(files: tuple[str, ...], op: str | None, ranks: int | None, keep: bool, **shown: Any) -> None:
-    """Import results of nccl-tests and rccl-tests (text or JSON) as runs, and check them.
+    """Import results of nccl-tests, rccl-tests, and other benchmarks as runs, and check them.
 
-    FILE is the unchanged output of one or more tests; - is standard input. Truncated files and unreadable numbers
-    are refused; numbers that contradict each other become findings.
+    FILE is the unchanged output of one or more tests; - is standard input. Files that are not recognized are
+    refused; missing rows and numbers that contradict each other become findings.
     """
     from nccltool.cli.looks import look_of
     from nccltool.cli.screen import deliver

@@ -164,13 +164,16 @@ def _example(command: str, kind: str) -> str:
 def _parsed(words: tuple[str, ...]) -> "PodCommand":
     """The options of the command in the pods, as it would read them there."""
     from nccltool.cli import preflight, probe
-    from nccltool.interop.manifest_options import ELSEWHERE, PodCommand
+    from nccltool.interop.manifest_options import ELSEWHERE, LEFT_IN_PODS, PodCommand
 
     if words[0] == PATCHED:
         _, named = words_of(preflight.command, "manifest preflight", words[1:])
         refuse(named, (*ELSEWHERE, "nodes"), "in a manifest", "omit it: each pod checks its own node")
+        refuse(named, LEFT_IN_PODS, "in a manifest: the file ends with its pod", "omit it and read kubectl logs")
         return PodCommand(words=words, options=None, given=named)
     options, named = words_of(probe.command, "manifest probe", words[1:])
     remedy = "omit it: the pods are numbered and join the first one"
     refuse(named, ELSEWHERE, "in a manifest", remedy)
+    remedy = "omit it: kubectl logs | nccltool collect - --output FILE"
+    refuse(named, LEFT_IN_PODS, "in a manifest: the file ends with its pod", remedy)
     return PodCommand(words=words, options=probe.asked(options), given=named)

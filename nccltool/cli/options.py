@@ -4,6 +4,7 @@ import functools
 import inspect
 import math
 import os
+import textwrap
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
@@ -137,6 +138,16 @@ OUTPUT = "Output"
 """The section of what is printed, and where results go."""
 
 
+_DECLARED = len("      --format ")
+_SCREEN = 80
+
+
+def on_a_screen(names: Sequence[str]) -> str:
+    """The names as click shows them, on several lines where one is too long for a screen."""
+    lines = textwrap.wrap(f"[{' '.join(names)}]", _SCREEN - _DECLARED - 1, break_on_hyphens=False)
+    return ("|\n" + " " * _DECLARED).join(line.replace(" ", "|") for line in lines)
+
+
 def formats(*names: str) -> Callable[[F], F]:
     """--format: how the result is shown, and --color."""
     return section(OUTPUT, _form(*names), color)
@@ -144,7 +155,14 @@ def formats(*names: str) -> Callable[[F], F]:
 
 def _form(*names: str) -> Callable[[F], F]:
     kind = click.Choice(names)
-    return option("--format", "form", type=kind, default="table", settable="project", help="Output format.")
+    return option(
+        *("--format", "form"),
+        type=kind,
+        metavar=on_a_screen(names),
+        default="table",
+        settable="project",
+        help="Output format.",
+    )
 
 
 text_or_json = section(OUTPUT, _form("table", "json"))
@@ -173,6 +191,19 @@ stored = section(
         help="File for baselines.  [default: $XDG_STATE_HOME/nccltool/baselines.sqlite]",
     ),
 )
+
+cluster = option("--cluster", metavar="NAME", help="Add the label cluster=NAME to all metrics.")
+handed_over = section(
+    OUTPUT,
+    option(
+        "--metrics",
+        multiple=True,
+        metavar="TARGET",
+        help="Export metrics: textfile:FILE.prom, pushgateway:URL or otlp:URL. Repeatable.",
+    ),
+    cluster,
+)
+"""Where a command hands its metrics over at its end."""
 
 
 class CommandEnded(SystemExit):

@@ -1,21 +1,18 @@
 """nccltool preflight."""
 
 import os
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from nccltool.cli import options as shared
 from nccltool.cli import values
 from nccltool.cli.command import ToolCommand
+from nccltool.cli.deliveries import several
 from nccltool.cli.options import group, injected_fault, option
 from nccltool.cli.streams import say
 from nccltool.cli.tree import section
 from nccltool.preflight.views import FORMATS, renderer
-
-if TYPE_CHECKING:
-    from nccltool.preflight.result import Preflight
 
 
 @click.command("preflight", cls=ToolCommand, short_help="Check a cluster before jobs run on it")
@@ -77,18 +74,12 @@ if TYPE_CHECKING:
         type=click.Path(file_okay=False),
         help="Also write the host lists (hosts.pass, nodes.exclude, ...) to DIR.",
     ),
-    option(
-        "--metrics",
-        multiple=True,
-        metavar="TARGET",
-        help="Export metrics: textfile:FILE.prom or pushgateway:URL. Repeatable.",
-    ),
     shared.verbose,
     shared.quiet,
-    shared.formats(*FORMATS),
+    several(*FORMATS),
 )
+@shared.handed_over
 @shared.exit_styled
-@shared.written
 @shared.stored
 @shared.kept
 def command(**options: Any) -> None:
@@ -98,9 +89,8 @@ def command(**options: Any) -> None:
     stages that depend on it are skipped. Exit code 1: a check failed; 3: a host or rank is missing; 4: nothing
     could be checked.
     """
-    from nccltool.cli import preflight_progress, progress
-    from nccltool.cli.looks import look_of
-    from nccltool.cli.screen import deliver, put, writable
+    from nccltool.cli import handover, preflight_progress, progress
+    from nccltool.cli.screen import deliver_each, put, ready_to_deliver
     from nccltool.core import run_directory
     from nccltool.core.documents import this_command
     from nccltool.core.text import escaped
@@ -111,38 +101,21 @@ def command(**options: Any) -> None:
     base = run_directory.base_folder(options["run_dir"])
     start = group(StartOptions, options, fault=injected_fault())
     ask = from_options(group(PreflightOptions, options, start=start), os.environ)
-    hand_over = _handing_over(options) if options["metrics"] else None
+    targets = handover.targets(options)
     if options["dry_run"]:
         put(run.plan(ask))
         return
-    if options["output"]:
-        writable(options["output"])
+    ready_to_deliver()
 
     launcher = escaped(f"launcher: {ask.where.launch.launcher} ({ask.where.launch.why})")
     with progress.shown(preflight_progress.StageNews(), launcher, options["quiet"]) as shown:
         found = run.preflight(ask, base, this_command(), shown.update)
-    if hand_over:
-        found = hand_over(found)
+    if troubles := targets.take(found):
+        found = run.with_findings(found, troubles)
     try:
-        deliver(renderer(options["form"], look_of(options["output"]))(found), options["output"])
+        deliver_each(lambda form, look: renderer(form, look)(found))
     finally:  # most of all where the result could not be written: it is not lost
         if not options["quiet"]:
             say(f"saved to {escaped(found.folder)}")
     observed = found.would_exit is not None
     raise shared.CommandEnded("pass" if observed else found.verdict.status, found.verdict.exit_code)
-
-
-def _handing_over(options: Mapping[str, Any]) -> "Callable[[Preflight], Preflight]":
-    """Hands metrics over, and adds what went wrong with that. Raises BadInput for a way that there is not."""
-    from nccltool.monitor import export, exporters  # what they need is imported only where it is asked for
-    from nccltool.preflight import run
-
-    ways = [exporters.named(text) for text in options["metrics"]]
-
-    def hand_over(found: "Preflight") -> "Preflight":
-        troubles = export.handed_over(found, ways, options["baseline"], options["store"])
-        for trouble in troubles:
-            say("\n".join(trouble.lines()))
-        return run.with_findings(found, troubles) if troubles else found
-
-    return hand_over

@@ -7,23 +7,25 @@ import click
 
 from nccltool.cli import values
 from nccltool.cli.command import ToolCommand
+from nccltool.cli.deliveries import every, several
 from nccltool.cli.options import (
     OUTPUT,
     Number,
     exit_styled,
     group,
+    handed_over,
     injected_fault,
     kept,
     option,
     plot,
     quiet,
-    shown,
     started,
     verbose,
 )
 from nccltool.cli.streams import say
 from nccltool.cli.tree import section
 from nccltool.core.errors import BadInput
+from nccltool.probe.views import FORMATS
 
 if TYPE_CHECKING:
     from nccltool.probe.options import ProbeOptions
@@ -180,8 +182,9 @@ class _Probe(ToolCommand):
     verbose,
     quiet,
 )
-@shown
+@several(*FORMATS)
 @plot
+@handed_over
 @exit_styled
 @kept
 def command(**options: Any) -> None:
@@ -198,7 +201,8 @@ def command(**options: Any) -> None:
     loop, serve = options.pop("loop"), options.pop("serve")
     if loop or serve:
         raise SystemExit(_looped(loop, serve, options))
-    carry_out(Probe, probe_options.from_options(asked(options, injected_fault())), options)
+    both = next((one.form for one in every() if one.form in _BOTH_PLACEMENTS), options["form"])
+    carry_out(Probe, probe_options.from_options(asked({**options, "form": both}, injected_fault())), options)
 
 
 def asked(options: Mapping[str, Any], fault: str = "") -> "ProbeOptions":
@@ -215,7 +219,7 @@ def _looped(loop: str | None, serve: str | None, options: Mapping[str, Any]) -> 
     from nccltool.core.documents import this_command
     from nccltool.core.units import parse_duration
     from nccltool.launch import torch_needed
-    from nccltool.monitor import probe_loop
+    from nccltool.monitor import metrics, probe_loop
     from nccltool.probe import options as probe_options
 
     if not loop:
@@ -233,4 +237,5 @@ def _looped(loop: str | None, serve: str | None, options: Mapping[str, Any]) -> 
         listen=serve,
         base=run_directory.base_folder(options["run_dir"]),
         say=say,
+        cluster=metrics.cluster_name(options["cluster"]),
     ).run()

@@ -1,5 +1,6 @@
 """All commands, one a file. Importing this imports click and nothing heavy."""
 
+import errno
 import sys
 from importlib import import_module
 
@@ -8,8 +9,9 @@ import click
 from nccltool import __version__
 from nccltool.cli.streams import nobody_reads, say
 from nccltool.cli.tree import Group
+from nccltool.core import plugins
 from nccltool.core.errors import NccltoolError
-from nccltool.core.text import escaped_lines
+from nccltool.core.text import escaped, escaped_lines, shortened
 
 SECTIONS = {
     "Measure and check": {
@@ -26,12 +28,13 @@ SECTIONS = {
         "explain": "Explain any word that nccltool prints",
         "facts": "Show this host's network, GPUs, limits, and versions",
         "bundle": "Create a redacted support bundle",
+        "mcp": "Answer assistants over the Model Context Protocol",
     },
     "Work with results": {
         "runs": "List, show, and remove saved runs",
         "compare": "Compare two runs, or a run with a baseline",
         "baseline": "Save, list, and remove baselines",
-        "import": "Import results of nccl-tests and rccl-tests",
+        "import": "Import results of nccl-tests and other benchmarks",
         "collect": "Merge the logs of several hosts into one run",
     },
     "Monitor": {
@@ -45,6 +48,8 @@ SECTIONS = {
     },
     "About nccltool": {
         "help": "Show the help of a command",
+        "plugins": "List the plug-ins of other packages",
+        "schema": "Print the JSON Schema of a document",
         "version": "Show the version of nccltool, Python, and torch",
         "completion": "Print a completion script for a shell",
     },
@@ -92,16 +97,30 @@ def cli(no_config: bool) -> None:
     """Measure, check and diagnose collective communication on GPU clusters."""
 
 
+def _named(command: click.Command) -> None:
+    """Run a command; a plug-in in which something went wrong is named at the end, whatever came of the command."""
+    try:
+        command(prog_name="nccltool")
+    finally:
+        for failure in plugins.failures():
+            say(f"WARNING {escaped(failure.plugin.title)} is not used: {escaped(failure.reason)}")
+
+
 def run() -> None:
     """Run, and turn what the user can change into one sentence and an exit code."""
     try:
-        cli(prog_name="nccltool")
+        _named(cli)
     except SystemExit:
         if "PacifyFlushWrapper" in type(sys.stdout).__name__:  # click put it there: nobody reads the help on
             sys.exit(0)
         raise
     except BrokenPipeError:  # nobody reads what is wrong with the usage
         nobody_reads(sys.stderr)
+        sys.exit(2)
+    except OSError as error:  # pathlib asks the system about any word, and passes this answer on
+        if error.errno != errno.ENAMETOOLONG:
+            raise
+        say(f"Error: {escaped(shortened(str(error.filename), 60))} is too long for a path\n  -> check the option")
         sys.exit(2)
     except NccltoolError as error:  # what hosts and gateways said may stand in it
         say("\n".join(escaped_lines(f"Error: {error.message}")))

@@ -1,14 +1,23 @@
 """nccltool runs."""
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 import click
 
 from nccltool.cli import values
 from nccltool.cli.command import ToolCommand
-from nccltool.cli.options import OUTPUT, group, kept, only_typed, option, plot, quiet, shown, text_or_json, verbose
+from nccltool.cli.deliveries import several
+from nccltool.cli.options import OUTPUT, group, kept, only_typed, option, plot, quiet, text_or_json, verbose
 from nccltool.cli.streams import say
 from nccltool.cli.tree import DefaultGroup, section
 from nccltool.core.errors import BadInput
 from nccltool.core.text import escaped
+from nccltool.probe.views import FORMATS
+
+if TYPE_CHECKING:
+    from nccltool.core.look import Look
+    from nccltool.monitor.run_list import Entry
 
 _STATUSES = ("pass", "warn", "fail", "incomplete", "unknown")
 _FILTERS = ("limit", "kind", "status", "since")
@@ -30,18 +39,15 @@ _FILTERS = ("limit", "kind", "status", "since")
     option("--since", metavar="TIME", help="Only runs from the last 12h or 30d or since a date (2026-01-31)."),
 )
 @section(OUTPUT, verbose)
-@shown
+@several(*FORMATS)
 @plot
 @kept
-def _list(
-    run: str | None, form: str, output: str | None, plot: str | None, run_dir: str | None, **filters: object
-) -> None:
+def _list(run: str | None, plot: str | None, run_dir: str | None, **filters: object) -> None:
     """List saved runs, or show RUN again: an id, the start of an id, latest, a folder, or a run.json.
 
     `nccltool runs rm RUN...` removes runs.
     """
-    from nccltool.cli.looks import look_of
-    from nccltool.cli.screen import deliver, draw, ready_to_draw, text_of
+    from nccltool.cli.screen import deliver_each, draw, ready_to_draw, text_of
     from nccltool.core import run_directory
     from nccltool.monitor import run_filter, run_list
 
@@ -52,18 +58,22 @@ def _list(
             raise BadInput(f"--{given} filters the list of runs", "leave out RUN")
         ready_to_draw(plot)
         loaded = run_list.load(run_directory.find(base, run))
-        text = text_of(loaded, form, look_of(output))
+        deliver_each(lambda form, look: text_of(loaded, form, look))
         draw(loaded, plot)
     elif plot:
         raise BadInput("--plot draws one run", "name it: nccltool runs RUN --plot FILE.svg")
-    elif form in run_list.FORMATS:
-        wanted = group(run_filter.RunFilter, filters)
-        text = run_list.render(wanted.chosen(run_list.entries(base)), form, look_of(output))
     else:
-        raise BadInput(
-            f"--format {form} shows one run, not a list of runs", f"choose from {', '.join(run_list.FORMATS)}"
-        )
-    deliver(text, output)
+        listed = group(run_filter.RunFilter, filters).chosen(run_list.entries(base))
+        deliver_each(lambda form, look: _listed(listed, form, look))
+
+
+def _listed(entries: "Sequence[Entry]", form: str, look: "Look") -> str:
+    from nccltool.monitor import run_list
+
+    if form not in run_list.FORMATS:
+        remedy = f"choose from {', '.join(run_list.FORMATS)}"
+        raise BadInput(f"--format {form} shows one run, not a list of runs", remedy)
+    return run_list.render(entries, form, look)
 
 
 @click.command("rm", cls=ToolCommand, short_help="Remove runs")

@@ -1,5 +1,6 @@
 """What the user sees: the result on standard output, everything else on standard error."""
 
+import contextlib
 import errno
 import os
 import stat
@@ -11,13 +12,14 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from nccltool.cli import progress, run_progress
+from nccltool.api import commands
+from nccltool.cli import deliveries, handover, progress, run_progress
 from nccltool.cli.looks import look_of
 from nccltool.cli.options import CommandEnded
 from nccltool.cli.streams import nobody_reads, say
 from nccltool.core import signals, written_files
 from nccltool.core.documents import this_command
-from nccltool.core.errors import BadInput, ResultNotWritten
+from nccltool.core.errors import BadInput, NccltoolError, ResultNotWritten, RunDirError
 from nccltool.core.look import Look
 from nccltool.core.run_directory import base_folder
 from nccltool.core.text import escaped
@@ -51,10 +53,11 @@ def carry_out(
         command=this_command(),
         tell=put if options["events"] else None,
     )
-    torch_needed.require(order.launch, click.get_current_context().command.name or "")
-    if options["output"] and order.leads:
-        writable(options["output"])
+    name = click.get_current_context().command.name or ""
+    torch_needed.require(order.launch, name)
+    targets = handover.targets(options)
     if order.leads:
+        ready_to_deliver()
         ready_to_draw(options.get("plot"))
     is_silent = options["quiet"] or not order.leads
     launcher = f"launcher: {order.launch.launcher} ({order.launch.why})"
@@ -62,8 +65,11 @@ def carry_out(
         signals.held(),
         progress.shown(run_progress.RunNews(), launcher, is_silent, options["events"]) as shown,
     ):
-        run, folder = probe.run(shown.update)
+        run, folder = commands.measured(probe, name, shown.update)
     with signals.held(SIGTERM, SIGHUP):  # a launcher's, who ends all ranks when one has failed
+        if order.leads and (troubles := targets.take(run)):
+            with contextlib.suppress(RunDirError):  # then it says so already
+                run = probe.with_findings(run, folder, troubles)
         _show(run, folder, options, order.leads)
         if at_end:
             at_end(run)
@@ -75,10 +81,9 @@ def _show(run: Run, folder: Path, options: Mapping[str, Any], leads: bool) -> No
     if not leads:
         _name_errors(run)
         return
-    form, output = options["form"], options["output"]
     try:
-        deliver(text_of(run, form, look_of(output)), output)
-        if form in _WITHOUT_FINDINGS:
+        deliver_each(lambda form, look: text_of(run, form, look))
+        if all(one.form in _WITHOUT_FINDINGS for one in deliveries.every()):
             _name_errors(run)
         if run.measurements:  # else what was asked for is not drawn, as the result says
             draw(run, options.get("plot"))
@@ -104,7 +109,7 @@ def text_of(run: Run | Preflight, form: str, look: Look) -> str:
     """A run in a format. Raises BadInput where that has no place for what was run."""
     match run:
         case Preflight():
-            _fits(form, ("table", "json", "junit"), "a preflight")
+            _fits(form, preflight_views.FORMATS, "a preflight")
             return preflight_views.renderer(form, look)(run)
         case TrainRun():
             _fits(form, train_views.FORMATS, "trainings")
@@ -152,6 +157,25 @@ def writable(path: str, option: str = "--output") -> None:
         written_files.check(Path(path))
     except OSError as error:
         raise BadInput(_refusal(path, error, option), "name another file") from error
+
+
+def ready_to_deliver() -> None:
+    """Find out before the work that the result can be written in every form that is asked for. Raises BadInput."""
+    for one in deliveries.every():
+        if one.output:
+            writable(one.output)
+
+
+def deliver_each(render: Callable[[str, Look], str]) -> None:
+    """The result in every form that is asked for; one that cannot be written costs no other. Raises BadInput."""
+    failed: NccltoolError | None = None
+    for one in deliveries.every():
+        try:
+            deliver(render(one.form, look_of(one.output)), one.output)
+        except NccltoolError as error:
+            failed = failed or error
+    if failed:
+        raise failed
 
 
 def deliver(text: str, output: str | None) -> None:

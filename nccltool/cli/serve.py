@@ -6,7 +6,7 @@ import click
 
 from nccltool.cli import values
 from nccltool.cli.command import ToolCommand
-from nccltool.cli.options import OUTPUT, Number, kept, option, quiet, stored
+from nccltool.cli.options import OUTPUT, Number, cluster, kept, option, quiet, stored
 from nccltool.cli.streams import say
 from nccltool.cli.tree import section
 
@@ -46,6 +46,7 @@ from nccltool.cli.tree import section
     option(
         "--baseline", metavar="NAME|FILE", help="Also compare with this baseline.", shell_complete=values.baselines
     ),
+    cluster,
 )
 @section(OUTPUT, quiet)
 @kept
@@ -60,7 +61,7 @@ def command(
     import asyncio
 
     from nccltool.core import run_directory
-    from nccltool.monitor import export, host_headers, http_server, serve
+    from nccltool.monitor import export, host_headers, http_server, metrics, serve
     from nccltool.monitor.web_config import WebConfig, check, read
     from nccltool.monitor.web_reload import WebReload
 
@@ -68,6 +69,7 @@ def command(
     if web_config:
         check(web, web_config)
     hosts = host_headers.names(listen, allowed)
+    named = metrics.cluster_name(others["cluster"])
     listening = http_server.listen(listen)
     against = export.against(others["baseline"], others["store"])
     base = run_directory.base_folder(others["run_dir"])
@@ -81,6 +83,14 @@ def command(
 
     reload = WebReload(web_config, web, say)
     served = serve.serve(
-        base, listening, reload, hosts=hosts, every_s=every, max_age_s=max_age, against=against, ready=ready
+        base,
+        listening,
+        reload,
+        hosts=hosts,
+        every_s=every,
+        max_age_s=max_age,
+        against=against,
+        cluster=named,
+        ready=ready,
     )
     asyncio.run(served)

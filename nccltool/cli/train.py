@@ -10,9 +10,11 @@ import click
 from nccltool.cli import options as shared
 from nccltool.cli import values
 from nccltool.cli.command import ToolCommand
+from nccltool.cli.deliveries import several
 from nccltool.cli.options import Number, group, injected_fault, option
 from nccltool.cli.tree import section
 from nccltool.train.strategies import WORDS
+from nccltool.train.views import FORMATS
 
 if TYPE_CHECKING:
     from nccltool.probe.result import Run
@@ -189,10 +191,10 @@ def _taken(default: object, traits: "OptionTraits") -> dict[str, Any]:
     option("--events", is_flag=True, settable="no", help="Also print the event stream, for `nccltool collect`."),
     shared.verbose,
     shared.quiet,
-    shared.formats("table", "json", "junit"),
+    several(*FORMATS),
 )
+@shared.handed_over
 @shared.exit_styled
-@shared.written
 @shared.kept
 def command(**options: Any) -> None:
     """Run small training jobs and check every step against a single-process reference."""

@@ -1,6 +1,7 @@
 """nccltool triage."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -8,7 +9,8 @@ import click
 
 from nccltool.cli import values
 from nccltool.cli.command import ToolCommand
-from nccltool.cli.options import OUTPUT, Number, formats, group, kept, option, verbose, written
+from nccltool.cli.deliveries import every, several
+from nccltool.cli.options import OUTPUT, Number, group, kept, option, verbose
 from nccltool.cli.streams import say
 from nccltool.cli.tree import section
 
@@ -49,9 +51,8 @@ if TYPE_CHECKING:
         help="Show hosts, communicators, variables, and differences between hosts instead.",
     ),
     verbose,
-    formats("table", "json", "junit"),
+    several("table", "json", "sarif", "junit", "ctrf", "nagios"),
 )
-@written
 @kept
 def command(run_dir: str | None, **options: Any) -> None:
     """Find the root cause of a failed job in its logs.
@@ -64,11 +65,12 @@ def command(run_dir: str | None, **options: Any) -> None:
     With --follow, the command also waits for files that do not exist yet. A live pipe (JOB 2>&1 | nccltool
     triage -) is followed to its end.
     """
+    from nccltool.api import commands
     from nccltool.cli.looks import look_of
-    from nccltool.cli.screen import deliver
+    from nccltool.cli.screen import deliver_each, ready_to_deliver
     from nccltool.core.documents import this_command
     from nccltool.core.errors import BadInput
-    from nccltool.triage import follow, jobs, table
+    from nccltool.triage import follow, table
     from nccltool.triage.logs import tail
 
     options["paths"] = tuple(_path_of(word, run_dir) for word in options["paths"])
@@ -77,16 +79,14 @@ def command(run_dir: str | None, **options: Any) -> None:
     if "" in asked.paths:  # which would be this folder: "$LOG" with LOG not set
         raise BadInput("a PATH is empty", "name a log, a folder of logs, or - for standard input")
     if asked.follow or (asked.paths == ("-",) and tail.input_is_live()):
+        if len(every()) > 1:
+            raise BadInput("logs that still grow are shown in one format", "name one --format and one --output")
         raise SystemExit(_follow(asked, view))
     if asked.for_s is not None:
         raise BadInput("--for has no effect without --follow", "add --follow")
-    # what the findings of a run stand for
-    import nccltool.launch.finding_kinds
-    import nccltool.probe.finding_kinds
-    import nccltool.train.finding_kinds  # noqa: F401
-
-    report = jobs.report(asked.paths, asked.command, asked.trust_pickle)
-    deliver(table.shown(report, view), view.output)
+    ready_to_deliver()
+    report = commands.triaged(asked.paths, asked.trust_pickle, asked.command)
+    deliver_each(lambda form, look: table.shown(report, replace(view, form=form, look=look)))
     raise SystemExit(report.verdict.exit_code)
 
 

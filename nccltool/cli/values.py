@@ -137,6 +137,12 @@ def _explained(_: click.Context) -> Iterator[str]:
         yield from (name for name in help_pages.names_of(kind) if " " not in name)
 
 
+def _document_kinds(_: click.Context) -> Iterable[str]:
+    from nccltool.core import schemas
+
+    return schemas.names()
+
+
 def files(_: click.Context, __: click.Parameter, begun: str) -> "list[CompletionItem]":
     """Any file or folder; the shell lists them."""
     return [_item(begun, "file")]
@@ -167,3 +173,4 @@ stages = _of(_stages, separated=True)
 fabrics = _of(_fabrics)
 rules = _of(_rules, separated=True)
 explained = _of(_explained)
+document_kinds = _of(_document_kinds)

@@ -1,6 +1,7 @@
 """From words to what is compared: runs by id, folder or file, files of nccl-tests, baselines."""
 
 import os
+import shlex
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -8,12 +9,14 @@ from pathlib import Path
 import msgspec
 
 from nccltool.compare import baselines, run_samples
-from nccltool.compare.result import Side
+from nccltool.compare.result import RunSample, Side
 from nccltool.core import documents, run_directory, user_files
 from nccltool.core.documents import this_command
 from nccltool.core.errors import BadInput
 from nccltool.interop import import_results
+from nccltool.interop.finding_kinds import IMPORT_ANOTHER_TEST
 from nccltool.interop.importers import Told
+from nccltool.interop.importers.base import NotTold
 from nccltool.probe.result import Run
 from nccltool.train import document
 
@@ -28,9 +31,17 @@ def side(word: str, base: Path, store: Path) -> Side:
     if word.startswith(BASELINE):
         return Side(name=word, runs=baselines.Store(store).load(word.removeprefix(BASELINE)).runs)
     runs = [run for part in _parts(word) for run in loaded(part, base)]
-    found = {run.info.id: run_samples.of_run(run.info, run.measurements) for run in runs}
+    found = {run.info.id: _sample(run) for run in runs}
     short = word if len(found) < 2 or len(word) <= _LONGEST else f"{len(found)} runs, first {next(iter(found))}"
     return Side(name=short, runs=tuple(found.values()))
+
+
+def _sample(run: Run) -> RunSample:
+    """What is compared of a run, with what makes an imported one another test."""
+    sample = run_samples.of_run(run.info, run.measurements)
+    others = [finding for finding in run.findings if finding.code == IMPORT_ANOTHER_TEST.code]
+    texts = (": ".join((finding.message, *finding.evidence)) for finding in others)
+    return replace(sample, left_out=(*sample.left_out, *(f"{run.info.id}: {text}" for text in texts)))
 
 
 def loaded(word: str, base: Path) -> Iterator[Run]:
@@ -43,9 +54,18 @@ def loaded(word: str, base: Path) -> Iterator[Run]:
             raise BadInput(f"{word} is a run of nccltool {kind}{_WITHOUT.get(kind, '')}", _REMEDY)
         yield document.load(measured)
         return
-    for number, imported in enumerate(import_results.read([word], Told(), this_command()), start=1):
+    for number, imported in enumerate(_imported(word), start=1):
         name = path.name if number == 1 else f"{path.name}#{number}"
         yield replace(imported.run, info=replace(imported.run.info, id=name))  # its id would differ every time
+
+
+def _imported(word: str) -> tuple[import_results.Imported, ...]:
+    """The runs in a file of a benchmark. Raises BadInput."""
+    try:
+        return import_results.read([word], Told(), this_command())
+    except NotTold as error:
+        remedy = f"compare the run that this saves: nccltool import {shlex.quote(word)} --ranks N --keep"
+        raise BadInput(error.message, remedy) from None
 
 
 def _newest(base: Path) -> Path:

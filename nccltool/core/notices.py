@@ -62,7 +62,8 @@ def circumstances(look: Look, info: RunInfo, *before: str) -> list[str]:
     """What is true of all of a run, once: where it ran; `before` is said first."""
     many = "" if info.nodes == 1 else "s"
     emulated = " emulated" if info.emulated else ""
-    where = f" on {_hosts(info.hosts)}" if info.hosts else ", no host responded"
+    nobody = "hosts not in the file" if info.tool else "no host responded"
+    where = f" on {_hosts(info.hosts)}" if info.hosts else f", {nobody}"
     parts = [
         *before,
         f"{info.nodes or '?'} node{many}{emulated}{where}{' (no network measured)' if emulated else ''}",

@@ -21,12 +21,14 @@ from pathlib import Path
 from typing import BinaryIO
 
 from nccltool.core.errors import BadInput, RunDirError
-from nccltool.core.user_files import SILENCE_S, contents
+from nccltool.core.user_files import contents
 from nccltool.core.written_files import PRIVATE, replace
 
 VARIABLE = "NCCLTOOL_RUN_DIR"
 _APPENDED = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
 _TRIES, _TRY_AGAIN_S = 20, 0.01
+_SILENCE_S = 1.0
+"""A document that is piped in comes at once; a pipe that nobody writes to is mostly named by mistake."""
 LATEST = "latest"
 """The word for the newest run that has a document."""
 
@@ -95,6 +97,12 @@ def make(folder: Path) -> None:
     folder.mkdir(mode=0o700)
 
 
+def keep(folder: Path, document: str) -> None:
+    """Write the document of a run, in one step. Raises RunDirError."""
+    with _said(folder):
+        replace(folder / "run.json", document.encode() + b"\n", PRIVATE)
+
+
 class RunDir:
     """One run's folder, open for writing."""
 
@@ -121,8 +129,7 @@ class RunDir:
             os.fdatasync(self._events)
 
     def finish(self, document: str) -> None:
-        with _said(self.path):
-            replace(self.path / "run.json", document.encode() + b"\n", PRIVATE)
+        keep(self.path, document)
 
     def close(self) -> None:
         os.close(self._events)
@@ -210,7 +217,7 @@ def document(path: Path) -> tuple[bytes, str]:
     """The text of a run's document, and where it is; of a folder, or of the file itself. Raises BadInput."""
     file = path / "run.json" if path.is_dir() else path
     hint = "the run did not end normally; see its events.jsonl and log.txt" if path.is_dir() else "check the name"
-    silence_s = 0.0 if path.is_dir() else SILENCE_S  # a pipe has no place in a run's folder
+    silence_s = 0.0 if path.is_dir() else _SILENCE_S  # a pipe has no place in a run's folder
     return contents(file, remedy=hint, silence_s=silence_s), str(file)
 
 

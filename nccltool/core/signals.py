@@ -17,6 +17,13 @@ def take(
     return {number: signal.signal(number, handler) for number in wanted}
 
 
+def ignore() -> None:
+    """At the end of a process: Python restores the default handlers while it tidies up, and a signal then would be
+    how we end."""
+    for number in ENDING:
+        signal.signal(number, signal.SIG_IGN)
+
+
 _held: list[list[int]] = []
 """What came, for each `held` that is entered, the outermost first."""
 

@@ -1,7 +1,7 @@
 """The one word over everything that was found, and the exit code: the table of docs/exit-codes.md."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:  # not to load it for the names of exit styles
@@ -48,6 +48,11 @@ def of_findings(findings: "Collection[Finding]", *, interrupted: bool = False, c
         can_tell=can_tell and "unknown" not in effects,
         warned=any(finding.severity == "warning" for finding in findings),
     )
+
+
+def warned(verdict: Verdict) -> Verdict:
+    """With a warning that came afterwards."""
+    return replace(verdict, status="warn") if verdict.status == "pass" else verdict
 
 
 def of_own_ranks(findings: "Collection[Finding]", *, interrupted: bool) -> Verdict:

@@ -22,7 +22,7 @@ from nccltool.probe.job import ProbeJob, Sizes
 from nccltool.probe.result import Measurement, Run
 
 STANDARD_INPUT = "-"
-_WORLD = attrgetter("world_size", "hosts", "backend", "backend_version", "emulated")
+_WORLD = attrgetter("world_size", "hosts", "backend", "backend_version", "emulated", "series")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +48,24 @@ def read(names: Sequence[str], told: Told, command: Sequence[str]) -> tuple[Impo
         where = "standard input" if name == STANDARD_INPUT else name
         data = _bytes(name)
         tests = importers.read(data, where, told)
-        for _, together in groupby(tests, key=_WORLD):
-            found.append(Imported(_run(tuple(together), where, told, command), data))
+        found += [Imported(_run(together, where, told, command), data) for together in _runs(tests)]
     return tuple(found)
+
+
+def _runs(tests: Sequence[Report]) -> Iterator[tuple[Report, ...]]:
+    """Tests on the same ranks, together; one that was repeated begins another run."""
+    for _, group in groupby(tests, key=_WORLD):
+        together: list[Report] = []
+        for test in group:
+            if any(_rows(test) & _rows(other) for other in together):
+                yield tuple(together)
+                together = []
+            together.append(test)
+        yield tuple(together)
+
+
+def _rows(test: Report) -> set[tuple[object, ...]]:
+    return {(test.op, test.cadence, row.bytes, row.dtype, row.reduce_op) for row in test.rows}
 
 
 def keep(imported: Imported, base: Path) -> Path:
@@ -115,7 +130,7 @@ def _provenance(tests: tuple[Report, ...], where: str) -> Finding:
     evidence = [text for test in tests for text in test.said]
     if roots:
         evidence.append("some rows have a root other than 0; a run does not store the root")
-    evidence.append("times are means over iterations and over ranks unless the test was run with -a")
+    evidence += [test.times for test in tests]
     evidence.append("the start time is the time of the import")
     return IMPORTED.finding(
         subject=Subject(kind="file", name=where),

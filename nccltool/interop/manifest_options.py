@@ -24,6 +24,8 @@ ELSEWHERE = (
     *("remote_env", "keep_going"),
 )
 """Options of the command that say where its nodes are and how to start them."""
+LEFT_IN_PODS = ("output", "plot")
+"""Options of the command that write files, which end with the pod."""
 OF_THE_JOB = (
     *("namespace", "host_network", "allow_same_host", "service_account", "image_pull_secret", "node_selector"),
     *("toleration", "annotation", "rdzv_port", "pull_time"),
@@ -41,6 +43,7 @@ _LABEL = re.compile(r"([A-Za-z0-9]([\w.-]{0,61}[A-Za-z0-9])?)?", re.ASCII)
 _QUANTITY = re.compile(r"[0-9]+(\.[0-9]+)?(m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)?")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _OURS = tuple(f"NCCLTOOL_{name.upper()}" for name in ELSEWHERE)
+_GPUS = "nvidia.com/gpu"
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 
@@ -117,7 +120,7 @@ def _of_pods(words: Iterable[str], options: ManifestOptions) -> Request:
         name=_matching("--name", options.name, _NAME, "at most 40 lowercase letters, digits, and -"),
         image=_matching("--image", options.image, _IMAGE, "REGISTRY/NAME:TAG"),
         gpus=options.gpus,
-        resources=_resources(options.rdma_resource, options.resource),
+        resources=_resources(options),
         shm_size=_shm_size(options.shm_size),
         ipc_lock=options.ipc_lock,
         user=options.user,
@@ -148,7 +151,7 @@ def _matching(option: str, text: str, pattern: re.Pattern[str], what: str) -> st
 
 
 def _optional(option: str, text: str | None, pattern: re.Pattern[str]) -> str | None:
-    return None if text is None else _matching(option, text, pattern, "lower-case letters, digits, and -")
+    return None if text is None else _matching(option, text, pattern, "lowercase letters, digits, and -")
 
 
 def _shm_size(text: str) -> str:
@@ -162,9 +165,21 @@ def _shm_size(text: str) -> str:
     return f"{number}{unit.removesuffix('B')}" if "." not in number else str(size)
 
 
-def _resources(rdma: Iterable[str], others: Iterable[str]) -> dict[str, str]:
-    counted = dict(_pairs("--rdma-resource", rdma, _KEY, re.compile(r"[1-9][0-9]{0,3}")))
-    return counted | dict(_pairs("--resource", others, _KEY, _QUANTITY))
+def _resources(options: ManifestOptions) -> dict[str, str]:
+    """Raises BadInput for one that two options ask for."""
+    found = dict[str, str]()
+    counted = _pairs("--rdma-resource", options.rdma_resource, _KEY, re.compile(r"[1-9][0-9]{0,3}"))
+    others = _pairs("--resource", options.resource, _KEY, _QUANTITY)
+    asked = [("--rdma-resource", *pair) for pair in counted] + [("--resource", *pair) for pair in others]
+    for option, name, count in asked:
+        if name == _GPUS:
+            raise BadInput(f"{option} {name}={count} is what --gpus asks for", f"use --gpus {count}")
+        if found.get(name, count) != count:
+            raise BadInput(
+                f"{option} {name}={count} contradicts {name}={found[name]}", "ask for each resource once"
+            )
+        found[name] = count
+    return found
 
 
 def _env(texts: Iterable[str]) -> dict[str, str]:

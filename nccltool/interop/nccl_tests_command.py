@@ -152,7 +152,7 @@ def _ranks(before: Sequence[str], given: Mapping[str, str]) -> Iterator[str]:
 def _count(letter: str, given: Mapping[str, str]) -> int:
     text = given.get(letter, "1")
     if not re.fullmatch(r"[1-9]\d{0,5}", text, re.ASCII):
-        raise BadInput(f"-{letter} {shortened(text, 80)}: expected a whole number from 1 on", f"-{letter} 1")
+        raise BadInput(f"-{letter} {shortened(text, 80)}: expected a whole number of at least 1", f"-{letter} 1")
     return int(text)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from nccltool.core import documents
 from nccltool.core.documents import RunDocument
-from nccltool.preflight.result import Check, CheckOutcome, HostVerdict, Preflight
+from nccltool.preflight.result import Check, CheckOutcome, HostVerdict, Preflight, StageDuration
 from nccltool.probe.result import Measurement
 from nccltool.train.result import TrainingResult
 
@@ -19,7 +19,9 @@ OutcomeRow = make_dataclass(
 """An outcome as it is written: for its check the code of that, and the stage, which the document calls a rung."""
 
 
-class _PreflightDocument(RunDocument, kw_only=True):
+class PreflightDocument(RunDocument, kw_only=True):
+    """Of nccltool preflight."""
+
     suite: str
     outcomes: tuple[OutcomeRow, ...]  # type: ignore[valid-type]
     hosts: tuple[HostVerdict, ...]
@@ -29,6 +31,7 @@ class _PreflightDocument(RunDocument, kw_only=True):
     trainings: tuple[TrainingResult, ...] = ()
     folder: str = ""
     would_exit: int | None = None
+    stage_times: tuple[StageDuration, ...] = ()
 
 
 _SHARED = [one.name for one in fields(Preflight) if one.name not in ("info", "verdict", "outcomes")]
@@ -41,7 +44,7 @@ def _of(one: object, names: Iterable[str]) -> dict[str, Any]:
 
 def to_json(preflight: Preflight) -> str:
     return documents.encoded(
-        _PreflightDocument(
+        PreflightDocument(
             schema=documents.SCHEMA,
             kind=preflight.kind,
             status=preflight.verdict.status,
@@ -55,7 +58,7 @@ def to_json(preflight: Preflight) -> str:
 
 def from_json(text: bytes, where: str) -> Preflight:
     """Read the document of a preflight. Raises BadInput that names `where` and the key that is wrong."""
-    document = documents.decoded(text, where, _PreflightDocument)
+    document = documents.decoded(text, where, PreflightDocument)
     outcomes = tuple(_outcome(row) for row in document.outcomes)
     return Preflight(info=document.run, verdict=document.verdict, outcomes=outcomes, **_of(document, _SHARED))
 

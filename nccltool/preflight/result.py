@@ -130,6 +130,14 @@ class HostVerdict:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class StageDuration:
+    """How long a stage took."""
+
+    stage: str
+    duration_s: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Preflight:
     """A suite, judged."""
 
@@ -151,3 +159,5 @@ class Preflight:
     """Where all of it is kept."""
     would_exit: int | None = None
     """What the exit code would have been; None = it is that one."""
+    stage_times: tuple[StageDuration, ...] = ()
+    """Those that ran, or were found to have nothing to do; of older releases none is known."""

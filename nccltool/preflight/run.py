@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from nccltool.compare import baselines, judge
-from nccltool.core import signals
+from nccltool.core import signals, verdicts
 from nccltool.core.documents import RunInfo, begun_now
 from nccltool.core.findings import Finding
 from nccltool.launch import fault_injection, start_costs, torch_needed
 from nccltool.preflight import folder, host_verdicts, probe_run, stages, suite_reader
 from nccltool.preflight.activity import Activity, StageEnd
 from nccltool.preflight.options import PreflightOrder
-from nccltool.preflight.result import Check, CheckOutcome, Preflight, worst
+from nccltool.preflight.result import Check, CheckOutcome, Preflight, StageDuration, worst
 from nccltool.preflight.stages import Stage
 from nccltool.preflight.stages.base import StageContext, StageResult
 from nccltool.preflight.suite import fitting, with_platform
@@ -143,6 +143,11 @@ def preflight(ask: PreflightOrder, base: Path, command: tuple[str, ...], watch: 
         measurements=next((run.measurements for run in reversed(told) if run.measurements), ()),
         trainings=next((run.trainings for run in reversed(told) if isinstance(run, TrainRun)), ()),
         folder=str(kept_in),
+        stage_times=tuple(
+            StageDuration(stage=one.stage, duration_s=round(one.seconds, 3))
+            for one in activity.ends
+            if one.result != "skip"
+        ),
     )
     folder.keep(found, kept_in, ask.hosts_dir)
     return found
@@ -221,9 +226,7 @@ def _baseline_not_asked(context: StageContext) -> tuple[CheckOutcome, ...]:
 
 def with_findings(found: Preflight, more: Sequence[Finding]) -> Preflight:
     """With warnings that came after its end, in its document too. Raises RunDirError."""
-    passed = found.verdict.status == "pass"
-    verdict = replace(found.verdict, status="warn") if passed else found.verdict
-    found = replace(found, verdict=verdict, findings=(*found.findings, *more))
+    found = replace(found, verdict=verdicts.warned(found.verdict), findings=(*found.findings, *more))
     folder.keep(found, Path(found.folder), None)
     return found
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from nccltool.core import plugins
 from nccltool.core.errors import BadInput
 from nccltool.core.text import escaped
 from nccltool.core.unknown_names import unknown
@@ -30,6 +31,17 @@ def folder() -> Path:
 def files() -> Iterator[Path]:
     yield from sorted(folder().glob("*.toml"))
     yield from sorted((folder() / "platforms").glob("*.toml"))
+    yield from _of_plugins()
+
+
+def _of_plugins() -> Iterator[Path]:
+    """Suites of other packages: NAME.toml in the package that the entry point NAME names."""
+    for plugin in plugins.installed("suites"):
+        there = plugins.folder(plugin)
+        if there is not None and (there / f"{plugin.name}.toml").is_file():
+            yield there / f"{plugin.name}.toml"
+        elif there is not None:
+            plugins.fail(plugin, f"the package {plugin.module} has no {plugin.name}.toml")
 
 
 def platforms() -> tuple[Platform, ...]:

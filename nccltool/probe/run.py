@@ -9,12 +9,13 @@ from importlib import metadata
 from pathlib import Path
 
 from nccltool import __version__
+from nccltool.core import run_directory
 from nccltool.core.documents import RunInfo, now
 from nccltool.core.errors import RunDirError
 from nccltool.core.findings import Finding
 from nccltool.core.run_directory import RunDir
 from nccltool.core.text import named
-from nccltool.core.verdicts import of_findings, of_own_ranks
+from nccltool.core.verdicts import of_findings, of_own_ranks, warned
 from nccltool.hosts import differences
 from nccltool.launch import runner
 from nccltool.launch.events import RankFacts
@@ -91,6 +92,12 @@ class Probe:
 
     def document(self, run: Run) -> str:
         return document.to_json(run)
+
+    def with_findings(self, run: Run, folder: Path, more: Sequence[Finding]) -> Run:
+        """With warnings that came after its end, in its document too. Raises RunDirError."""
+        run = replace(run, verdict=warned(run.verdict), findings=(*run.findings, *more))
+        run_directory.keep(folder, self.document(run))
+        return run
 
     def _begun(self) -> ProbeBegun:
         job, leads = self.order.job, self.order.leads

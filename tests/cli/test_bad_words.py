@@ -159,3 +159,11 @@ def test_a_damaged_variable_of_a_launcher(nccltool: Nccltool) -> None:
     said = nccltool("probe", RANK="x", WORLD_SIZE="2", LOCAL_RANK="0")
     assert (said.code, said.out) == (2, "")
     assert last_sentence(said.err) == "the launcher's variable RANK='x' is not a number"
+
+
+@pytest.mark.parametrize("words", [("facts", "--root"), ("triage",), ("runs",), ("import",)], ids=" ".join)
+def test_a_name_that_no_file_can_have(words: tuple[str, ...], nccltool: Nccltool) -> None:
+    said = nccltool(*words, "1" * 5000)
+    assert said.code == 2
+    assert len(said.err) < 6000
+    assert "Traceback" not in said.err

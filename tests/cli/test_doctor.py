@@ -12,6 +12,7 @@ import pytest
 from nccltool.hosts import facts as hosts_facts
 from nccltool.hosts.facts import ConfFile, HostFacts, Versions
 from tests.conftest import Nccltool
+from tests.support import reports
 
 Golden = Callable[[str, str], None]
 
@@ -73,6 +74,7 @@ def test_sarif(saved: str, nccltool: Nccltool, golden: Golden) -> None:
         assert rules[result["ruleIndex"]]["id"] == result["ruleId"]
     places = [result["locations"][0].get("physicalLocation") for result in run["results"]]
     assert {"artifactLocation": {"uri": "file:///etc/nccl.conf"}, "region": {"startLine": 2}} in places
+    reports.sarif(text)
     golden("doctor.sarif", text)
 
 

@@ -8,6 +8,9 @@ from tests.conftest import Nccltool
 @pytest.mark.parametrize(
     ("words", "message"),
     [
+        (("--cluster", ""), "--cluster '' is not a cluster name"),
+        (("--textfile", "x.prom", "--cluster", "a\nb"), "--cluster 'a\\nb' is not a cluster name"),
+        (("--pushgateway", "http://h:1", "--group", "cluster=a", "--cluster", "b"), "name a cluster both"),
         (("--group", "instance=a"), "--group needs --pushgateway"),
         (("--push-user", "sre"), "--push-user needs --pushgateway"),
         (("--push-key", "key.pem"), "--push-key needs --pushgateway"),

@@ -23,7 +23,7 @@ def path(name: str) -> str:
         ("all_reduce-2.13.txt --op all_reduce", 0),
         ("all_reduce-2.13.txt --op all_reduce_perf", 0),
         ("all_reduce-2.13.txt --op alltoall", 0),
-        ("all_reduce-2.13.txt", 2),
+        ("all_reduce-2.13.txt", 0),
         ("ranks-cut.txt", 2),
         ("ranks-cut.txt --ranks 32", 0),
         ("reduce_scatter-wrong.txt", 1),

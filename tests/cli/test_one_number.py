@@ -106,6 +106,7 @@ def test_where_another_statistic_is_shown_it_is_named(nccltool: Nccltool) -> Non
 
 OTHERS = {
     "nccltool.core.statistics",  # defines them
+    "nccltool.probe.views.base",  # how long a row was measured: the mean times its count
     "nccltool.probe.views.csv",  # columns with their names
     "nccltool.probe.views.table",  # "tail: median"
     "nccltool.monitor.metrics",  # labels with the quantile

@@ -57,7 +57,7 @@ def test_past_runs_have_it(nccltool: Nccltool) -> None:
     (entry,) = listed["runs"]
     assert "\nstage      result  checks\n" in nccltool("runs", entry["id"]).out
     assert json.loads(nccltool("runs", entry["id"], "--format", "json").out)["kind"] == "preflight"
-    assert nccltool("runs", entry["id"], "--format", "csv").code == 2
+    assert nccltool("runs", entry["id"], "--format", "nccl-tests").code == 2
 
 
 LOOK = ("--nodes", "1", "--only", "inventory", "-q")

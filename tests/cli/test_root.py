@@ -39,6 +39,20 @@ def test_interrupted(work: str) -> None:
     assert (ended.returncode, ended.stderr) == (130, b"")
 
 
+AT_THE_END = "import atexit, os, signal; atexit.register(os.kill, os.getpid(), signal.SIGTERM)"
+
+
+def test_a_signal_behind_the_last_line_changes_nothing() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", PROGRAM.format(work=f"    {AT_THE_END}; sys.exit(3)")],
+        capture_output=True,
+        timeout=60,
+        check=False,
+        restore_signals=True,
+    )
+    assert (ended.returncode, ended.stderr) == (3, b"")
+
+
 def test_nothing_heavy_is_imported_before_signals_are_taken() -> None:
     asked = "import sys, nccltool.cli; print('click' in sys.modules)"
     said = subprocess.run([sys.executable, "-c", asked], capture_output=True, timeout=60, check=True)

@@ -177,3 +177,10 @@ def test_a_run_in_progress_is_not_removed(base: Path, nccltool: Nccltool) -> Non
     assert (said.code, said.out) == (1, f"{FIRST}\n{SECOND}\n")
     assert said.err == "not removed: 20250103T000000Z-0003: in progress\n"
     running.close()
+
+
+def test_a_silent_pipe_in_place_of_a_run_is_refused_at_once(nccltool: Nccltool, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    said = nccltool("runs", str(tmp_path / "pipe"))
+    assert (said.code, said.out) == (2, "")
+    assert said.err.startswith(f"Error: {tmp_path}/pipe: no data within 1 s\n")

@@ -11,6 +11,7 @@ import pytest
         (["--listen", "localhost"], "is not HOST:PORT"),
         (["--listen", "127.0.0.1:70000"], "is not HOST:PORT"),
         (["--listen", "192.0.2.1:9779"], "Cannot assign requested address"),
+        (["--cluster", "-eu"], "--cluster '-eu' is not a cluster name"),
         (["--web-config", "missing.yml"], "cannot be read"),
     ],
 )

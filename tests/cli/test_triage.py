@@ -52,6 +52,55 @@ def test_a_packed_log_that_ends_early_never_passes(
     assert f"{tmp_path}/rank0.log.gz ends early: the last lines are missing" in said.out
 
 
+@pytest.mark.parametrize("way", [(), ("--follow", "--for", "1")], ids=["read", "followed"])
+def test_a_file_of_a_folder_that_cannot_be_read_does_not_stop_the_others(
+    way: tuple[str, ...], tmp_path: Path, nccltool: Nccltool
+) -> None:
+    (tmp_path / "rank0.log.gz").write_bytes(gzip.compress(HEALTHY.encode())[:10] + b"no deflate stream at all")
+    (tmp_path / "rank1.log").write_text(HEALTHY)
+    said = nccltool("triage", *way, str(tmp_path))
+    assert said.code == 4
+    assert said.out.startswith("UNKNOWN triage: no failure found in what could be read, ")
+    assert f"{tmp_path}/rank0.log.gz cannot be read: " in said.out
+    (tmp_path / "rank1.log").write_text(SHM)
+    found = nccltool("triage", *way, str(tmp_path))
+    assert (found.code, "shm-size" in found.out, "rank0.log.gz cannot be read" in found.out) == (1, True, True)
+    assert nccltool("triage", *way, str(tmp_path / "rank0.log.gz")).code == 2
+
+
+@pytest.mark.parametrize(
+    ("said_last", "remedy"),
+    [
+        ("^C\nKeyboardInterrupt\n", "-> Ask who pressed Ctrl-C and why."),
+        (
+            "slurmstepd: error: *** JOB 4412 ON n01 CANCELLED AT 2026-01-02T10:00:00 ***\n",
+            "-> Find out who canceled the job and why: sacct -j 4412 ",
+        ),
+        (
+            "slurmstepd: error: *** JOB 4412 ON n01 CANCELLED AT 2026-01-02T10:00:00 DUE TO TIME LIMIT ***\n",
+            "-> Restart with a longer time limit",
+        ),
+    ],
+)
+def test_the_remedy_is_that_of_how_a_job_was_ended(
+    said_last: str, remedy: str, tmp_path: Path, nccltool: Nccltool
+) -> None:
+    (tmp_path / "job.log").write_text(f"step 10 loss 2.0\nstep 11 loss 1.9\n{said_last}")
+    said = nccltool("triage", str(tmp_path / "job.log"))
+    assert said.out.startswith("FAIL triage: preempted ")
+    assert remedy in said.out
+
+
+def test_logs_of_two_days_are_two_jobs_where_the_first_came_to_its_end(tmp_path: Path, nccltool: Nccltool) -> None:
+    bad = "2026-01-02 10:00:00 step 1 loss 2.0\n2026-01-02 10:00:01 RuntimeError: shapes differ\n"
+    (tmp_path / "2026-01-02.log").write_text(bad)
+    (tmp_path / "2026-01-01.log").write_text("2026-01-01 10:00:00 step 1 loss 2.0\n")
+    assert nccltool("triage", str(tmp_path)).out.startswith("FAIL triage: app-error ")
+    ended = "2026-01-01 10:00:00 step 1 loss 2.0\n2026-01-01 10:00:05 training completed\n"
+    (tmp_path / "2026-01-01.log").write_text(ended)
+    assert "2 jobs: 1 failed, 1 without a failure" in nccltool("triage", str(tmp_path)).out
+
+
 def test_a_root_cause_before_an_early_end_is_named(tmp_path: Path, nccltool: Nccltool) -> None:
     file = tmp_path / "rank0.log.gz"
     file.write_bytes(gzip.compress(SHM.encode())[:-4])

@@ -9,6 +9,7 @@ from nccltool.preflight import document as preflight_document
 from nccltool.preflight.result import Preflight
 from tests.cli.test_compare import kept
 from tests.conftest import Nccltool
+from tests.interop.importers import foreign
 from tests.interop.importers.samples import FOLDER
 from tests.samples import info, job
 
@@ -72,3 +73,20 @@ def test_latest_is_the_newest_run_that_measured_operations(nccltool: Nccltool) -
     said = nccltool("baseline", "save", "c", alone)
     assert said.code == 2
     assert "is a run of nccltool preflight that measured no operation across all nodes" in said.err
+
+
+def test_another_benchmark_is_held_against_a_run(nccltool: Nccltool) -> None:
+    """A run of nccltool over MPI's figures: refused with the reasons, then compared with a note that says why."""
+    file, name = foreign.FOLDER / "osu-allreduce-full.txt", kept(1, world_size=8)
+    assert f"nccltool import {file} --ranks N --keep" in nccltool("compare", name, str(file)).err.replace(
+        "\n     ", " "
+    )
+    assert nccltool("import", str(file), "--ranks", "8", "--keep").code == 0
+    imported = next(run.name for run in run_directory.folders(run_directory.base_folder()) if run.name != name)
+    refused = nccltool("compare", name, imported)
+    assert refused.code == 2
+    assert "backend (" in refused.err
+    ignored = ("backend", "unknown", "versions", "placement", "cadence", "nodes", "reduce-op", "dtype")
+    words = [word for name in ignored for word in ("--ignore", name)]
+    said = nccltool("compare", name, imported, *words, "-v")
+    assert "ran over MPI (MPI, GPU memory), not over NCCL" in said.out, said.err

@@ -12,7 +12,10 @@ from nccltool.triage import causes
 from tests.support.finding_kinds import DEFINES_NONE, every_kind
 from tests.support.package import MODULES
 
-OF_MEMBERS = {f"nccltool.{name}" for name in ("core.findings", "doctor.judge", "hosts.differences", "triage.run")}
+OF_MEMBERS = {
+    f"nccltool.{name}"
+    for name in ("core.findings", "doctor.judge", "hosts.differences", "probe.group_check", "triage.run")
+}
 """Those of a rule, a difference and a root cause have their own codes and pages."""
 KINDS = every_kind()
 
@@ -60,7 +63,8 @@ path-cut large-packets-lost
 slurm-node-failed slurm-out-of-memory slurm-task-killed gpu-unusable shm-unusable
 """
 _OF_NOBODY = """
-stream-missing stream-cut terminated command-killed command-stopped deadline host-twice node-rank-twice
+stream-missing stream-cut import-test-failed
+terminated command-killed command-stopped deadline host-twice node-rank-twice
 rdzv-secret
 slurm-cancelled slurm-time-limit slurm-preempted slurm-requeued slurm-refused
 world-size world-of-one ranks-per-node version-mismatch duplicate-gpu
@@ -70,8 +74,9 @@ unsupported port-in-use interface-unusable run-dir-full torch-without-gpu backen
 _NOTES = """
 busbw-unknown not-compared dip left-out reference-cost resumed restarted triage imported
 checkpoint-damaged checkpoint-none checkpoint-unfinished profile-not-written loopback-hostname clock-skew
-strangers-refused no-run-secret retransmits path-slow link-errors counters-unread
-import-inconsistent import-under-minimum import-nccl-error metrics-not-handed-over
+strangers-refused fault-injected no-run-secret retransmits path-slow link-errors counters-unread
+import-inconsistent import-rows-missing import-another-test import-under-minimum import-nccl-error
+metrics-not-handed-over
 """
 ACCUSE = {
     ("error", "warning"): {"late-rank"},

@@ -20,10 +20,10 @@ def test_names(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("formats", "expected"),
     [
-        (of_doctor.FORMATS, "table json sarif junit"),
-        (of_preflight.FORMATS, "table json junit ctrf nagios hosts"),
-        (of_probe.FORMATS, "table json csv nccl-tests nccl-tests-json junit"),
-        (of_train.FORMATS, "table json junit"),
+        (of_doctor.FORMATS, "table json sarif junit ctrf nagios"),
+        (of_preflight.FORMATS, "table json junit ctrf nagios hosts csv sarif"),
+        (of_probe.FORMATS, "table json csv nccl-tests nccl-tests-json junit ctrf nagios sarif"),
+        (of_train.FORMATS, "table json junit csv ctrf nagios sarif"),
     ],
 )
 def test_formats(formats: tuple[str, ...], expected: str) -> None:

@@ -119,6 +119,8 @@ def test_circumstances_are_one_line() -> None:
     ]
     nobody = replace(info, nodes=None, hosts=(), world_size=None, backend=None)
     assert circumstances(PLAIN, nobody) == ["? nodes, no host responded, ? ranks"]
+    imported = replace(nobody, tool="OSU micro-benchmarks 7.4")
+    assert circumstances(PLAIN, imported) == ["? nodes, hosts not in the file, ? ranks"]
     many = replace(info, hosts=tuple(f"{'x' * 20}{number}y{'z' * number}" for number in range(30)))
     assert circumstances(PLAIN, many) == ["2 nodes on 30 hosts, 4 ranks, gloo"]
     verbose = circumstances(Look(verbose=True), info)

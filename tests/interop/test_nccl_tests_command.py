@@ -85,7 +85,7 @@ def test_differences_are_said(options: str, differences: list[str]) -> None:
         ("all_reduce_perf --iter", "nccl-tests: option --iters requires argument"),
         ("all_reduce_perf -b 8 foo", "unexpected 'foo'"),
         ("all_reduce_perf -h", "all_reduce_perf -h measures nothing"),
-        ("all_reduce_perf -g 0", "-g 0: expected a whole number from 1 on"),
+        ("all_reduce_perf -g 0", "-g 0: expected a whole number of at least 1"),
         ("all_reduce_perf -z 1 -G 1", "-z and -G: probe cannot combine them"),
         (
             "mpirun -np 2 all_reduce_perf -g 4 -t 2",

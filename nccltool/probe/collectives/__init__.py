@@ -1,13 +1,19 @@
 """The collectives: one file each, found by listing this folder."""
 
-from nccltool.core import members
+from types import ModuleType
+
+from nccltool.core import members, plugins
 from nccltool.core.errors import BadInput
 from nccltool.probe.collectives.base import Collective, Part
 
 __all__ = ["NAMES", "Collective", "Part", "get"]
 
+_MODULES: dict[str, ModuleType] = {
+    name.replace("-", "_"): members.module(__name__, name, family="collectives")
+    for name in members.names(__path__, family="collectives")
+}
 _MEMBERS: dict[str, Collective] = {
-    name.replace("-", "_"): members.module(__name__, name).COLLECTIVE for name in members.names(__path__)
+    name: module.COLLECTIVE for name, module in _MODULES.items() if plugins.has(module, "COLLECTIVE", Collective)
 }
 NAMES = tuple(sorted(_MEMBERS, key=lambda name: (_MEMBERS[name].order, name)))
 """In the order in which they are run and shown."""
