@@ -24,7 +24,7 @@ def _map() -> dict[str, frozenset[str]]:
 
 ROOMS = _map()
 MOST_AT_THE_ROOT = 17
-MOST_IN_A_FOLDER = 44
+MOST_IN_A_FOLDER = 40
 LONGEST_MODULE = 400
 TORCH_ONLY_IN = "worker"
 HEAVY = ("torch", "numpy", "matplotlib", "plotly", "prometheus_client", "msgspec", "tabulate", "yaml")

@@ -73,7 +73,7 @@ class _Root(Group):
 
     def _command(self, name: str) -> click.Command:
         if name not in self._loaded:
-            self._loaded[name] = import_module(f"nccltool.cli.{_FILES.get(name, name)}").command
+            self._loaded[name] = import_module(f"nccltool.cli.commands.{_FILES.get(name, name)}").command
         return self._loaded[name]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:

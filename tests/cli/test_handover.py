@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from nccltool.launch.events import Event
+from tests.cli.commands.test_probe import COMMAND, DIED, GOOD
 from tests.cli.conftest import Act
-from tests.cli.test_probe import COMMAND, DIED, GOOD
 from tests.conftest import Nccltool
 
 TRAIN = ("train", "ddp", "--nodes", "2")

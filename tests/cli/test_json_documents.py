@@ -9,7 +9,7 @@ import pytest
 from nccltool.cli import help_pages
 from nccltool.core.run_directory import base_folder
 from nccltool.preflight import suite_reader
-from tests.cli.test_compare import kept
+from tests.cli.commands.test_compare import kept
 from tests.conftest import Nccltool
 
 Document = dict[str, Any]

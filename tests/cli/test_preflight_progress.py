@@ -14,7 +14,7 @@ from nccltool.cli import progress
 from nccltool.cli.preflight_progress import StageNews
 from nccltool.core.look import Look
 from nccltool.preflight.activity import Activity, StageEnd
-from tests.cli.test_probe import LAUNCHER
+from tests.cli.commands.test_probe import LAUNCHER
 from tests.cli.test_progress import Terminal, screens, terminal
 from tests.conftest import Nccltool
 from tests.support.commands import clean_environment

@@ -19,8 +19,8 @@ from nccltool.launch.run_state import RunState
 from nccltool.probe import plan
 from nccltool.probe.job import Sizes
 from nccltool.probe.memory import Room
+from tests.cli.commands.test_probe import COMMAND, GOOD, LAUNCHER, measured
 from tests.cli.conftest import Act
-from tests.cli.test_probe import COMMAND, GOOD, LAUNCHER, measured
 from tests.conftest import Nccltool
 from tests.samples import job
 from tests.support.commands import until

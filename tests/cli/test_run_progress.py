@@ -4,7 +4,7 @@ import pytest
 
 from nccltool.cli import run_progress
 from nccltool.launch.run_state import RunState
-from tests.cli.test_probe import GOOD
+from tests.cli.commands.test_probe import GOOD
 from tests.samples import job
 
 

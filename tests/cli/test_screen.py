@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from tests.cli.commands.test_probe import COMMAND, DIED, GOOD, HELLO
 from tests.cli.conftest import Act
-from tests.cli.test_probe import COMMAND, DIED, GOOD, HELLO
 from tests.conftest import Nccltool
 
 

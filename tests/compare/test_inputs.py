@@ -7,7 +7,7 @@ from nccltool.core.verdicts import Verdict
 from nccltool.launch.job import run_dir as run_dir_of
 from nccltool.preflight import document as preflight_document
 from nccltool.preflight.result import Preflight
-from tests.cli.test_compare import kept
+from tests.cli.commands.test_compare import kept
 from tests.conftest import Nccltool
 from tests.interop.importers import foreign
 from tests.interop.importers.samples import FOLDER

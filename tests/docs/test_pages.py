@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 import pytest
 
-from nccltool.cli.probe import asked
+from nccltool.cli.commands.probe import asked
 from nccltool.cli.root import cli
 from nccltool.core import documents, findings, statistics
 from nccltool.doctor import diagnosis

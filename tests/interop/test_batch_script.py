@@ -4,7 +4,7 @@ import shlex
 
 import pytest
 
-from tests.cli.test_sbatch import PYTHON, made
+from tests.cli.commands.test_sbatch import PYTHON, made
 from tests.conftest import Nccltool
 
 

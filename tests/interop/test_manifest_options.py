@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.cli.test_manifest import IMAGE, container, documents
+from tests.cli.commands.test_manifest import IMAGE, container, documents
 from tests.conftest import Nccltool
 from tests.interop.manifests.test_contract import pods
 

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from tests.cli.test_preflight import HERE
+from tests.cli.commands.test_preflight import HERE
 from tests.conftest import Nccltool
 
 

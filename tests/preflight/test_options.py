@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.cli.test_preflight import WITHOUT_RANKS
+from tests.cli.commands.test_preflight import WITHOUT_RANKS
 from tests.conftest import Nccltool
 
 

@@ -11,8 +11,8 @@ from nccltool.core.findings import Finding, Subject
 from nccltool.launch import runner
 from nccltool.launch.finding_kinds import COMMAND_STOPPED, RANK_ERROR
 from nccltool.triage import failed_run
+from tests.cli.commands.test_probe import COMMAND, GOOD, HELLO, WORLD, measured, the_run
 from tests.cli.conftest import Act, acting
-from tests.cli.test_probe import COMMAND, GOOD, HELLO, WORLD, measured, the_run
 from tests.conftest import Nccltool
 
 

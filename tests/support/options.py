@@ -4,8 +4,8 @@ from typing import Any
 
 import click
 
+from nccltool.cli.commands.probe import asked
 from nccltool.cli.options import group
-from nccltool.cli.probe import asked
 from nccltool.cli.root import cli
 from nccltool.launch.options import StartOptions
 from nccltool.probe.options import ProbeOptions

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from nccltool.cli.train import asked
+from nccltool.cli.commands.train import asked
 from nccltool.core.errors import BadInput
 from nccltool.launch.order import LaunchOrder
 from nccltool.train import options as train_options

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from nccltool.cli.train import asked
+from nccltool.cli.commands.train import asked
 from nccltool.core.errors import BadInput
 from nccltool.train import options as train_options
 from nccltool.train import strategies

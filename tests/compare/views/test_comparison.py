@@ -8,7 +8,7 @@ from nccltool.compare.result import Comparison
 from nccltool.compare.views.comparison import render
 from nccltool.core.look import Look
 from nccltool.core.notices import BELOW
-from tests.cli.test_compare import kept
+from tests.cli.commands.test_compare import kept
 from tests.compare.samples import STEADY, compared, run, side
 from tests.conftest import Nccltool
 

@@ -8,9 +8,9 @@ import click
 import pytest
 
 import nccltool.preflight.stages
-from nccltool.cli.probe import asked
+from nccltool.cli.commands.probe import asked
+from nccltool.cli.commands.train import asked as asked_of_train
 from nccltool.cli.root import cli
-from nccltool.cli.train import asked as asked_of_train
 from nccltool.launch.job import Job
 from nccltool.launch.launchers import base
 from nccltool.launch.launchers.base import LaunchPlan, NodeCommands

@@ -6,7 +6,7 @@ import sys
 import click
 import pytest
 
-from nccltool.cli import probe
+from nccltool.cli.commands import probe
 from nccltool.cli.root import cli
 from nccltool.probe import options
 from tests.conftest import Nccltool

@@ -142,7 +142,7 @@ def _check_words(words: tuple[str, ...], kind: str, command: str) -> None:
 
 
 def _check_order(words: tuple[str, ...], command: str) -> None:
-    from nccltool.cli import preflight, probe
+    from nccltool.cli.commands import preflight, probe
 
     inner = (preflight if command == PATCHED else probe).command
     own, its = ({name for one in some.params for name in one.opts} for some in (_this(), inner))
@@ -163,7 +163,7 @@ def _example(command: str, kind: str) -> str:
 
 def _parsed(words: tuple[str, ...]) -> "PodCommand":
     """The options of the command in the pods, as it would read them there."""
-    from nccltool.cli import preflight, probe
+    from nccltool.cli.commands import preflight, probe
     from nccltool.interop.manifest_options import ELSEWHERE, LEFT_IN_PODS, PodCommand
 
     if words[0] == PATCHED:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from nccltool.cli import probe, values
+from nccltool.cli import values
 from nccltool.cli.command import ToolCommand
+from nccltool.cli.commands import probe
 from nccltool.cli.options import OUTPUT, Number, option, words_of, written
 from nccltool.cli.tree import Argument, section
 from nccltool.core.text import shortened

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_compare import kept
+from tests.cli.commands.test_compare import kept
 from tests.conftest import Nccltool
 
 

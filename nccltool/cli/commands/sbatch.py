@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from nccltool.cli import preflight, probe
 from nccltool.cli.command import ToolCommand
+from nccltool.cli.commands import preflight, probe
 from nccltool.cli.options import group, option, refuse, words_of
 from nccltool.cli.tree import section
 from nccltool.core.errors import BadInput

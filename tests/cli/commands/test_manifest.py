@@ -9,7 +9,7 @@ import click
 import pytest
 import yaml
 
-from nccltool.cli import probe
+from nccltool.cli.commands import probe
 from nccltool.cli.root import cli
 from nccltool.interop.manifests import KINDS
 from nccltool.probe import options

@@ -4,8 +4,8 @@ import shlex
 
 import click
 
-from nccltool.cli import probe
 from nccltool.cli.command import ToolCommand
+from nccltool.cli.commands import probe
 from nccltool.cli.options import words_of
 from nccltool.cli.streams import say
 
