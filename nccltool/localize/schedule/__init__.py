@@ -1,0 +1,5 @@
+"""Who meets next: rounds of nodes that meet at the same time, until enough is known."""
+
+from nccltool.localize.schedule.adaptive import next_round
+
+__all__ = ["next_round"]
