@@ -21,6 +21,7 @@ from nccltool.core.plugin_list import ListedPlugin
 from nccltool.core.verdicts import Status
 from nccltool.doctor.diagnosis import Assignment, RuleOutcome
 from nccltool.hosts.facts import HostFacts
+from nccltool.localize.document import LocalizeDocument
 from nccltool.monitor.run_list import Entry
 from nccltool.preflight.document import PreflightDocument
 from nccltool.preflight.suite import Platform, Suite
@@ -303,6 +304,8 @@ DOCUMENTS: Mapping[str, type[msgspec.Struct]] = {
     "doctor": DoctorDocument,
     "explain": ExplainDocument,
     "facts": HostFacts,
+    "localize": LocalizeDocument,
+    "pairs": LocalizeDocument,
     "platform": PlatformDocument,
     "plugins": PluginsDocument,
     "preflight": PreflightDocument,

@@ -11,6 +11,7 @@ from nccltool.core.errors import BadInput
 from nccltool.core.look import PLAIN, Look, Tone
 from nccltool.core.text import escaped
 from nccltool.core.verdicts import Status
+from nccltool.localize import document as localize_document
 from nccltool.preflight import document as preflight_document
 from nccltool.preflight.result import Preflight
 from nccltool.probe.result import Run
@@ -48,8 +49,11 @@ class Entry:
 def load(path: Path) -> Run | Preflight:
     """The run of any command in a folder, or in a run.json. Raises BadInput."""
     text, where = run_directory.document(path)
-    if documents.kind_of(text, where) == "preflight":
+    kind = documents.kind_of(text, where)
+    if kind == "preflight":
         return preflight_document.from_json(text, where)
+    if kind in localize_document.KINDS:
+        return localize_document.from_json(text, where)
     return train_document.from_json(text, where)
 
 

@@ -61,9 +61,10 @@ collective-failed node-missing node-failed leader-gone rdzv-unreachable
 host-unknown host-refused host-unreachable host-misconfigured host-silent host-lost peer-unreachable
 path-cut large-packets-lost
 slurm-node-failed slurm-out-of-memory slurm-task-killed gpu-unusable shm-unusable
+node-slow node-absent rail-slow link-slow
 """
 _OF_NOBODY = """
-stream-missing stream-cut import-test-failed
+stream-missing stream-cut import-test-failed group-slow fabric-wide pairs-undetermined
 terminated command-killed command-stopped deadline host-twice node-rank-twice
 rdzv-secret
 slurm-cancelled slurm-time-limit slurm-preempted slurm-requeued slurm-refused
@@ -76,7 +77,7 @@ busbw-unknown not-compared dip left-out reference-cost resumed restarted triage 
 checkpoint-damaged checkpoint-none checkpoint-unfinished profile-not-written loopback-hostname clock-skew
 strangers-refused fault-injected no-run-secret retransmits path-slow link-errors counters-unread
 import-inconsistent import-rows-missing import-another-test import-under-minimum import-nccl-error
-metrics-not-handed-over
+metrics-not-handed-over pairs-not-measured nodes-not-measured pairs-too-few
 """
 ACCUSE = {
     ("error", "warning"): {"late-rank"},

@@ -14,6 +14,7 @@ from nccltool.cli.root import cli
 from nccltool.core import documents, findings, statistics
 from nccltool.doctor import diagnosis
 from nccltool.launch import fault_injection
+from nccltool.localize import result as localize_result
 from nccltool.monitor import run_list
 from nccltool.preflight import document as preflight_document
 from nccltool.preflight import result as preflight_result
@@ -157,8 +158,11 @@ def test_every_variable_has_its_row() -> None:
     assert rows == {"NCCLTOOL_NO_CONFIG", fault_injection.VARIABLE, "NCCLTOOL_PYTHON"}
 
 
+JSON_PAGES = ("json.md", "json-train.md", "json-checks.md", "json-pairs.md")
+
+
 def _keys(heading: str) -> list[str]:
-    pages = "\n".join((DOCS / name).read_text() for name in ("json.md", "json-train.md", "json-checks.md"))
+    pages = "\n## \n".join((DOCS / name).read_text() for name in JSON_PAGES)
     section = pages.partition(f"## {heading}\n")[2].partition("\n## ")[0]
     return re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE)
 
@@ -186,6 +190,8 @@ def _keys(heading: str) -> list[str]:
         ("`preflight.hosts[]`", preflight_result.HostVerdict),
         ("`first_failure`", incident.LogLine),
         ("`candidates[]`", incident.Candidate),
+        ("`suspects[]`", localize_result.Suspect),
+        ("`next_tests[]`", localize_result.NextTest),
     ],
     ids=str,
 )

@@ -1,0 +1,187 @@
+"""JUDGE what a localization means for a run: findings, the verdict, and the hosts that jobs should avoid. Pure."""
+
+from collections.abc import Iterator, Sequence
+
+from nccltool.core.documents import RunInfo
+from nccltool.core.findings import Finding, FindingKind, Subject, SubjectKind
+from nccltool.core.host_lists import briefly
+from nccltool.core.text import counted, named
+from nccltool.core.units import format_gb_per_s
+from nccltool.core.verdicts import of_findings
+from nccltool.localize.encounter import Encounter
+from nccltool.localize.finding_kinds import (
+    FABRIC_WIDE,
+    GROUP_SLOW,
+    LINK_SLOW,
+    NODE_ABSENT,
+    NODE_SLOW,
+    NODES_NOT_MEASURED,
+    PAIRS_NOT_MEASURED,
+    PAIRS_TOO_FEW,
+    PAIRS_UNDETERMINED,
+    RAIL_SLOW,
+)
+from nccltool.localize.localized import LocalizedRun
+from nccltool.localize.result import Localization, NextTest, Suspect
+
+SURE = 0.9
+"""From this confidence on, a node is excluded from jobs."""
+_SHOWN = 6
+_MEASURE_AGAIN = "measure these next, then run nccltool localize on all results together"
+
+
+def localized(
+    info: RunInfo,
+    encounters: Sequence[Encounter],
+    localization: Localization,
+    *,
+    kind: str = "localize",
+    expected_busbw_bytes_per_s: float | None = None,
+    sources: tuple[str, ...] = (),
+    others: Sequence[Finding] = (),
+    interrupted: bool = False,
+) -> LocalizedRun:
+    """The result with its findings and its verdict. `others`: findings about how the measurement went."""
+    findings = (*others, *findings_of(localization, encounters))
+    return LocalizedRun(
+        info=info,
+        kind=kind,
+        verdict=of_findings(findings, interrupted=interrupted, can_tell=localization.scope != "unknown"),
+        findings=findings,
+        encounters=tuple(encounters),
+        localization=localization,
+        expected_busbw_bytes_per_s=expected_busbw_bytes_per_s,
+        sources=sources,
+    )
+
+
+def excluded(localization: Localization) -> tuple[str, ...]:
+    """The nodes that are surely at fault: slow, absent, or with a slow rail of their own."""
+    sure = (one for one in localization.suspects if one.confidence >= SURE)
+    nodes = (one.subject[0] for one in sure if one.kind == "node" or (one.kind == "rail" and len(one.subject) > 1))
+    return tuple(sorted(set(nodes)))
+
+
+def findings_of(localization: Localization, encounters: Sequence[Encounter]) -> tuple[Finding, ...]:
+    """Suspects, the surest first; then what nothing explains, and what is not known."""
+    return (
+        *(_accused(one) for one in localization.suspects),
+        *_open(localization),
+        *_not_measured(localization, encounters),
+    )
+
+
+def members_text(members: Sequence[str]) -> str:
+    """Nodes of an encounter: `n1 - n2`."""
+    return " - ".join(members)
+
+
+def next_text(test: NextTest) -> str:
+    rail = f", rail {test.rail}" if test.rail else ""
+    return f"{members_text(test.members)}{rail}: {test.reason}"
+
+
+def suspect_text(suspect: Suspect) -> str:
+    """Who is accused: `node n7`, `link n1 -> n2`, `rail 3 of n7`."""
+    match suspect.kind:
+        case "node":
+            ways = {"both": "", "send": ", when it sends", "receive": ", when it receives"}
+            return f"node {suspect.subject[0]}{ways[suspect.direction]}"
+        case "rail" if len(suspect.subject) > 1:
+            return f"rail {suspect.subject[1]} of {suspect.subject[0]}"
+        case "rail":
+            return f"rail {suspect.subject[0]}"
+        case "link":
+            return f"link {_link(suspect)}"
+    return f"group {briefly(suspect.subject)}"
+
+
+def _link(suspect: Suspect) -> str:
+    return (" - " if suspect.direction == "both" else " -> ").join(suspect.subject)
+
+
+def _accused(suspect: Suspect) -> Finding:
+    kind, subject, remedy = _about(suspect)
+    speed = "completed no test" if suspect.ratio is None else f"reaches {suspect.ratio:.0%} of the healthy speed"
+    return kind.finding(
+        subject=subject,
+        message=f"{suspect_text(suspect)} {speed} (confidence {suspect.confidence:.2f})",
+        evidence=suspect.evidence,
+        remedy=remedy,
+    )
+
+
+def _about(suspect: Suspect) -> tuple[FindingKind, Subject, str]:
+    name = suspect.subject[0]
+    match suspect.kind:
+        case "node" if suspect.ratio is None:
+            return NODE_ABSENT, Subject(kind="host", name=name), f"check that {name} is up, then measure it again"
+        case "node":
+            return NODE_SLOW, Subject(kind="host", name=name), f"check the NICs and cables of {name}"
+        case "rail":
+            of_a_node = len(suspect.subject) > 1
+            subject: SubjectKind = "interface" if of_a_node else "link"
+            where = f"check that NIC of {name}, its cable and its port" if of_a_node else "check its switches"
+            return RAIL_SLOW, Subject(kind=subject, name=":".join(suspect.subject)), where
+        case "link":
+            remedy = "check the cables and switch ports between them; the nodes are not at fault"
+            return LINK_SLOW, Subject(kind="link", name=" - ".join(suspect.subject)), remedy
+    remedy = "measure smaller groups of them; pairs of them are not slow"
+    return GROUP_SLOW, Subject(kind="run", name=briefly(suspect.subject)), remedy
+
+
+def _open(localization: Localization) -> Iterator[Finding]:
+    tests = tuple(f"next: {next_text(test)}" for test in localization.next_tests[:_SHOWN])
+    match localization.scope:
+        case "fabric-wide":
+            yield FABRIC_WIDE.finding(
+                subject=Subject(kind="run", name="fabric"),
+                message=f"no healthy majority, nobody is accused: {localization.reason}",
+                evidence=tests,
+                remedy="name a healthy speed with --expect, or look for what all of them share",
+            )
+        case "unknown":
+            remedy = _MEASURE_AGAIN if tests else "measure each node with at least two others"
+            yield PAIRS_TOO_FEW.finding(
+                subject=Subject(kind="run", name="pairs"),
+                message=f"too few measurements for a verdict: {localization.reason}",
+                evidence=tests,
+                remedy=remedy,
+            )
+    if localization.undetermined:
+        pairs = named(map(members_text, localization.undetermined), _SHOWN)
+        count = len(localization.undetermined)
+        slow = f"{count} slow pair{' is' if count == 1 else 's are'} unexplained"
+        yield PAIRS_UNDETERMINED.finding(
+            subject=Subject(kind="run", name="pairs"),
+            message=f"{slow}, nobody is accused of {'it' if count == 1 else 'them'}: {pairs}",
+            evidence=tests,
+            remedy=_MEASURE_AGAIN if tests else "measure these nodes with others",
+        )
+
+
+def _not_measured(localization: Localization, encounters: Sequence[Encounter]) -> Iterator[Finding]:
+    accused = {name for one in localization.suspects for name in one.subject}
+    known = {name for one in encounters if one.busbw_bytes_per_s is not None for name in one.members}
+    missing = [one for one in encounters if one.busbw_bytes_per_s is None and not accused & set(one.members)]
+    silent = {name for one in missing for name in one.members} - known
+    if missing:
+        yield PAIRS_NOT_MEASURED.finding(
+            subject=Subject(kind="run", name="pairs"),
+            message=f"{counted(len(missing), 'measurement')} without a result",
+            evidence=tuple(
+                f"{members_text(one.members)}: {one.reason or 'no reason given'}" for one in missing[:_SHOWN]
+            ),
+            remedy="repeat them",
+        )
+    if silent and localization.scope != "unknown":
+        yield NODES_NOT_MEASURED.finding(
+            subject=Subject(kind="run", name="pairs"),
+            message=f"without a single result: {briefly(silent)}",
+            remedy="measure each of them with two nodes that have results",
+        )
+
+
+def rate_text(bytes_per_s: float | None) -> str:
+    """`49.4 GB/s`, or a question mark."""
+    return "?" if bytes_per_s is None else f"{format_gb_per_s(bytes_per_s)} GB/s"

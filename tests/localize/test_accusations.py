@@ -1,0 +1,84 @@
+"""What a localization means: findings, verdicts, exit codes, hosts to avoid."""
+
+import pytest
+
+from nccltool.localize import accusations
+from nccltool.localize.encounter import Encounter
+from nccltool.localize.result import Localization, Suspect
+from tests.support.pairs import FOUND_106, OF_106, info, localization, met, suspect
+
+HEALTHY = tuple(met(a, b, 370.0, number) for number, (a, b) in enumerate([("a", "b"), ("b", "c"), ("a", "c")]))
+
+
+def test_issue_106() -> None:
+    run = accusations.localized(info("644"), OF_106, FOUND_106)
+    assert (run.verdict.status, run.verdict.exit_code) == ("fail", 1)
+    assert [finding.code for finding in run.findings] == ["node-slow", "pairs-undetermined"]
+    assert [finding.suspect and finding.suspect.name for finding in run.findings] == ["644", None]
+    assert run.findings[0].message == "node 644 reaches 56% of the healthy speed (confidence 0.96)"
+    assert run.findings[1].message == "1 slow pair is unexplained, nobody is accused of it: 284 - 678"
+    assert run.findings[1].evidence[0] == "next: 284 - 632: 284 with a node that is not slow"
+    assert accusations.excluded(FOUND_106) == ("644",)
+
+
+@pytest.mark.parametrize(
+    ("found", "encounters", "codes", "exit_code"),
+    [
+        (localization(scope="nothing-slow"), HEALTHY, [], 0),
+        (localization(scope="unknown", reason="one pair"), HEALTHY[:1], ["pairs-too-few"], 4),
+        (localization(scope="undetermined", undetermined=(("a", "b"),)), HEALTHY, ["pairs-undetermined"], 1),
+        (localization(scope="fabric-wide"), HEALTHY, ["fabric-wide"], 1),
+        (localization(suspect("node", "a")), HEALTHY, ["node-slow"], 1),
+        (localization(suspect("node", "d", ratio=None)), (*HEALTHY, met("a", "d", None)), ["node-absent"], 1),
+        (localization(suspect("rail", "a", "mlx5_3")), HEALTHY, ["rail-slow"], 1),
+        (localization(suspect("link", "a", "b")), HEALTHY, ["link-slow"], 1),
+        (localization(suspect("group", "a", "b", "c")), HEALTHY, ["group-slow"], 1),
+        (localization(scope="nothing-slow"), (*HEALTHY, met("a", "b", None, 3)), ["pairs-not-measured"], 0),
+        (
+            localization(scope="nothing-slow"),
+            (*HEALTHY, met("a", "d", None, reason="it hung")),
+            ["pairs-not-measured", "nodes-not-measured"],
+            4,
+        ),
+    ],
+)
+def test_each_scope_has_its_exit_code(
+    found: Localization, encounters: tuple[Encounter, ...], codes: list[str], exit_code: int
+) -> None:
+    run = accusations.localized(info(), encounters, found)
+    assert ([one.code for one in run.findings], run.verdict.exit_code) == (codes, exit_code)
+
+
+def test_an_interrupted_one() -> None:
+    run = accusations.localized(info(), HEALTHY, localization(scope="nothing-slow"), interrupted=True)
+    assert run.verdict.exit_code == 130
+
+
+@pytest.mark.parametrize(
+    ("one", "text"),
+    [
+        (suspect("node", "n7"), "node n7"),
+        (suspect("node", "n7", direction="receive"), "node n7, when it receives"),
+        (suspect("rail", "n7", "3"), "rail 3 of n7"),
+        (suspect("rail", "3"), "rail 3"),
+        (suspect("link", "n1", "n2"), "link n1 - n2"),
+        (suspect("link", "n1", "n2", direction="send"), "link n1 -> n2"),
+        (suspect("group", "n1", "n2", "n3"), "group n[1-3]"),
+    ],
+)
+def test_suspects_are_named(one: Suspect, text: str) -> None:
+    assert accusations.suspect_text(one) == text
+
+
+@pytest.mark.parametrize(
+    ("suspects", "expected"),
+    [
+        ((suspect("node", "a"), suspect("node", "b", confidence=0.89)), ("a",)),
+        ((suspect("rail", "c", "1"), suspect("rail", "2")), ("c",)),
+        ((suspect("link", "a", "b"), suspect("group", "a", "b", "c")), ()),
+    ],
+)
+def test_only_nodes_that_are_surely_at_fault_are_excluded(
+    suspects: tuple[Suspect, ...], expected: tuple[str, ...]
+) -> None:
+    assert accusations.excluded(localization(*suspects, undetermined=(("x", "y"),))) == expected
