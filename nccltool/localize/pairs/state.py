@@ -1,0 +1,33 @@
+"""What a measurement of pairs has come to, from what its ranks say."""
+
+from nccltool.core.findings import Finding
+from nccltool.launch.events import EVERYWHERE, Event, EventReader
+from nccltool.localize.encounter import Encounter
+from nccltool.localize.pairs.events import OF_PAIRS, Encountered, RoundEnded
+from nccltool.probe import judge
+from nccltool.probe.events import WrongData
+
+
+class PairsState:
+    """What was measured (a nccltool.launch.job.ProductState)."""
+
+    reader = EventReader(*EVERYWHERE, *OF_PAIRS)
+    ask_for_less = "--rounds, --size, --budget"
+
+    def __init__(self) -> None:
+        self.encounters: list[Encounter] = []
+        self.done: set[int] = set()
+        """Rounds."""
+        self._wrong: list[WrongData] = []
+
+    def take(self, event: Event) -> None:
+        match event:
+            case Encountered():
+                self.encounters.append(event.encounter)
+            case RoundEnded():
+                self.done.add(event.step)
+            case WrongData():
+                self._wrong.append(event)
+
+    def findings(self) -> tuple[Finding, ...]:
+        return judge.wrong_data(self._wrong)

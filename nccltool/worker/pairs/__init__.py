@@ -1,0 +1,1 @@
+"""Measuring pairs and groups of nodes on a rank."""

@@ -1,0 +1,138 @@
+"""A measurement of pairs on one rank: round after round, until rank 0 knows enough.
+
+A meeting that fails costs itself and nothing else: each has a process group of its own and deadlines of its own, and
+who meets is said in the store, which answers while a rank is missing. Over NCCL a call that hangs cannot be left, so
+there the run ends, as it does when a rank dies; what was measured until then is saved.
+"""
+
+from collections.abc import Sequence
+
+from torch.distributed import Store
+
+from nccltool.launch import events
+from nccltool.launch.events import RankFacts
+from nccltool.localize.encounter import Encounter
+from nccltool.localize.pairs import rounds, units
+from nccltool.localize.pairs.events import Encountered, RoundEnded
+from nccltool.localize.pairs.job import PairsJob
+from nccltool.localize.pairs.units import Unit
+from nccltool.worker.agreement import CollectiveFailed
+from nccltool.worker.pairs import meeting as meetings
+from nccltool.worker.pairs.board import Board, Met
+from nccltool.worker.pairs.meeting import Connection, Measurer, Meeting
+from nccltool.worker.rank.tools import RankTools
+
+_PATIENCE = 0.25
+"""Share of --timeout for which a meeting waits for a rank, or a call for a sign: it fails before the run does."""
+_LONGEST_REASON = 200
+Names = tuple[str, ...]
+
+
+class Rounds:
+    """The rounds of a run, on this rank."""
+
+    def __init__(
+        self, job: PairsJob, tools: RankTools, store: Store, backend: str, facts: Sequence[RankFacts]
+    ) -> None:
+        """`facts`: of all ranks, on rank 0; elsewhere empty."""
+        self._job, self._tools, self._backend = job, tools, backend
+        self._rank, self._board = tools.group.rank, Board(store)
+        self._measurer = Measurer(job, tools, job.pairs.bytes_on(backend))
+        self._patience_s = _PATIENCE * job.timeout_s
+        self._said: list[Encounter] = []
+        if self._rank == 0:
+            nodes = units.of_nodes(facts)
+            self._board.put_units(units.within(nodes) if job.pairs.is_within else nodes)
+        self._units = {unit.name: unit for unit in tools.slot.watched(self._board.units)()}
+        self._unit = next(unit for unit in self._units.values() if self._rank in unit.ranks)
+
+    def run(self) -> None:
+        """Until there is nothing more to measure."""
+        meetings.leave()
+        number, who = self._next(-1)
+        while who:
+            self._take_part(number, who)
+            if self._rank == 0:
+                self._collect(number, who)
+            number, who = self._next(number)
+
+    def _next(self, number: int) -> tuple[int, tuple[Names, ...]]:
+        """The next round; rank 0 decides it."""
+        self._tools.slot.phase("between steps", allowance_s=self._longest_s())
+        if self._rank == 0:
+            decided = rounds.next_meetings(self._job.pairs, [*self._units.values()], self._said)
+            self._board.put_round(number + 1, decided)
+        return self._tools.slot.watched(lambda: self._board.round_after(number))()
+
+    def _take_part(self, number: int, who: tuple[Names, ...]) -> None:
+        for place, names in enumerate(who):
+            if self._unit.name in names:
+                meeting = Meeting(
+                    round=number, members=tuple(self._units[name] for name in names), rank=self._rank
+                )
+                self._meet(meeting, place)
+
+    def _meet(self, meeting: Meeting, place: int) -> None:
+        slot, op, size = self._tools.slot, self._job.pairs.op, self._job.pairs.bytes_on(self._backend)
+        slot.phase("between steps", meeting.round, allowance_s=self._patience_s)
+        self._tools.injector.at("enter", op, size)
+        label = f"round {meeting.round + 1} ({' - '.join(meeting.names)})"
+        self._tools.channel.emit(
+            events.Enter(rank=self._rank, step=meeting.round, op=op, bytes=size, label=label)
+        )
+        size_of = len(meeting.ranks)
+        if not slot.watched(lambda: self._board.gather(meeting.round, place, size_of, self._patience_s))():
+            self._fail(meeting, place, f"not all of its ranks came within {self._patience_s:.0f} s")
+            return
+        slot.phase("connecting", allowance_s=self._patience_s)
+        inside_s = self._measurer.inside_s(size_of)
+        slot.allow(self._patience_s + inside_s)
+        timeout_s = self._patience_s + inside_s
+        if self._backend == "nccl":  # it ends the process; the runner acts before, and names the culprit
+            timeout_s = self._tools.contact.net_s or timeout_s
+        way = Connection(
+            backend=self._backend, store=self._board.within(meeting.round, place), timeout_s=timeout_s
+        )
+        try:
+            with meetings.group_of(meeting, way, self._tools) as group:
+                encounters = self._measurer.measure(meeting, group)
+        except CollectiveFailed as error:
+            self._fail(meeting, place, str(error.__cause__))
+            if self._backend == "nccl":
+                raise
+            return
+        if meeting.ranks[0] == self._rank:
+            self._board.tell(meeting.round, Met(meeting=place, encounters=encounters))
+
+    def _fail(self, meeting: Meeting, place: int, reason: str) -> None:
+        lines = reason.strip().splitlines() or ["no reason was given"]
+        said = _without_number(meeting.round, meeting.names, lines[0][:_LONGEST_REASON])
+        self._board.tell(meeting.round, Met(meeting=place, encounters=(said,)))
+
+    def _collect(self, number: int, who: tuple[Names, ...]) -> None:
+        """Hear of all meetings of a round, and see to it that it is saved."""
+        slot, patience_s = self._tools.slot, self._longest_s()
+        slot.phase("between steps", number, allowance_s=patience_s)
+        missing = slot.watched(lambda: self._board.listen(number, len(who), patience_s, self._hear))()
+        for place in sorted(missing):
+            reason = f"none of its ranks answered within {patience_s:.0f} s"
+            self._hear(Met(meeting=place, encounters=(_without_number(number, who[place], reason),)))
+        self._tools.channel.emit(RoundEnded(step=number, meetings=len(who), missing=len(missing)))
+        slot.phase("waiting for the result to be saved")
+        if self._tools.channel.wait_for_line(self._job.timeout_s) is None:
+            raise TimeoutError("the runner did not save the result in time")
+
+    def _hear(self, met: Met) -> None:
+        self._tools.channel.emit(*met.encounters)
+        self._said += [event.encounter for event in met.encounters]
+        self._tools.slot.tick()
+
+    def _longest_s(self) -> float:
+        """What a meeting may take that fails at its end."""
+        ranks = self._job.pairs.group_size * max(len(unit.ranks) for unit in self._units.values())
+        inside_s = self._measurer.inside_s(ranks)
+        return 2 * self._patience_s + 3 * (4 * inside_s + self._job.pairs.budget_s)
+
+
+def _without_number(number: int, members: Names, reason: str) -> Encountered:
+    return Encountered(round=number, members=members, busbw_bytes_per_s=None, reason=reason)
