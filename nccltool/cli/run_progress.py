@@ -7,6 +7,8 @@ from nccltool.core.look import Look
 from nccltool.core.text import counted, escaped
 from nccltool.core.units import format_bytes, format_gb_per_s, format_seconds
 from nccltool.launch.run_state import RunState
+from nccltool.localize.encounter import Encounter
+from nccltool.localize.pairs.state import PairsState
 from nccltool.probe import folding
 from nccltool.probe.finding_kinds import LEFT_OUT
 from nccltool.probe.result import Measurement
@@ -42,6 +44,9 @@ class RunNews:
             case TrainState(said=said) as heard:
                 rows = [row for event in said[self._rows :] if (row := _trained_row(event, heard))]
                 self._rows = len(said)
+            case PairsState(encounters=met):
+                rows = [_met_row(one) for one in met[self._rows :]]
+                self._rows = len(met)
             case _:
                 rows = []
         return rows
@@ -96,6 +101,12 @@ def _row(row: Measurement) -> str:
         f"{row.op:14} {format_bytes(row.bytes):>9} {format_seconds(row.time_s.seconds):>9}  "
         f"busbw {format_gb_per_s(row.busbw_bytes_per_s):>8} GB/s  wrong {'-' if row.wrong is None else row.wrong}"
     )
+
+
+def _met_row(one: Encounter) -> str:
+    way = " -> " if one.is_directed else " - "
+    speed = "no result" if one.busbw_bytes_per_s is None else f"{format_gb_per_s(one.busbw_bytes_per_s)} GB/s"
+    return escaped(f"round {one.round + 1:<3} {way.join(one.members):24}  {speed}")
 
 
 def _trained_row(event: OfTraining, heard: TrainState) -> str | None:

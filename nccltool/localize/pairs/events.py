@@ -35,7 +35,7 @@ class Encountered(Event, frozen=True, tag="encountered"):
 
 
 class RoundEnded(Event, frozen=True, tag="round-ended"):
-    """Rank 0: all of a round has been said. The runner answers `saved` when it is on disk; then the next begins."""
+    """Rank 0: all of a round has been said. The next begins when the runner answers that it is on disk."""
 
     awaits_saving: ClassVar[bool] = True
 

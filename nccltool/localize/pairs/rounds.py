@@ -1,24 +1,27 @@
 """Who meets in the next round of a measurement, from what has been measured so far. Pure."""
 
 from collections.abc import Sequence
-from itertools import chain, zip_longest
+from itertools import chain
 
 from nccltool.localize.encounter import Encounter
 from nccltool.localize.pairs.job import PairSpec
-from nccltool.localize.pairs.units import Unit
+from nccltool.localize.pairs.units import MeetingUnit
 
 Meeting = tuple[str, ...]
 """The names of those that meet."""
 
 
-def next_meetings(spec: PairSpec, units: Sequence[Unit], encounters: Sequence[Encounter]) -> tuple[Meeting, ...]:
+def next_meetings(
+    spec: PairSpec, units: Sequence[MeetingUnit], encounters: Sequence[Encounter]
+) -> tuple[Meeting, ...]:
     """Those of the next round, which run at the same time; none = enough is known, or all rounds are over."""
     if spec.is_within:
         return _within(units, encounters)
     from nccltool.localize.schedule import next_round  # numpy
 
+    gone = absent(encounters)
     return next_round(
-        [unit.name for unit in units],
+        [unit.name for unit in units if unit.name not in gone],
         encounters,
         topology=spec.topology,
         seed=spec.seed,
@@ -28,21 +31,30 @@ def next_meetings(spec: PairSpec, units: Sequence[Unit], encounters: Sequence[En
     )
 
 
-def _within(units: Sequence[Unit], encounters: Sequence[Encounter]) -> tuple[Meeting, ...]:
+def absent(encounters: Sequence[Encounter]) -> frozenset[str]:
+    """Those that nobody waits for any longer: their last two meetings came to nothing, with different partners who
+    have met others."""
+    well = {name for one in encounters if one.busbw_bytes_per_s is not None for name in one.members}
+    of: dict[str, list[Encounter]] = {}
+    for one in encounters:
+        for name in one.members:
+            of.setdefault(name, []).append(one)
+    return frozenset(name for name, met in of.items() if _is_absent(name, met, well))
+
+
+def _is_absent(name: str, met: Sequence[Encounter], well: set[str]) -> bool:
+    last = met[-2:]
+    if len(last) < 2 or any(one.busbw_bytes_per_s is not None for one in last):
+        return False
+    partners = [{other for other in one.members if other != name} for one in last]
+    return partners[0] != partners[1] and all(of_one <= well for of_one in partners)
+
+
+def _within(units: Sequence[MeetingUnit], encounters: Sequence[Encounter]) -> tuple[Meeting, ...]:
     """Every pair of each node's ranks, all nodes at the same time."""
+    from nccltool.localize.schedule import circle
+
     done = 1 + max((one.round for one in encounters), default=-1)
     nodes = [[unit.name for unit in units if unit.node == node] for node in dict.fromkeys(u.node for u in units)]
-    rounds = (circle(names)[done : done + 1] for names in nodes)
-    return tuple(chain.from_iterable(chain.from_iterable(rounds)))
-
-
-def circle(names: Sequence[str]) -> list[list[Meeting]]:
-    """Rounds in which each meets each other once, by the circle method: one stays, the others go round."""
-    seats: list[str | None] = [*names, *([None] if len(names) % 2 else [])]
-    rounds = []
-    for _ in range(len(seats) - 1):
-        half = len(seats) // 2
-        facing = zip_longest(seats[:half], reversed(seats[half:]))
-        rounds.append([(a, b) for a, b in facing if a is not None and b is not None])
-        seats = [seats[0], seats[-1], *seats[1:-1]]
-    return rounds
+    left = [circle.pairs(names, done) for names in nodes if done < circle.rounds_of(len(names))]
+    return tuple(chain.from_iterable(left))

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Exchange:
-    """Of one rank: it sends to the rank that has its place on the next member, and receives from the one before."""
+class PairExchange:
+    """Of one rank: it sends to the rank in its place on the next member, and receives from the one before."""
 
     to: int
     source: int
@@ -14,7 +14,7 @@ class Exchange:
     """It belongs to the first member, which sends first where one direction is measured alone."""
 
 
-def exchange(rank: int, size: int, members: int) -> Exchange:
+def exchange(rank: int, size: int, members: int) -> PairExchange:
     """Every member has the same number of ranks."""
     each = size // members
-    return Exchange(to=(rank + each) % size, source=(rank - each) % size, is_first=rank < each)
+    return PairExchange(to=(rank + each) % size, source=(rank - each) % size, is_first=rank < each)

@@ -10,6 +10,7 @@ import msgspec
 
 from nccltool.core import waking
 from nccltool.launch.job import Job
+from nccltool.localize.pairs.job import PairsJob
 from nccltool.probe.job import ProbeJob
 from nccltool.train.job import TrainJob
 from nccltool.worker.channel import Channel
@@ -40,7 +41,7 @@ def run() -> None:
     os._exit(min(code, 255))
 
 
-_PRODUCTS: dict[str, type[Job]] = {"probe": ProbeJob, "train": TrainJob}
+_PRODUCTS: dict[str, type[Job]] = {"probe": ProbeJob, "train": TrainJob, "pairs": PairsJob}
 
 
 def _job(line: str) -> Job:

@@ -9,34 +9,34 @@ from collections.abc import Callable
 from datetime import timedelta
 
 import msgspec
-from torch.distributed import Store
+from torch.distributed import PrefixStore, Store
 
 from nccltool.localize.pairs.events import Encountered
-from nccltool.localize.pairs.units import Unit
+from nccltool.localize.pairs.units import MeetingUnit
 
 _GONE = (RuntimeError, OSError)
 """What a store raises when a key does not come in time: torch's own and ours differ."""
 
 
-class Met(msgspec.Struct, frozen=True):
+class MeetingResult(msgspec.Struct, frozen=True):
     """What came of a meeting."""
 
     meeting: int
     encounters: tuple[Encountered, ...]
 
 
-class Board:
+class MeetingBoard:
     """The store, as ranks that meet use it."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def put_units(self, units: tuple[Unit, ...]) -> None:
+    def put_units(self, units: tuple[MeetingUnit, ...]) -> None:
         self._store.set("units", msgspec.json.encode(units))
 
-    def units(self) -> tuple[Unit, ...]:
+    def units(self) -> tuple[MeetingUnit, ...]:
         """Waits for them."""
-        return msgspec.json.decode(self._store.get("units"), type=tuple[Unit, ...])
+        return msgspec.json.decode(self._store.get("units"), type=tuple[MeetingUnit, ...])
 
     def put_round(self, number: int, meetings: tuple[tuple[str, ...], ...]) -> None:
         self._store.set(f"round/{number}", msgspec.json.encode(meetings))
@@ -57,17 +57,17 @@ class Board:
             self._store.set(f"{here}/all", "")
         return self._came(f"{here}/all", patience_s)
 
-    def tell(self, round_number: int, met: Met) -> None:
+    def tell(self, round_number: int, met: MeetingResult) -> None:
         number = self._store.add(f"met/{round_number}/count", 1)
         self._store.set(f"met/{round_number}/{number}", msgspec.json.encode(met))
 
     def listen(
-        self, round_number: int, meetings: int, patience_s: float, hear: Callable[[Met], None]
+        self, round_number: int, meetings: int, patience_s: float, hear: Callable[[MeetingResult], None]
     ) -> set[int]:
         """Hear what comes of each meeting, as it comes; those of which nothing came in time."""
         missing, number, end = set(range(meetings)), 1, time.monotonic() + patience_s
         while missing and self._came(f"met/{round_number}/{number}", max(end - time.monotonic(), 0.0)):
-            met = msgspec.json.decode(self._store.get(f"met/{round_number}/{number}"), type=Met)
+            met = msgspec.json.decode(self._store.get(f"met/{round_number}/{number}"), type=MeetingResult)
             if met.meeting in missing:
                 missing.discard(met.meeting)
                 hear(met)
@@ -76,13 +76,11 @@ class Board:
 
     def within(self, round_number: int, meeting: int) -> Store:
         """A store for the process group of one meeting."""
-        from torch.distributed import PrefixStore
-
         return PrefixStore(f"group/{round_number}/{meeting}", self._store)
 
     def _came(self, key: str, patience_s: float) -> bool:
         try:
             self._store.wait([key], timedelta(seconds=max(patience_s, 0.01)))
         except _GONE:
-            return self._store.check([key])  # raises where the store itself is gone
+            return bool(self._store.check([key]))  # raises where the store itself is gone
         return True

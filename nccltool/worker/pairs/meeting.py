@@ -1,9 +1,10 @@
 """One meeting on one rank: its members form a process group of their own, measure, and leave it."""
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 
 import torch
 import torch.distributed as dist
@@ -14,7 +15,7 @@ from nccltool.core import statistics
 from nccltool.localize.pairs import traffic
 from nccltool.localize.pairs.events import Encountered
 from nccltool.localize.pairs.job import PairsJob
-from nccltool.localize.pairs.units import Unit
+from nccltool.localize.pairs.units import MeetingUnit
 from nccltool.probe import collectives, longest_call
 from nccltool.probe.collectives.base import Call, Part
 from nccltool.probe.dtypes import ELEMENT_SIZE
@@ -31,17 +32,19 @@ from nccltool.worker.rank.tools import RankTools
 _DTYPE = "float32"
 _POISON = 77
 """Stands in a receive buffer before a check."""
+_CHECKED = 2**14
+"""Elements of the data check, which is a call of its own: how fast they are checked depends on the host."""
 _FEW = 12
 """Calls that must fit the budget for the usual rules of when it is enough; else two or a few are measured."""
 _LEAST = 2
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Meeting:
+class PairMeeting:
     """Who is in it, and where this rank stands."""
 
     round: int
-    members: tuple[Unit, ...]
+    members: tuple[MeetingUnit, ...]
     rank: int
     """Of this rank, in the run."""
 
@@ -56,7 +59,7 @@ class Meeting:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Connection:
+class MeetingNetwork:
     """How the ranks of a meeting reach each other."""
 
     backend: str
@@ -65,7 +68,7 @@ class Connection:
 
 
 @contextlib.contextmanager
-def group_of(meeting: Meeting, connection: Connection, tools: RankTools) -> Iterator[Agreement]:
+def group_of(meeting: PairMeeting, connection: MeetingNetwork, tools: RankTools) -> Iterator[Agreement]:
     """The ranks of a meeting as the default process group: what measures all ranks measures these."""
     try:
         tools.slot.watched(
@@ -104,19 +107,19 @@ class Measurer:
         rate, each = self._tools.contact.rate, self._tools.contact.ranks_per_host
         return longest_call.inside_s("all_reduce", self._bytes, ranks, each, rate)
 
-    def measure(self, meeting: Meeting, group: Agreement) -> tuple[Encountered, ...]:
+    def measure(self, meeting: PairMeeting, group: Agreement) -> tuple[Encountered, ...]:
         """Time what was asked for, and check the data. All of its ranks have the same numbers."""
         elements = self._bytes // ELEMENT_SIZE[_DTYPE]
         send, recv = (torch.zeros(elements, dtype=getattr(torch, _DTYPE), device=group.device) for _ in range(2))
         timer = Timer(self._probe, group, clock_of(group, self._tools.slot), self._tools.slot)
         timed = [self._encounter(meeting, timer, group, *one) for one in self._calls(meeting, group, send, recv)]
-        self._check(meeting, group, send, recv)
+        self._check(meeting, group, send[:_CHECKED], recv[:_CHECKED])
         del send, recv
         memory.give_back(group.device)
         return tuple(timed)
 
     def _calls(
-        self, meeting: Meeting, group: Agreement, send: Tensor, recv: Tensor
+        self, meeting: PairMeeting, group: Agreement, send: Tensor, recv: Tensor
     ) -> Iterator[tuple[Call, tuple[str, ...], bool]]:
         """What is timed, of whom, and whether only the first of them sends."""
         comm, names = TorchComm("sum"), meeting.names
@@ -129,12 +132,13 @@ class Measurer:
             return
         peer = mine.to
         for is_forth in (True, False):
-            way = (lambda: comm.send(send, peer)) if mine.is_first == is_forth else (lambda: comm.recv(recv, peer))
+            sends = mine.is_first == is_forth
+            way = partial(comm.send, send, peer) if sends else partial(comm.recv, recv, peer)
             yield group.guarded(way), names if is_forth else names[::-1], True
 
     def _encounter(
         self,
-        meeting: Meeting,
+        meeting: PairMeeting,
         timer: Timer,
         group: Agreement,
         call: Call,
@@ -164,20 +168,19 @@ class Measurer:
         slot.phase("timing")
         return one + timer.batch(timed, max(int(budget_ns / one[0]), _LEAST) - 1)
 
-    def _check(self, meeting: Meeting, group: Agreement, send: Tensor, recv: Tensor) -> None:
+    def _check(self, meeting: PairMeeting, group: Agreement, send: Tensor, recv: Tensor) -> None:
         op, slot = self._job.pairs.op, self._tools.slot
         slot.phase("checking")
         comm = TorchComm("sum")
         reduces = op == "all_reduce"
-        pattern = Pattern(
-            meeting.round, getattr(torch, _DTYPE), _DTYPE, group.size, "sum" if reduces else None
-        )
+        pattern = Pattern(meeting.round, getattr(torch, _DTYPE), _DTYPE, group.size, "sum" if reduces else None)
         mine = traffic.exchange(group.rank, group.size, len(meeting.members))
         recv.fill_(_POISON)
         pattern.fill(recv if reduces else send, group.rank, slot.tick)
-        call: Callable[[], None] = lambda: comm.all_reduce(recv)
-        if not reduces:
-            call = lambda: comm.exchange(send, mine.to, recv, mine.source)
+
+        def call() -> None:
+            comm.all_reduce(recv) if reduces else comm.exchange(send, mine.to, recv, mine.source)
+
         self._tools.injector.corrupted(group.guarded(call), recv, op, self._bytes)()
         group.settle()
         part = Part(0, len(recv), None if reduces else mine.source, 0)
@@ -191,7 +194,7 @@ class Measurer:
                 rank=meeting.rank,
                 step=meeting.round,
                 op=op,
-                bytes=self._bytes,
+                bytes=len(recv) * ELEMENT_SIZE[_DTYPE],
                 elements=wrong,
                 first_index=first,
                 got=str(recv[first].item()),

@@ -1,10 +1,11 @@
 """A measurement of pairs on one rank: round after round, until rank 0 knows enough.
 
-A meeting that fails costs itself and nothing else: each has a process group of its own and deadlines of its own, and
-who meets is said in the store, which answers while a rank is missing. Over NCCL a call that hangs cannot be left, so
-there the run ends, as it does when a rank dies; what was measured until then is saved.
+A meeting that fails costs itself and nothing else: it has its own process group and deadlines, and who meets is
+said in the store, which answers while a rank is missing. Over NCCL a call that hangs cannot be left, so there the
+run ends, as it does when a rank dies; what was measured until then is saved.
 """
 
+import re
 from collections.abc import Sequence
 
 from torch.distributed import Store
@@ -15,16 +16,16 @@ from nccltool.localize.encounter import Encounter
 from nccltool.localize.pairs import rounds, units
 from nccltool.localize.pairs.events import Encountered, RoundEnded
 from nccltool.localize.pairs.job import PairsJob
-from nccltool.localize.pairs.units import Unit
 from nccltool.worker.agreement import CollectiveFailed
 from nccltool.worker.pairs import meeting as meetings
-from nccltool.worker.pairs.board import Board, Met
-from nccltool.worker.pairs.meeting import Connection, Measurer, Meeting
+from nccltool.worker.pairs.board import MeetingBoard, MeetingResult
+from nccltool.worker.pairs.meeting import Measurer, MeetingNetwork, PairMeeting
 from nccltool.worker.rank.tools import RankTools
 
-_PATIENCE = 0.25
+_PATIENCE = 0.4
 """Share of --timeout for which a meeting waits for a rank, or a call for a sign: it fails before the run does."""
 _LONGEST_REASON = 200
+_PLACE = re.compile(r"^\[[^\]\s]+:\d+\]\s*")
 Names = tuple[str, ...]
 
 
@@ -36,7 +37,7 @@ class Rounds:
     ) -> None:
         """`facts`: of all ranks, on rank 0; elsewhere empty."""
         self._job, self._tools, self._backend = job, tools, backend
-        self._rank, self._board = tools.group.rank, Board(store)
+        self._rank, self._board = tools.group.rank, MeetingBoard(store)
         self._measurer = Measurer(job, tools, job.pairs.bytes_on(backend))
         self._patience_s = _PATIENCE * job.timeout_s
         self._said: list[Encounter] = []
@@ -67,19 +68,17 @@ class Rounds:
     def _take_part(self, number: int, who: tuple[Names, ...]) -> None:
         for place, names in enumerate(who):
             if self._unit.name in names:
-                meeting = Meeting(
+                meeting = PairMeeting(
                     round=number, members=tuple(self._units[name] for name in names), rank=self._rank
                 )
                 self._meet(meeting, place)
 
-    def _meet(self, meeting: Meeting, place: int) -> None:
+    def _meet(self, meeting: PairMeeting, place: int) -> None:
         slot, op, size = self._tools.slot, self._job.pairs.op, self._job.pairs.bytes_on(self._backend)
         slot.phase("between steps", meeting.round, allowance_s=self._patience_s)
         self._tools.injector.at("enter", op, size)
         label = f"round {meeting.round + 1} ({' - '.join(meeting.names)})"
-        self._tools.channel.emit(
-            events.Enter(rank=self._rank, step=meeting.round, op=op, bytes=size, label=label)
-        )
+        self._tools.channel.emit(events.Enter(rank=self._rank, step=meeting.round, op=op, bytes=size, label=label))
         size_of = len(meeting.ranks)
         if not slot.watched(lambda: self._board.gather(meeting.round, place, size_of, self._patience_s))():
             self._fail(meeting, place, f"not all of its ranks came within {self._patience_s:.0f} s")
@@ -90,24 +89,23 @@ class Rounds:
         timeout_s = self._patience_s + inside_s
         if self._backend == "nccl":  # it ends the process; the runner acts before, and names the culprit
             timeout_s = self._tools.contact.net_s or timeout_s
-        way = Connection(
+        way = MeetingNetwork(
             backend=self._backend, store=self._board.within(meeting.round, place), timeout_s=timeout_s
         )
         try:
             with meetings.group_of(meeting, way, self._tools) as group:
                 encounters = self._measurer.measure(meeting, group)
         except CollectiveFailed as error:
-            self._fail(meeting, place, str(error.__cause__))
+            self._fail(meeting, place, _plain(str(error.__cause__)))
             if self._backend == "nccl":
                 raise
             return
         if meeting.ranks[0] == self._rank:
-            self._board.tell(meeting.round, Met(meeting=place, encounters=encounters))
+            self._board.tell(meeting.round, MeetingResult(meeting=place, encounters=encounters))
 
-    def _fail(self, meeting: Meeting, place: int, reason: str) -> None:
-        lines = reason.strip().splitlines() or ["no reason was given"]
-        said = _without_number(meeting.round, meeting.names, lines[0][:_LONGEST_REASON])
-        self._board.tell(meeting.round, Met(meeting=place, encounters=(said,)))
+    def _fail(self, meeting: PairMeeting, place: int, reason: str) -> None:
+        said = _without_number(meeting.round, meeting.names, reason)
+        self._board.tell(meeting.round, MeetingResult(meeting=place, encounters=(said,)))
 
     def _collect(self, number: int, who: tuple[Names, ...]) -> None:
         """Hear of all meetings of a round, and see to it that it is saved."""
@@ -116,13 +114,13 @@ class Rounds:
         missing = slot.watched(lambda: self._board.listen(number, len(who), patience_s, self._hear))()
         for place in sorted(missing):
             reason = f"none of its ranks answered within {patience_s:.0f} s"
-            self._hear(Met(meeting=place, encounters=(_without_number(number, who[place], reason),)))
+            self._hear(MeetingResult(meeting=place, encounters=(_without_number(number, who[place], reason),)))
         self._tools.channel.emit(RoundEnded(step=number, meetings=len(who), missing=len(missing)))
         slot.phase("waiting for the result to be saved")
         if self._tools.channel.wait_for_line(self._job.timeout_s) is None:
             raise TimeoutError("the runner did not save the result in time")
 
-    def _hear(self, met: Met) -> None:
+    def _hear(self, met: MeetingResult) -> None:
         self._tools.channel.emit(*met.encounters)
         self._said += [event.encounter for event in met.encounters]
         self._tools.slot.tick()
@@ -136,3 +134,9 @@ class Rounds:
 
 def _without_number(number: int, members: Names, reason: str) -> Encountered:
     return Encountered(round=number, members=members, busbw_bytes_per_s=None, reason=reason)
+
+
+def _plain(error: str) -> str:
+    """The first line of what torch raised, without the place in its sources."""
+    lines = _PLACE.sub("", error).strip().splitlines() or ["no reason was given"]
+    return lines[0][:_LONGEST_REASON]

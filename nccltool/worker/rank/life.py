@@ -17,6 +17,7 @@ from nccltool.launch.events import RankFacts
 from nccltool.launch.inside import RankPlace
 from nccltool.launch.job import Job
 from nccltool.launch.run_state import LOOKING_AT_GPU
+from nccltool.localize.pairs.job import PairsJob
 from nccltool.probe import plan, transport
 from nccltool.probe.events import MeasuredWorld
 from nccltool.probe.job import ProbeJob
@@ -24,6 +25,8 @@ from nccltool.train.job import TrainJob
 from nccltool.worker.agreement import Agreement, CollectiveFailed
 from nccltool.worker.channel import Channel
 from nccltool.worker.node.rendezvous import connect, of_place
+from nccltool.worker.pairs import meeting
+from nccltool.worker.pairs.rounds import Rounds
 from nccltool.worker.probe.step import Prober
 from nccltool.worker.progress_page import ProgressPage
 from nccltool.worker.rank import contact, handshake, nccl_log, own_gpu
@@ -33,6 +36,8 @@ from nccltool.worker.rank.own_gpu import OwnGpu
 from nccltool.worker.rank.tools import RankTools
 
 _MESSAGE = 600
+_NO_LIMITS: tuple[str, ...] = ()
+"""Of what is not measured over all ranks, no limit is worked out."""
 _TRACE = 1800
 
 
@@ -89,9 +94,12 @@ def _live(job: Job, place: RankPlace, slot: ProgressPage, channel: Channel) -> N
         channel.emit(_world(job, decision, ranks, networks, set_here))
     tools = RankTools(device, slot, channel, injector)
     tools.contact = _contact(job, decision, place, facts, tools.group)
-    _work(job, decision, tools)
+    if isinstance(job, PairsJob):
+        Rounds(job, tools, PrefixStore("pairs", store), decision.backend, ranks).run()
+    else:
+        _work(job, decision, tools)
     slot.phase("leaving")
-    dist.destroy_process_group()
+    meeting.leave()
 
 
 def _own_gpu(job: Job, place: RankPlace, slot: ProgressPage) -> OwnGpu:
@@ -140,11 +148,13 @@ def _world(
     networks: dict[str, UsableNetwork],
     set_in_ranks: tuple[str, ...],
 ) -> MeasuredWorld:
-    if isinstance(job, ProbeJob):
+    if isinstance(job, PairsJob):
+        ops, steps = _NO_LIMITS, job.pairs.most_rounds
+    elif isinstance(job, ProbeJob):
         ops, steps = job.ops, len(plan.steps(job, decision.backend, len(ranks), decision.bytes_for_step))
     else:
         assert isinstance(job, TrainJob)
-        ops, steps = (), len(job.train.strategies) * (job.train.steps + 1)
+        ops, steps = _NO_LIMITS, len(job.train.strategies) * (job.train.steps + 1)
     limited = transport.limits(ops, decision.backend, ranks, networks)
     carrier, nics = transport.between_ranks(decision.backend, ranks, networks)
     return MeasuredWorld(

@@ -1,0 +1,30 @@
+"""What was measured, from events."""
+
+import msgspec
+
+from nccltool.localize.encounter import Encounter
+from nccltool.localize.pairs.events import Encountered, RoundEnded
+from nccltool.localize.pairs.state import PairsState
+from nccltool.probe.events import WrongData
+
+
+def test_what_ranks_say() -> None:
+    state = PairsState()
+    wrong = WrongData(
+        rank=3, step=0, op="send_recv", bytes=64, elements=1, first_index=2, got="0", expected="1", source="rank 1"
+    )
+    for event in (
+        Encountered(round=0, members=("n1", "n2"), busbw_bytes_per_s=5e9, samples=9, is_directed=True),
+        Encountered(round=0, members=("n3", "n4"), busbw_bytes_per_s=None, reason="late"),
+        wrong,
+        RoundEnded(step=0, meetings=2, missing=1),
+    ):
+        decoded = PairsState.reader.from_json(msgspec.json.encode(event))
+        assert decoded == event
+        state.take(event)
+    assert state.encounters == [
+        Encounter(members=("n1", "n2"), busbw_bytes_per_s=5e9, is_directed=True),
+        Encounter(members=("n3", "n4"), busbw_bytes_per_s=None, reason="late"),
+    ]
+    assert state.done == {0}
+    assert [finding.code for finding in state.findings()] == ["wrong-data"]
