@@ -1,5 +1,7 @@
-"""Which rank of a meeting sends to which. Ranks are numbered within the meeting: those of its first member, then
-those of its second, and so on. Pure."""
+"""Which rank of a meeting sends to which.
+
+Ranks are numbered within the meeting: those of its first member, then those of its second, and so on. Pure.
+"""
 
 from dataclasses import dataclass
 
