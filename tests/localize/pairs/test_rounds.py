@@ -21,7 +21,7 @@ def test_all_pairs_are_all_pairs() -> None:
         meetings = rounds.next_meetings(spec, NODES, said)
         names = [name for meeting in meetings for name in meeting]
         assert sorted(names) == sorted(unit.name for unit in NODES)
-        said += [met(number, *meeting) for meeting in meetings]
+        said += [met(number, a, b) for a, b in meetings]
     assert len({frozenset(one.members) for one in said}) == 15
     assert rounds.next_meetings(spec, NODES, said) == ()
 
@@ -53,9 +53,10 @@ def test_who_is_not_waited_for_any_longer(encounters: list[Encounter], expected:
 def test_every_pair_within_each_node_at_the_same_time() -> None:
     ranks = [MeetingUnit(name=f"n{n}/{r}", node=n, ranks=(4 * n + r,)) for n in range(2) for r in range(4)]
     said: list[Encounter] = []
-    spec = PairSpec(is_within=True)
+    spec, done = PairSpec(is_within=True), 0
     while meetings := rounds.next_meetings(spec, ranks, said):
-        said += [met(said[-1].round + 1 if said else 0, *meeting) for meeting in meetings]
+        said += [met(done, a, b) for a, b in meetings]
+        done += 1
     assert all(one.members[0][:2] == one.members[1][:2] for one in said)
     assert len({frozenset(one.members) for one in said}) == len(said) == 12
     assert said[-1].round == 2
