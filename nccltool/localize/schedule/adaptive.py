@@ -1,15 +1,17 @@
 """The next round: first everyone with someone new, then what the judge wants to know."""
 
-import random
 from collections.abc import Sequence
 
 from nccltool.localize.encounter import Encounter
 from nccltool.localize.judge.verdict import judge
-from nccltool.localize.schedule import circle
+from nccltool.localize.result import Localization
+from nccltool.localize.schedule import circle, rounds
 from nccltool.localize.topology import Topology
 
 FIRST_ROUNDS = 6
 """With fewer, a node that is slow half of the time can look healthy."""
+ROUNDS_AFTER_ALL = 6
+"""How many control rounds may follow all pairs."""
 
 
 def next_round(
@@ -23,37 +25,62 @@ def next_round(
     group_size: int = 2,
 ) -> tuple[tuple[str, ...], ...]:
     """The members that meet at the same time; empty: enough is known, or nobody is left to meet."""
+    names = rounds.shuffled(nodes, seed)
     done = len({each.round for each in encounters})
-    names = sorted(nodes)
-    random.Random(seed).shuffle(names)  # noqa: S311
-    all_of_them = circle.rounds_of(len(names))
-    if is_all_pairs and group_size == 2 and done < all_of_them:
-        return circle.pairs(names, done)
+    every = circle.rounds_of(len(names))
+    if is_all_pairs and group_size <= 2:
+        if done < every:
+            return circle.pairs(names, done)
+        most_rounds = every + ROUNDS_AFTER_ALL
     if done >= most_rounds or len(names) < 2:
         return ()
+    if done < min(FIRST_ROUNDS, max(every, 2)):
+        return _first(names, encounters, done, topology, seed, group_size)
+    found = judge(encounters, nodes=names, topology=topology)
+    asked = _asked(found)
+    return asked + _others(names, asked, encounters, found, topology, done, seed) if asked else ()
+
+
+def _first(
+    names: Sequence[str],
+    encounters: Sequence[Encounter],
+    done: int,
+    topology: Topology,
+    seed: int,
+    group_size: int,
+) -> rounds.Round:
     if group_size > 2:
-        return _groups(names, seed + done, group_size) if done < min(FIRST_ROUNDS, most_rounds) else ()
-    if done < min(FIRST_ROUNDS, all_of_them):
-        return circle.pairs(names, done)
-    return _asked(judge(encounters, nodes=names, topology=topology).next_tests)
+        return rounds.of_groups(names, group_size, done, seed)
+    return rounds.of_pairs(names, done, topology, _met(encounters), seed)
 
 
-def _asked(tests: Sequence[object]) -> tuple[tuple[str, ...], ...]:
-    from nccltool.localize.result import NextTest
-
+def _asked(found: Localization) -> rounds.Round:
+    """The tests that can run at the same time."""
     busy: set[str] = set()
     chosen = []
-    for test in tests:
-        if isinstance(test, NextTest) and not busy & {*test.members}:
+    for test in found.next_tests:
+        if not busy & {*test.members}:
             busy |= {*test.members}
             chosen.append(test.members)
     return tuple(chosen)
 
 
-def _groups(names: Sequence[str], seed: int, size: int) -> tuple[tuple[str, ...], ...]:
-    order = list(names)
-    random.Random(seed).shuffle(order)  # noqa: S311
-    groups = [tuple(order[begin : begin + size]) for begin in range(0, len(order), size)]
-    if len(groups) > 1 and len(groups[-1]) == 1:
-        groups[-2:] = [groups[-2] + groups[-1]]
-    return tuple(groups)
+def _others(
+    names: Sequence[str],
+    asked: rounds.Round,
+    encounters: Sequence[Encounter],
+    found: Localization,
+    topology: Topology,
+    done: int,
+    seed: int,
+) -> rounds.Round:
+    """It costs no time to let the rest meet too, under the same load; suspects wait, for a test that tells."""
+    busy = {name for members in asked for name in members}
+    doubtful = {name for test in found.next_tests for name in test.members[:1]}
+    accused = {name for each in found.suspects for name in each.subject}
+    free = [name for name in names if name not in busy | doubtful | accused]
+    return rounds.of_pairs(free, done, topology, _met(encounters), seed)
+
+
+def _met(encounters: Sequence[Encounter]) -> set[frozenset[str]]:
+    return {frozenset(each.members) for each in encounters}

@@ -1,0 +1,35 @@
+"""Slow links between nodes that are fast with others."""
+
+from nccltool.localize.judge import controls
+from nccltool.localize.judge.fit import Fit
+from nccltool.localize.result import Suspect
+
+
+def suspects(fit: Fit) -> dict[int, Suspect]:
+    """Part to suspect: slow at least twice, and both ends pass with others."""
+    found = {}
+    for part in fit.parts.number("link"):
+        ends = fit.parts.keys[part][1][:2]
+        slow = controls.with_cleared(fit, part, {*ends})
+        numbers = [fit.observed.nodes.index(end) for end in ends]
+        if (
+            fit.bad[part] < controls.SURE
+            or len(slow) < controls.FEWEST
+            or not all(
+                controls.is_cleared(fit, end, {*ends} - {name}) for end, name in zip(numbers, ends, strict=True)
+            )
+        ):
+            continue
+        way = controls.direction(fit, part)
+        found[part] = Suspect(
+            kind="link",
+            subject=ends[::-1] if way == "receive" else ends,
+            direction="both" if way == "both" else "send",
+            confidence=controls.confidence(fit, part),
+            ratio=controls.ratio(slow),
+            evidence=(
+                f"{controls.speeds(slow)} in {len(slow)} of {len(fit.encounters_of(part))} encounters; "
+                "both nodes are fast with others",
+            ),
+        )
+    return found

@@ -1,0 +1,115 @@
+"""What is slow without an explanation, and which encounters would tell."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from nccltool.localize.judge import controls
+from nccltool.localize.judge.fit import Fit
+from nccltool.localize.result import NextTest, Suspect
+
+_SLOW = 0.5
+_DOUBT = 0.04
+"""From here on it is worth a test whether a part is slow."""
+_SETTLED = 0.99
+_EXPLAINED = 0.2
+
+
+def undetermined(fit: Fit, suspects: Mapping[int, Suspect]) -> tuple[tuple[str, ...], ...]:
+    """Members of slow encounters with parts that may be slow, none of them accused."""
+    used = _parts_of(fit)
+    found = {
+        fit.observed.encounters[number].members
+        for number, parts in enumerate(used)
+        if fit.bad_encounters[number] > _SLOW
+        and not any(part in suspects for part in parts)
+        and sum(float(fit.bad[part]) for part in parts) > _EXPLAINED
+    }
+    return tuple(sorted(found))
+
+
+def _parts_of(fit: Fit) -> list[list[int]]:
+    used: list[list[int]] = [[] for _ in fit.observed.encounters]
+    for number, part in zip(fit.parts.encounter_of.tolist(), fit.parts.part_of.tolist(), strict=True):
+        used[number].append(part)
+    return used
+
+
+def next_tests(fit: Fit, suspects: Mapping[int, Suspect], nodes: Sequence[str]) -> tuple[NextTest, ...]:
+    """The most doubtful first."""
+    partners = _Partners.of(fit)
+    return (*_of_nodes(fit, suspects, partners), *_never_met(fit, nodes, partners), *_again(fit, suspects))
+
+
+@dataclass(slots=True)
+class _Partners:
+    """Nodes for control tests, each used as seldom as possible."""
+
+    cleared: list[str]
+    met: dict[str, set[str]]
+    used: dict[str, int] = field(default_factory=dict)
+
+    @staticmethod
+    def of(fit: Fit) -> "_Partners":
+        names = fit.observed.nodes
+        met: dict[str, set[str]] = {name: set() for name in names}
+        is_fast = dict.fromkeys(names, False)
+        for number, each in enumerate(fit.observed.encounters):
+            for name in each.members:
+                met[name] |= {*each.members}
+                is_fast[name] |= bool(fit.observed.has_number[number] and fit.bad_encounters[number] < _SLOW)
+        cleared = [name for number, name in enumerate(names) if fit.bad[number] <= _DOUBT and is_fast[name]]
+        return _Partners(cleared, met)
+
+    def take(self, node: str) -> str | None:
+        """One that it has not met, if there is one."""
+        met = self.met.get(node, set())
+        free = [name for name in self.cleared if name != node]
+        chosen = min(free, key=lambda name: (self.used.get(name, 0), name in met), default=None)
+        if chosen is not None:
+            self.used[chosen] = self.used.get(chosen, 0) + 1
+        return chosen
+
+
+def _of_nodes(fit: Fit, suspects: Mapping[int, Suspect], partners: _Partners) -> Iterator[NextTest]:
+    accused = {name for each in suspects.values() if each.kind == "group" for name in each.subject}
+    doubtful = [
+        part
+        for part in fit.parts.number("node")
+        if fit.bad[part] > _DOUBT
+        and (part not in suspects or fit.bad[part] < _SETTLED)
+        and fit.observed.nodes[part] not in accused
+    ]
+    for part in sorted(doubtful, key=lambda part: (-round(float(fit.bad[part]), 6), part)):
+        name = fit.observed.nodes[part]
+        partner = partners.take(name)
+        if partner is not None:
+            yield NextTest(members=(name, partner), reason=f"{name} may be slow; {partner} is fast with others")
+    for part in fit.parts.number("node-rail"):
+        name, rail = fit.parts.keys[part][1]
+        if fit.bad[part] > _DOUBT and part not in suspects:
+            partner = partners.take(name)
+            if partner is not None:
+                yield NextTest(members=(name, partner), rail=rail, reason=f"rail {rail} of {name} may be slow")
+
+
+def _never_met(fit: Fit, nodes: Sequence[str], partners: _Partners) -> Iterator[NextTest]:
+    for name in sorted({*nodes} - {*fit.observed.nodes}):
+        partner = partners.take(name)
+        if partner is not None:
+            yield NextTest(members=(name, partner), reason=f"{name} was never measured")
+
+
+def _again(fit: Fit, suspects: Mapping[int, Suspect]) -> Iterator[NextTest]:
+    """Once its nodes are cleared, what they were slow at together."""
+    for part, (kind, subject) in enumerate(fit.parts.keys):
+        if kind not in ("link", "group") or fit.bad[part] <= _DOUBT:
+            continue
+        is_settled = part in suspects and fit.bad[part] >= _SETTLED
+        members = subject[:2] if kind == "link" else subject
+        nodes = [fit.observed.nodes.index(name) for name in members]
+        if not is_settled and all(fit.bad[node] <= controls.CLEARED for node in nodes):
+            yield NextTest(
+                members=members,
+                rail=subject[2] if kind == "link" and len(subject) > 2 else None,
+                reason="slow together, although each is fast with others",
+            )
