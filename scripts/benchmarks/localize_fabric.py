@@ -145,7 +145,7 @@ class Fabric:
 
 def draw(case: Case, seed: int) -> Fabric:
     """The same for the same seed."""
-    chance = random.Random(f"{case}/{seed}")  # noqa: S311
+    chance = random.Random(f"{case}/{seed}")
     names = tuple(f"n{number:04}" for number in range(case.nodes))
     order = chance.sample(names, len(names))
     bad, dead = order[: case.bad], order[case.bad : case.bad + case.dead]

@@ -140,3 +140,10 @@ def _heard(weights: Floats, shown: Floats) -> Floats:
     faster = sums[:, :-1] / np.maximum(sums[:, -1:], _TINY)
     found: Floats = np.log(np.maximum(1 - shown[..., None] * faster[:, None, None, :], _TINY))
     return found
+
+
+def heard_alone(parts: Parts, likelihood: Floats, edges: Ints) -> Floats:
+    """The messages of these edges if all other parts of their encounters were healthy."""
+    rows = likelihood[parts.encounter_of[edges]]
+    steps = rows - np.append(rows[:, 1:], np.zeros((len(rows), 1)), axis=1)
+    return _heard(steps, parts.activity[edges][:, :, None] * SHARES)

@@ -19,6 +19,7 @@ CLEARED = 0.1
 FEWEST = 2
 """Control tests that an accusation needs."""
 _HALF = 0.5
+_OFTEN_FAST = 6
 _CLEAR_SHARE = 0.8
 _MOST_CONFIDENCE = 0.999
 
@@ -63,14 +64,22 @@ def with_cleared(fit: Fit, part: int, own: set[str]) -> tuple[Control, ...]:
 
 def is_cleared(fit: Fit, node: int, without: set[str]) -> bool:
     """Whether a node is probably healthy, and was fast in an encounter without those."""
-    if fit.bad[node] > CLEARED:
-        return False
-    return any(
-        fit.bad_encounters[number] < _HALF
-        and fit.observed.has_number[number]
+    return bool(fit.bad[node] <= CLEARED) and times_fast(fit, node, without - {fit.observed.nodes[node]}) > 0
+
+
+def times_fast(fit: Fit, node: int, without: set[str]) -> int:
+    """In how many encounters with none of those a node was fast."""
+    without = without - {fit.observed.nodes[node]}
+    return sum(
+        bool(not fit.is_slow[number] and fit.observed.has_number[number])
         and not without & {*fit.observed.encounters[number].members}
         for number in fit.encounters_of(node)
     )
+
+
+def enough(fit: Fit) -> int:
+    """How often a node must be fast with others before what it was slow with is blamed: faults come and go."""
+    return max(min(_OFTEN_FAST, len(fit.observed.nodes) - 2), FEWEST)
 
 
 def _control(fit: Fit, number: int) -> Control:

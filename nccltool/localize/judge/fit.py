@@ -8,16 +8,18 @@ import numpy as np
 
 from nccltool.localize.counters import CounterEvidence
 from nccltool.localize.encounter import Encounter
-from nccltool.localize.judge import beliefs, levels, likelihood, parts
+from nccltool.localize.judge import beliefs, duels, levels, likelihood, parts
 from nccltool.localize.judge.beliefs import Beliefs
 from nccltool.localize.judge.levels import Levels
 from nccltool.localize.judge.observed import Observed, observe
 from nccltool.localize.judge.parts import Key, Parts
-from nccltool.localize.judge.states import FIRST_BAD, Flags, Floats, Ints
+from nccltool.localize.judge.states import FIRST_BAD, SMALLEST_LOSS, Flags, Floats, Ints
 from nccltool.localize.topology import Topology
 
 _TURNS = 2
 _LINK_SIGMAS = 2.0
+_CLEAR_SIGMAS = 5.0
+_LIKELY = 0.5
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -34,6 +36,8 @@ class Fit:
     """Of each part: the probability that it is slow."""
     bad_encounters: Floats
     """Of each encounter: the probability that it was slow, not only noisy."""
+    is_slow: Flags
+    """Of each encounter: clearly slow, whatever the reason."""
     nodes_of: tuple[tuple[int, ...], ...]
     """Of each encounter: the parts that are its nodes."""
 
@@ -59,10 +63,13 @@ def fit(
     expected_log = math.log(expected_busbw_bytes_per_s) if expected_busbw_bytes_per_s else None
     known = levels.first(observed, expected_log)
     used = parts.of(observed, _is_low(observed, known), topology, counters)
-    found = beliefs.propagate(used, likelihood.of_levels(observed, known))
+    likely = likelihood.of_levels(observed, known)
+    found = beliefs.propagate(used, likely)
     for _ in range(_TURNS - 1):
         known = levels.refined(observed, known.healthy, found.levels[:, :FIRST_BAD].sum(axis=1), expected_log)
-        found = beliefs.propagate(used, likelihood.of_levels(observed, known), found.messages)
+        likely = likelihood.of_levels(observed, known)
+        found = beliefs.propagate(used, likely, found.messages)
+    bad_encounters = found.levels[:, FIRST_BAD:].sum(axis=1)
     ratios = np.where(observed.has_number, known.ratios(observed), -math.inf)
     return Fit(
         observed=observed,
@@ -70,8 +77,10 @@ def fit(
         parts=used,
         beliefs=found,
         ratios=ratios,
-        bad=found.bad(),
-        bad_encounters=found.levels[:, FIRST_BAD:].sum(axis=1),
+        bad=duels.decided(used, found, likely),
+        bad_encounters=bad_encounters,
+        is_slow=(bad_encounters > _LIKELY)
+        | (observed.has_number & (ratios < -max(_CLEAR_SIGMAS * known.sigma, SMALLEST_LOSS))),
         nodes_of=_nodes_of(observed),
     )
 

@@ -36,7 +36,7 @@ def _together(fit: Fit) -> dict[int, Suspect]:
 def _is_fast_elsewhere(fit: Fit, name: str, members: tuple[str, ...]) -> bool:
     node = fit.observed.nodes.index(name)
     return fit.bad[node] <= controls.CLEARED and any(
-        fit.bad_encounters[number] < 1 / 2 and {*fit.observed.encounters[number].members} != {*members}
+        not fit.is_slow[number] and {*fit.observed.encounters[number].members} != {*members}
         for number in fit.encounters_of(node)
     )
 

@@ -9,7 +9,7 @@ from nccltool.localize.judge.levels import Levels
 from nccltool.localize.judge.observed import Observed
 from nccltool.localize.judge.states import DEAD, LEVELS, LOSSES, Floats
 
-_GLITCH = 0.003
+_GLITCH = 0.002
 """The share of encounters that are slow once, for no lasting reason."""
 _RANGE = 3.2
 _SLOWEST = -3.0

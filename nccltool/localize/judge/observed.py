@@ -73,14 +73,23 @@ def _order(each: Encounter) -> tuple[float, bool, str, tuple[str, ...], int]:
 
 
 def _classes(known: Sequence[Encounter], has_number: Flags, topology: Topology) -> list[tuple[str, ...]]:
-    """The class of each; one with few numbers joins the wider one."""
+    """The class of each; one with few numbers joins the large one that is most like it."""
     keys = [_key(each, topology) for each in known]
-    for length in range(max(map(len, keys), default=0), 0, -1):
-        counts: dict[tuple[str, ...], int] = {}
-        for key, is_one in zip(keys, has_number, strict=True):
-            counts[key] = counts.get(key, 0) + bool(is_one)
-        keys = [key[:-1] if len(key) == length and counts[key] < _FEWEST_OF_A_CLASS else key for key in keys]
-    return keys
+    counts: dict[tuple[str, ...], int] = {}
+    for key, is_one in zip(keys, has_number, strict=True):
+        counts[key] = counts.get(key, 0) + bool(is_one)
+    large = {key: count for key, count in counts.items() if count >= _FEWEST_OF_A_CLASS}
+    joined = {key: _most_like(key, large) for key in counts if key not in large}
+    return [joined.get(key, key) for key in keys]
+
+
+def _most_like(key: tuple[str, ...], large: dict[tuple[str, ...], int]) -> tuple[str, ...]:
+    return max(large, key=lambda other: (_likeness(key, other), large[other], other), default=())
+
+
+def _likeness(one: tuple[str, ...], other: tuple[str, ...]) -> int:
+    """How many of their first properties are equal."""
+    return next((place for place, pair in enumerate(zip(one, other, strict=True)) if pair[0] != pair[1]), len(one))
 
 
 def _key(each: Encounter, topology: Topology) -> tuple[str, ...]:

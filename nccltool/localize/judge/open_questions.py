@@ -3,15 +3,19 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from nccltool.localize.judge import controls
 from nccltool.localize.judge.fit import Fit
 from nccltool.localize.result import NextTest, Suspect
 
-_SLOW = 0.5
 _DOUBT = 0.04
 """From here on it is worth a test whether a part is slow."""
+_DOUBT_ONCE_SLOW = 0.004
+"""The same if it was clearly slow once: what is slow now and then is mostly fast."""
 _SETTLED = 0.99
-_EXPLAINED = 0.2
+_OFTEN_SLOW = 3
+_EXPLAINED = 0.03
 
 
 def undetermined(fit: Fit, suspects: Mapping[int, Suspect]) -> tuple[tuple[str, ...], ...]:
@@ -20,7 +24,7 @@ def undetermined(fit: Fit, suspects: Mapping[int, Suspect]) -> tuple[tuple[str, 
     found = {
         fit.observed.encounters[number].members
         for number, parts in enumerate(used)
-        if fit.bad_encounters[number] > _SLOW
+        if fit.is_slow[number]
         and not any(part in suspects for part in parts)
         and sum(float(fit.bad[part]) for part in parts) > _EXPLAINED
     }
@@ -56,7 +60,7 @@ class _Partners:
         for number, each in enumerate(fit.observed.encounters):
             for name in each.members:
                 met[name] |= {*each.members}
-                is_fast[name] |= bool(fit.observed.has_number[number] and fit.bad_encounters[number] < _SLOW)
+                is_fast[name] |= bool(fit.observed.has_number[number] and not fit.is_slow[number])
         cleared = [name for number, name in enumerate(names) if fit.bad[number] <= _DOUBT and is_fast[name]]
         return _Partners(cleared, met)
 
@@ -72,11 +76,12 @@ class _Partners:
 
 def _of_nodes(fit: Fit, suspects: Mapping[int, Suspect], partners: _Partners) -> Iterator[NextTest]:
     accused = {name for each in suspects.values() if each.kind == "group" for name in each.subject}
+    once_slow = _once_slow(fit, suspects)
     doubtful = [
         part
         for part in fit.parts.number("node")
-        if fit.bad[part] > _DOUBT
-        and (part not in suspects or fit.bad[part] < _SETTLED)
+        if fit.bad[part] > (_DOUBT_ONCE_SLOW if part in once_slow else _DOUBT)
+        and (part not in suspects or not _is_settled(fit, part))
         and fit.observed.nodes[part] not in accused
     ]
     for part in sorted(doubtful, key=lambda part: (-round(float(fit.bad[part]), 6), part)):
@@ -90,6 +95,28 @@ def _of_nodes(fit: Fit, suspects: Mapping[int, Suspect], partners: _Partners) ->
             partner = partners.take(name)
             if partner is not None:
                 yield NextTest(members=(name, partner), rail=rail, reason=f"rail {rail} of {name} may be slow")
+
+
+def _once_slow(fit: Fit, suspects: Mapping[int, Suspect]) -> set[int]:
+    """Nodes of slow encounters that no suspect explains, until both ends were fast often enough to clear them."""
+    used = _parts_of(fit)
+    return {
+        node
+        for number in np.flatnonzero(fit.is_slow)
+        if not any(part in suspects for part in used[number])
+        for node in fit.nodes_of[number]
+    }
+
+
+def _is_settled(fit: Fit, part: int) -> bool:
+    """Sure, and not by two of many encounters that could be the fault of two others."""
+    slow = len([*controls.slow(fit, part)])
+    return bool(fit.bad[part] >= _SETTLED) and (slow >= _OFTEN_SLOW or slow == len(fit.encounters_of(part)))
+
+
+def _may_repeat(fit: Fit, node: int, members: set[str]) -> bool:
+    often = controls.times_fast(fit, node, members) >= controls.enough(fit)
+    return often and bool(fit.bad[node] <= controls.CLEARED)
 
 
 def _never_met(fit: Fit, nodes: Sequence[str], partners: _Partners) -> Iterator[NextTest]:
@@ -107,7 +134,7 @@ def _again(fit: Fit, suspects: Mapping[int, Suspect]) -> Iterator[NextTest]:
         is_settled = part in suspects and fit.bad[part] >= _SETTLED
         members = subject[:2] if kind == "link" else subject
         nodes = [fit.observed.nodes.index(name) for name in members]
-        if not is_settled and all(fit.bad[node] <= controls.CLEARED for node in nodes):
+        if not is_settled and all(_may_repeat(fit, node, {*members}) for node in nodes):
             yield NextTest(
                 members=members,
                 rail=subject[2] if kind == "link" and len(subject) > 2 else None,

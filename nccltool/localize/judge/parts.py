@@ -16,12 +16,12 @@ PartKind = Literal["node", "node-rail", "rail", "link", "uplink", "group"]
 Key = tuple[PartKind, tuple[str, ...]]
 
 _PRIOR: dict[PartKind, float] = {
-    "node": 0.02,
+    "node": 0.03,
     "node-rail": 0.01,
     "rail": 0.02,
-    "link": 0.001,
+    "link": 0.0005,
     "uplink": 0.01,
-    "group": 0.001,
+    "group": 0.0005,
 }
 _COUNTED = 5.0
 """How much likelier a fault is where a counter grew."""

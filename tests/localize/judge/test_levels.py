@@ -1,0 +1,47 @@
+"""The healthy bandwidth and the noise."""
+
+import math
+
+import numpy as np
+import pytest
+
+from nccltool.localize.judge import levels, observed
+from nccltool.localize.topology import Topology
+from tests.localize.judge.fabric import HEALTHY, NODES, everyone, healthy, one, slow_nodes
+
+
+@pytest.mark.parametrize("noise", [0.01, 0.03, 0.06])
+@pytest.mark.parametrize("bad", [0, 1, 4])
+def test_faults_do_not_move_them(noise: float, bad: int) -> None:
+    rows = everyone(slow_nodes(**dict.fromkeys(NODES[:bad], 0.6)), rounds=15, noise=noise)
+    found = levels.first(observed.observe(rows, Topology()), None)
+    assert math.exp(found.healthy[0]) == pytest.approx(HEALTHY, rel=noise)
+    assert found.sigma == pytest.approx(noise, rel=0.4)
+
+
+def test_the_higher_of_two_modes_is_healthy_even_if_it_is_smaller() -> None:
+    values = np.sort(np.concatenate([np.linspace(-0.02, 0.02, 40), np.linspace(-0.42, -0.38, 60)]))
+    assert levels.top_mode(values) == pytest.approx(0.0, abs=0.015)
+
+
+def test_nothing_is_healthy_far_below_what_is_expected() -> None:
+    found = levels.first(observed.observe(everyone(healthy), Topology()), math.log(2 * HEALTHY))
+    assert found.healthy[0] == pytest.approx(math.log(2 * HEALTHY))
+
+
+def test_groups_are_compared_with_pairs_if_all_groups_are_slow() -> None:
+    rows = [*everyone(healthy), *[one("abc", 0.4)] * 5]
+    found = levels.first(observed.observe(rows, Topology()), None)
+    assert found.healthy == pytest.approx(math.log(HEALTHY), abs=0.03)
+
+
+def test_what_is_much_faster_than_the_rest() -> None:
+    known = observed.observe([*everyone(healthy), one("ab", 2.0)], Topology())
+    assert levels.quick(known, levels.first(known, None)).sum() == 1
+
+
+def test_better_weights_sharpen_the_noise() -> None:
+    known = observed.observe(everyone(healthy, rounds=15, noise=0.06), Topology())
+    rough = levels.first(known, None)
+    fine = levels.refined(known, rough.healthy, np.ones(len(known.logs)), None)
+    assert abs(fine.sigma - 0.06) < 0.01
