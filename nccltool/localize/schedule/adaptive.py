@@ -23,8 +23,13 @@ def next_round(
     most_rounds: int,
     is_all_pairs: bool = False,
     group_size: int = 2,
+    expected_busbw_bytes_per_s: float | None = None,
+    found: Localization | None = None,
 ) -> tuple[tuple[str, ...], ...]:
-    """The members that meet at the same time; empty: enough is known, or nobody is left to meet."""
+    """The members that meet at the same time; empty: enough is known, or nobody is left to meet.
+
+    `found` is the verdict over these encounters, where the caller has it.
+    """
     names = rounds.shuffled(nodes, seed)
     done = len({each.round for each in encounters})
     every = circle.rounds_of(len(names))
@@ -36,7 +41,9 @@ def next_round(
         return ()
     if done < min(FIRST_ROUNDS, max(every, 2)):
         return _first(names, encounters, done, topology, seed, group_size)
-    found = judge(encounters, nodes=names, topology=topology)
+    found = found or judge(
+        encounters, nodes=names, topology=topology, expected_busbw_bytes_per_s=expected_busbw_bytes_per_s
+    )
     asked = _asked(found)
     return asked + _others(names, asked, encounters, found, topology, done, seed) if asked else ()
 

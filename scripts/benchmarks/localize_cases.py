@@ -1,0 +1,77 @@
+"""The cases of the accuracy table, how often each is drawn, and its goal."""
+
+from dataclasses import dataclass
+
+from benchmarks.localize_fabric import Case
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Trial:
+    """A case, and what must be reached."""
+
+    case: Case
+    runs: int = 60
+    exact: float = 0.0
+    recall: float = 0.0
+    wrong: float = 1.0
+    """False accusations per run must be fewer."""
+    has_others: bool = True
+
+    def is_met(self, exact: float, recall: float, wrong: float) -> bool:
+        """Whether these reach the goal."""
+        return exact >= self.exact and (recall >= self.recall) and wrong < self.wrong
+
+
+_GOALS = (
+    Trial(case=Case(name="4 bad, 0.7", bad=4), runs=1000, exact=0.999),
+    Trial(case=Case(name="4 bad, 0.82", bad=4, speed=0.82), runs=500, exact=0.99),
+    Trial(case=Case(name="4 bad, 0.6 half of the time", bad=4, speed=0.6, share=0.5), runs=200, recall=0.95),
+    Trial(case=Case(name="no fault, 6 % noise", noise=0.06), runs=1000, wrong=0.002),
+    Trial(case=Case(name="16 of 64 bad", bad=16), runs=300, exact=0.98),
+)
+_OTHERS = (
+    Trial(case=Case(name="no fault", bad=0), runs=200, wrong=0.005),
+    Trial(case=Case(name="4 bad, 0.5", bad=4, speed=0.5), exact=0.98),
+    Trial(case=Case(name="4 bad, 0.9", bad=4, speed=0.9), exact=0.9),
+    Trial(case=Case(name="4 bad, 0.82, 1 % noise", bad=4, speed=0.82, noise=0.01), exact=0.98),
+    Trial(case=Case(name="4 bad, 0.82, 6 % noise", bad=4, speed=0.82, noise=0.06), exact=0.9),
+    Trial(case=Case(name="4 bad, heavy-tailed noise", bad=4, is_heavy=True), exact=0.95),
+    Trial(case=Case(name="no fault, heavy-tailed noise", is_heavy=True), runs=100, wrong=0.02),
+    Trial(case=Case(name="4 bad, 2 % of results missing", bad=4, missing=0.02), exact=0.95),
+    Trial(case=Case(name="2 nodes without any result", dead=2), exact=0.95),
+    Trial(case=Case(name="4 bad, first node among them", bad=4, is_reference_bad=True), exact=0.98),
+    Trial(case=Case(name="8 nodes, 1 bad", nodes=8, bad=1), runs=200, exact=0.98),
+    Trial(case=Case(name="512 nodes, 5 % bad", nodes=512, bad=26), runs=12, exact=0.9),
+)
+_WAYS = (
+    Trial(case=Case(name="2 bad, sending only", bad=2, way="send"), exact=0.9, has_others=False),
+    Trial(case=Case(name="2 bad, receiving only", bad=2, way="receive"), exact=0.9, has_others=False),
+    Trial(
+        case=Case(name="bad link, all pairs of 32", nodes=32, bad_links=1, is_all_pairs=True),
+        exact=0.95,
+        has_others=False,
+    ),
+    Trial(case=Case(name="bad link, 8 nodes", nodes=8, bad_links=1, most_rounds=12), exact=0.0, has_others=False),
+    Trial(
+        case=Case(name="bad rail of 2 of 16 nodes", nodes=16, bad_rails=2), runs=30, exact=0.9, has_others=False
+    ),
+    Trial(
+        case=Case(name="bad uplink of 1 of 4 leaves", bad_uplinks=1, is_topology_known=True),
+        exact=0.9,
+        has_others=False,
+    ),
+    Trial(case=Case(name="2 bad, contention in leaves", bad=2, contention=0.3), exact=0.9),
+    Trial(
+        case=Case(name="the same, leaves known", bad=2, contention=0.3, is_topology_known=True),
+        exact=0.9,
+        has_others=False,
+    ),
+    Trial(case=Case(name="40 of 64 bad", bad=40, speed=0.6), exact=0.95, has_others=False),
+    Trial(
+        case=Case(name="40 of 64 bad, bandwidth expected", bad=40, speed=0.6, is_expected=True),
+        exact=0.0,
+        has_others=False,
+    ),
+)
+CASES = (*_GOALS, *_OTHERS, *_WAYS)
+LARGE = Trial(case=Case(name="4,096 nodes, 40 bad", nodes=4096, bad=40, most_rounds=12), has_others=False)
