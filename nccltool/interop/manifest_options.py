@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from nccltool.core.errors import BadInput
 from nccltool.core.units import format_bytes, parse_bytes
-from nccltool.interop.manifests.base import Request
+from nccltool.interop.manifests.base import LABEL, OWN_FOLDERS, QUEUE_LABEL, HostPath, Request
 from nccltool.launch import gpu_shares
 from nccltool.launch.launchers import slurm
 from nccltool.launch.launchers.base import asked_nproc
@@ -29,6 +29,7 @@ LEFT_IN_PODS = ("output", "plot")
 OF_THE_JOB = (
     *("namespace", "host_network", "allow_same_host", "service_account", "image_pull_secret", "node_selector"),
     *("toleration", "annotation", "rdzv_port", "pull_time"),
+    *("label", "queue", "priority_class", "runtime_class", "resource_claim", "compute_domain"),
 )
 """Options that say what the job itself says already, where a container is put into its pods."""
 _SECRET_BYTES = 32
@@ -44,6 +45,13 @@ _QUANTITY = re.compile(r"[0-9]+(\.[0-9]+)?(m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)?")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _OURS = tuple(f"NCCLTOOL_{name.upper()}" for name in ELSEWHERE)
 _GPUS = "nvidia.com/gpu"
+_LABELS_OF_OURS = {
+    LABEL: "use --name",
+    "app.kubernetes.io/name": "omit it: every object has it",
+    QUEUE_LABEL: "use --queue",
+}
+_PATH = re.compile(r"(?!.*(^|/)\.\.(/|$))/[^:\x00-\x1f\x7f]{0,1023}")
+"""Absolute, and without `..`, which Kubernetes refuses."""
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 
@@ -67,6 +75,13 @@ class ManifestOptions:
     node_selector: tuple[str, ...]
     toleration: tuple[str, ...]
     annotation: tuple[str, ...]
+    label: tuple[str, ...]
+    queue: str | None
+    priority_class: str | None
+    runtime_class: str | None
+    resource_claim: tuple[str, ...]
+    compute_domain: bool
+    host_path: tuple[str, ...]
     env: tuple[str, ...]
     rdzv_port: int
     pull_time: float
@@ -98,9 +113,15 @@ def request(asked: PodCommand, options: ManifestOptions) -> Request:
         allow_same_host=options.allow_same_host,
         service_account=_optional("--service-account", options.service_account, _SUBDOMAIN),
         image_pull_secret=_optional("--image-pull-secret", options.image_pull_secret, _SUBDOMAIN),
-        node_selector=dict(_pairs("--node-selector", options.node_selector, _KEY, _LABEL)),
+        node_selector=_each_once("--node-selector", options.node_selector, _LABEL),
         tolerations=tuple(_toleration(text) for text in options.toleration),
-        annotations=dict(_pairs("--annotation", options.annotation, _KEY)),
+        annotations=_each_once("--annotation", options.annotation),
+        more_labels=_labels(options.label),
+        queue=_optional("--queue", options.queue, _NAMESPACE),
+        priority_class=_optional("--priority-class", options.priority_class, _SUBDOMAIN),
+        runtime_class=_optional("--runtime-class", options.runtime_class, _SUBDOMAIN),
+        claim_templates=_claim_templates(options.resource_claim),
+        compute_domain=_compute_domain(options),
         port=options.rdzv_port,
         run_secret=secrets.token_hex(_SECRET_BYTES),
         active_deadline_s=math.ceil(order.job.deadline_s + options.pull_time),
@@ -125,6 +146,7 @@ def _of_pods(words: Iterable[str], options: ManifestOptions) -> Request:
         ipc_lock=options.ipc_lock,
         user=options.user,
         env=_env(options.env),
+        host_paths=_host_paths(options.host_path),
         active_deadline_s=0,
     )
 
@@ -191,6 +213,62 @@ def _env(texts: Iterable[str]) -> dict[str, str]:
     return env
 
 
+def _each_once(option: str, texts: Iterable[str], value: re.Pattern[str] | None = None) -> dict[str, str]:
+    """Raises BadInput for a key that has two values."""
+    found = dict[str, str]()
+    for key, text in _pairs(option, texts, _KEY, value):
+        if found.setdefault(key, text) != text:
+            raise BadInput(f"{option} {key}={text} contradicts {key}={found[key]}", "write each key once")
+    return found
+
+
+def _labels(texts: Iterable[str]) -> dict[str, str]:
+    labels = _each_once("--label", texts, _LABEL)
+    for key in labels:
+        if key in _LABELS_OF_OURS:
+            raise BadInput(f"--label {key} is set by nccltool itself", _LABELS_OF_OURS[key])
+    return labels
+
+
+def _claim_templates(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(
+        _matching("--resource-claim", name, _SUBDOMAIN, "the name of a ResourceClaimTemplate") for name in names
+    )
+
+
+def _compute_domain(options: ManifestOptions) -> bool:
+    if options.compute_domain and not options.gpus:
+        raise BadInput("--compute-domain connects GPUs, but the pods have none", "request GPUs: --gpus 4")
+    return options.compute_domain
+
+
+def _host_paths(texts: Iterable[str]) -> tuple[HostPath, ...]:
+    found = dict[str, HostPath]()
+    for text in texts:
+        path = _host_path(text)
+        folder = path.container.rstrip("/")
+        if folder in ("", *OWN_FOLDERS):
+            raise BadInput(
+                f"--host-path {text[:80]!r} would hide {path.container} of the container",
+                "use another folder in the container",
+            )
+        if folder in found:
+            raise BadInput(
+                f"--host-path: {found[folder].host} and {path.host} cannot both be {folder} in the container",
+                "use two folders in the container",
+            )
+        found[folder] = path
+    return tuple(found.values())
+
+
+def _host_path(text: str) -> HostPath:
+    host, _, rest = text.partition(":")
+    container, colon, mode = rest.partition(":")
+    if not (_PATH.fullmatch(host) and _PATH.fullmatch(container)) or (colon and mode != "ro"):
+        raise BadInput(f"--host-path {text[:80]!r} cannot be used", _EXAMPLES["--host-path"])
+    return HostPath(host, container, mode == "ro")
+
+
 def _pairs(
     option: str, texts: Iterable[str], key: re.Pattern[str], value: re.Pattern[str] | None = None
 ) -> Iterable[tuple[str, str]]:
@@ -207,6 +285,8 @@ _EXAMPLES = {
     "--node-selector": "for example --node-selector node.kubernetes.io/instance-type=p5.48xlarge",
     "--annotation": "for example --annotation k8s.v1.cni.cncf.io/networks=rail0,rail1",
     "--env": "for example --env NCCL_DEBUG=INFO",
+    "--label": "for example --label team=ml",
+    "--host-path": "absolute paths, for example --host-path /opt/tcpx/lib64:/usr/local/nvidia/lib64:ro",
     "--toleration": "for example --toleration nvidia.com/gpu:NoSchedule",
 }
 

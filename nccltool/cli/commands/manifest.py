@@ -30,7 +30,7 @@ _KINDS = click.Choice(manifests.KINDS)
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="probe|preflight [OPTIONS]...")
 @section(
     "Objects",
-    option("--kind", type=_KINDS, default="job", help="Indexed Job, a Kubeflow kind, or a patch."),
+    option("--kind", type=_KINDS, default="job", help="Object that runs the pods, or a patch."),
     option("--name", default="nccltool-probe", metavar="NAME", help="Name of the objects."),
     option("--namespace", metavar="NAME", help="Namespace of the objects.  [default: from kubectl]"),
     option(
@@ -39,6 +39,7 @@ _KINDS = click.Choice(manifests.KINDS)
         metavar="KEY=VALUE",
         help="Pod annotation, such as its networks. Repeatable.",
     ),
+    option("--label", multiple=True, metavar="KEY=VALUE", help="Label of the objects and pods. Repeatable."),
     option("--service-account", metavar="NAME", help="Service account of the pods; no token is mounted."),
 )
 @section(
@@ -52,6 +53,12 @@ _KINDS = click.Choice(manifests.KINDS)
         "--user", type=click.IntRange(0, 2**31 - 1), default=1000, metavar="UID", help="Run as this user; 0: root."
     ),
     option("--ipc-lock", is_flag=True, help="Allow locked memory for RDMA (IPC_LOCK); runs as root."),
+    option(
+        "--host-path",
+        multiple=True,
+        metavar="HOST:CONTAINER[:ro]",
+        help="Mount a file or folder of the host. Repeatable.",
+    ),
 )
 @section(
     "Resources of a pod",
@@ -64,9 +71,14 @@ _KINDS = click.Choice(manifests.KINDS)
         help="Other resources: cpu=8, memory=64Gi. Repeatable.",
     ),
     option("--shm-size", default="8GiB", metavar="SIZE", help="Size of /dev/shm; counts as pod memory."),
+    option("--compute-domain", is_flag=True, help="Share GPU memory between hosts (IMEX, NVIDIA DRA driver)."),
+    option("--resource-claim", multiple=True, metavar="TEMPLATE", help="A claim of this template. Repeatable."),
 )
 @section(
     "Placement and network",
+    option("--queue", metavar="NAME", help="Queue of Kueue; with --kind vcjob, of Volcano."),
+    option("--priority-class", metavar="NAME", help="Priority class of the pods."),
+    option("--runtime-class", metavar="NAME", help="Runtime class of the pods, such as nvidia."),
     option(
         "--node-selector", multiple=True, metavar="LABEL=VALUE", help="Use only hosts with this label. Repeatable."
     ),

@@ -13,8 +13,22 @@ LABEL = "app.kubernetes.io/instance"
 _SCRATCH = "/tmp"  # noqa: S108 - a volume of the pod's own
 _SECRET, _SECRET_FILE = "run-secret", "secret"
 _SECRET_FOLDER = "/run/nccltool"  # noqa: S105 - where it is, not what it is
+OWN_FOLDERS = ("/dev/shm", _SCRATCH, _SECRET_FOLDER)  # noqa: S108
+"""Where volumes of the manifest are mounted."""
+QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
+"""On a job whose start Kueue decides; Kueue suspends such a job itself."""
+_CLAIM, _CHANNEL = "claim", "imex-channel"
 
 _ENV = {"HOME": _SCRATCH, "USER": "nccltool", "NCCLTOOL_RUN_DIR": f"{_SCRATCH}/runs"}
+
+
+@dataclass(frozen=True, slots=True)
+class HostPath:
+    """A file or folder of the host that the container sees."""
+
+    host: str
+    container: str
+    read_only: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -41,6 +55,15 @@ class Request:
     node_selector: Mapping[str, str] = field(default_factory=dict)
     tolerations: tuple[Object, ...] = ()
     annotations: Mapping[str, str] = field(default_factory=dict)
+    more_labels: Mapping[str, str] = field(default_factory=dict)
+    queue: str | None = None
+    priority_class: str | None = None
+    runtime_class: str | None = None
+    host_paths: tuple[HostPath, ...] = ()
+    claim_templates: tuple[str, ...] = ()
+    """Names of ResourceClaimTemplates; each pod has a claim of each."""
+    compute_domain: bool = False
+    """Whether the pods share the memory of their GPUs over NVLink between hosts (IMEX)."""
     env: Mapping[str, str] = field(default_factory=dict)
     port: int = 29500
     run_secret: str = field(default="", repr=False)
@@ -53,7 +76,7 @@ class Request:
 
     @property
     def labels(self) -> Object:
-        return {"app.kubernetes.io/name": "nccltool", **self.selector}
+        return {**self.more_labels, "app.kubernetes.io/name": "nccltool", **self.selector}
 
 
 def metadata(request: Request) -> Object:
@@ -61,7 +84,41 @@ def metadata(request: Request) -> Object:
     return {"name": request.name, **where, "labels": request.labels}
 
 
-def secret(request: Request) -> Object:
+def queued_metadata(request: Request) -> Object:
+    """The metadata of the object that Kueue admits."""
+    own = metadata(request)
+    return {**own, "labels": {**own["labels"], QUEUE_LABEL: request.queue}} if request.queue else own
+
+
+def companions(request: Request) -> tuple[Object, ...]:
+    """What the pods need from the start, whatever kind makes them."""
+    return (_secret(request), *([_compute_domain(request)] if request.compute_domain else []))
+
+
+def _compute_domain(request: Request) -> Object:
+    """NVIDIA's DRA driver makes the template of the claims and runs the daemons."""
+    return {
+        "apiVersion": "resource.nvidia.com/v1beta1",
+        "kind": "ComputeDomain",
+        "metadata": metadata(request),
+        "spec": {
+            "numNodes": request.nodes,
+            "channel": {"resourceClaimTemplate": {"name": _channel_template(request)}},
+        },
+    }
+
+
+def _channel_template(request: Request) -> str:
+    return f"{request.name}-{_CHANNEL}"
+
+
+def _claims(request: Request) -> dict[str, str]:
+    """The template of each claim, by the name that pod and container have for the claim."""
+    named = {f"{_CLAIM}-{number}": template for number, template in enumerate(request.claim_templates)}
+    return named | ({_CHANNEL: _channel_template(request)} if request.compute_domain else {})
+
+
+def _secret(request: Request) -> Object:
     """What all pods of the run have in common, and nobody else."""
     return {
         "apiVersion": "v1",
@@ -104,11 +161,34 @@ def volumes(request: Request, prefix: str = "") -> list[Object]:
     return [
         {"name": f"{prefix}shm", "emptyDir": {"medium": "Memory", "sizeLimit": request.shm_size}},
         {"name": f"{prefix}scratch", "emptyDir": {}},
+        *(
+            {"name": f"{prefix}host-{number}", "hostPath": {"path": path.host}}
+            for number, path in enumerate(request.host_paths)
+        ),
     ]
+
+
+def _mounts(request: Request, prefix: str) -> list[Object]:
+    own = [
+        {"name": f"{prefix}shm", "mountPath": "/dev/shm"},  # noqa: S108
+        {"name": f"{prefix}scratch", "mountPath": _SCRATCH},
+    ]
+    for number, path in enumerate(request.host_paths):
+        mount: Object = {"name": f"{prefix}host-{number}", "mountPath": path.container}
+        own.append({**mount, "readOnly": True} if path.read_only else mount)
+    return own
 
 
 def _placement(request: Request) -> Object:
     spec: Object = {}
+    if request.priority_class:
+        spec["priorityClassName"] = request.priority_class
+    if request.runtime_class:
+        spec["runtimeClassName"] = request.runtime_class
+    if claims := _claims(request):
+        spec["resourceClaims"] = [
+            {"name": name, "resourceClaimTemplateName": template} for name, template in claims.items()
+        ]
     if request.service_account:
         spec["serviceAccountName"] = request.service_account
     if request.image_pull_secret:
@@ -156,10 +236,7 @@ def container(request: Request, name: str, env: list[Object], prefix: str = "") 
             "readOnlyRootFilesystem": True,
             "capabilities": capabilities,
         },
-        "volumeMounts": [
-            {"name": f"{prefix}shm", "mountPath": "/dev/shm"},  # noqa: S108
-            {"name": f"{prefix}scratch", "mountPath": _SCRATCH},
-        ],
+        "volumeMounts": _mounts(request, prefix),
     }
 
 
@@ -167,7 +244,9 @@ def _resources(request: Request) -> Object:
     wanted = dict(request.resources)
     if request.gpus:
         wanted = {"nvidia.com/gpu": str(request.gpus), **wanted}
-    return {"resources": {"requests": wanted, "limits": dict(wanted)}} if wanted else {}
+    amounts: Object = {"requests": wanted, "limits": dict(wanted)} if wanted else {}
+    claims = {"claims": [{"name": name} for name in _claims(request)]} if _claims(request) else {}
+    return {"resources": amounts | claims} if amounts or claims else {}
 
 
 def job_policy(request: Request) -> Object:

@@ -1,10 +1,19 @@
 """An Indexed Job of plain Kubernetes (1.29 or newer), with the headless Service that gives its pods names."""
 
-from nccltool.interop.manifests.base import INDEX, Object, Request, job_policy, metadata, pod_template, secret
+from nccltool.interop.manifests.base import (
+    INDEX,
+    Object,
+    Request,
+    companions,
+    job_policy,
+    metadata,
+    pod_template,
+    queued_metadata,
+)
 
 
 def objects(request: Request) -> tuple[Object, ...]:
-    return secret(request), _service(request), _job(request)
+    return *companions(request), _service(request), _job(request)
 
 
 def _service(request: Request) -> Object:
@@ -33,7 +42,7 @@ def _job(request: Request) -> Object:
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
-        "metadata": metadata(request),
+        "metadata": queued_metadata(request),
         "spec": {
             "completions": request.nodes,
             "parallelism": request.nodes,

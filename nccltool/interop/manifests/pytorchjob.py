@@ -1,6 +1,6 @@
 """A PyTorchJob of the Kubeflow training operator, which sets the PET_ variables."""
 
-from nccltool.interop.manifests.base import Object, Request, metadata, pod_template, secret
+from nccltool.interop.manifests.base import Object, Request, companions, pod_template, queued_metadata
 
 _CONTAINER = "pytorch"
 _PORT = "pytorchjob-port"
@@ -13,11 +13,11 @@ def objects(request: Request) -> tuple[Object, ...]:
     if request.nodes > 1:
         replicas["Worker"] = _replica(request, request.nodes - 1)
     return (
-        secret(request),
+        *companions(request),
         {
             "apiVersion": "kubeflow.org/v1",
             "kind": "PyTorchJob",
-            "metadata": metadata(request),
+            "metadata": queued_metadata(request),
             "spec": {
                 "nprocPerNode": "auto" if request.nproc_per_node is None else str(request.nproc_per_node),
                 "runPolicy": {

@@ -4,7 +4,15 @@ What the pods need goes into the runtime: how a TrainJob changes the pods of som
 name in each release (podSpecOverrides, podTemplateOverrides, runtimePatches). Trainer sets the PET_ variables.
 """
 
-from nccltool.interop.manifests.base import Object, Request, job_policy, metadata, pod_template, secret
+from nccltool.interop.manifests.base import (
+    Object,
+    Request,
+    companions,
+    job_policy,
+    metadata,
+    pod_template,
+    queued_metadata,
+)
 
 _API = "trainer.kubeflow.org"
 _NODE = "node"
@@ -12,7 +20,7 @@ _NODE = "node"
 
 
 def objects(request: Request) -> tuple[Object, ...]:
-    return secret(request), _runtime(request), _trainjob(request)
+    return *companions(request), _runtime(request), _trainjob(request)
 
 
 def _runtime(request: Request) -> Object:
@@ -41,7 +49,7 @@ def _trainjob(request: Request) -> Object:
     return {
         "apiVersion": f"{_API}/v1alpha1",
         "kind": "TrainJob",
-        "metadata": metadata(request),
+        "metadata": queued_metadata(request),
         "spec": {
             "runtimeRef": {"apiGroup": _API, "kind": "TrainingRuntime", "name": request.name},
             "trainer": trainer,

@@ -76,6 +76,11 @@ def _environments(kind: str, objects: list[dict[str, Any]], nodes: int) -> Itera
         index = {one["name"]: str(number) for one in own if "valueFrom" in one}
         operator = {
             "job": {"JOB_COMPLETION_INDEX": str(number)},
+            "jobset": {"JOB_COMPLETION_INDEX": str(number)},
+            "vcjob": {
+                "VC_NODE_NUM": str(nodes),
+                "VC_NODE_HOSTS": ",".join(f"nccltool-probe-node-{one}.nccltool-probe" for one in range(nodes)),
+            },
             "trainjob": {
                 "PET_NNODES": str(nodes),
                 "PET_NODE_RANK": str(number),
@@ -102,6 +107,8 @@ def _environments(kind: str, objects: list[dict[str, Any]], nodes: int) -> Itera
     ("kind", "endpoint"),
     [
         ("job", "nccltool-probe-0.nccltool-probe:29500"),
+        ("jobset", "nccltool-probe-node-0-0.nccltool-probe:29500"),
+        ("vcjob", "nccltool-probe-node-0.nccltool-probe:29500"),
         ("trainjob", "nccltool-probe-node-0-0.nccltool-probe:29500"),
         ("pytorchjob", "nccltool-probe-master-0:29500"),
     ],
@@ -134,7 +141,7 @@ def test_each_manifest_has_a_secret_of_its_own(nccltool: Nccltool) -> None:
 
 
 def test_every_kind_is_tried_above() -> None:
-    assert KINDS == ("job", "trainjob", "pytorchjob", "init-container")
+    assert KINDS == ("job", "jobset", "trainjob", "pytorchjob", "vcjob", "init-container")
 
 
 @pytest.mark.parametrize(
@@ -224,6 +231,11 @@ def test_an_init_container(nccltool: Nccltool) -> None:
         ("--kind init-container preflight --output x.json", "--output has no meaning in a manifest"),
         ("--kind init-container preflight --nodes 2", "--nodes has no meaning in a manifest"),
         ("--kind init-container --host-network preflight", "--host-network has no meaning for an init container"),
+        ("--kind init-container --queue a preflight", "--queue has no meaning for an init container"),
+        (
+            "--kind init-container --compute-domain preflight",
+            "--compute-domain has no meaning for an init container",
+        ),
         ("--kind init-container --namespace ml preflight", "--namespace has no meaning for an init container"),
     ],
 )

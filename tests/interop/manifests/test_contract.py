@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from nccltool.interop import manifests
 from nccltool.interop.manifests import KINDS, PATCHES
-from nccltool.interop.manifests.base import Object, Request
+from nccltool.interop.manifests.base import QUEUE_LABEL, HostPath, Object, Request
 from tests.interop.manifests import schemas
 
 PLAIN = Request(
@@ -44,9 +44,19 @@ FULL = replace(
     node_selector={"node.kubernetes.io/instance-type": "p5.48xlarge"},
     tolerations=({"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"},),
     annotations={"k8s.v1.cni.cncf.io/networks": "rail0,rail1"},
+    more_labels={"team": "ml"},
+    queue="gpus",
+    priority_class="high",
+    runtime_class="nvidia",
+    host_paths=(
+        HostPath("/opt/tcpxo/lib64", "/usr/local/nvidia/lib64", True),
+        HostPath("/dev/aperture", "/dev/aperture"),
+    ),
     env={"NCCL_DEBUG": "INFO", "NCCL_IB_HCA": "=mlx5_0"},
     port=29600,
 )
+CLAIMS = replace(FULL, compute_domain=True, claim_templates=("rdma-nic", "rdma.example"))
+"""Kubernetes 1.31 changed how a pod names its claims; nothing older is meant to take these."""
 ONE = replace(PLAIN, words=("probe", "--nodes", "1", "--events"), nodes=1, user=0, allow_same_host=True)
 REQUESTS = {"plain": PLAIN, "full": FULL, "one node": ONE}
 
@@ -76,9 +86,70 @@ def test_every_object_is_valid_for_every_release(kind: str, request_: Request) -
         assert set(map(str, judged.values())) == {"[]"}, judged
 
 
+@each_kind
+def test_objects_with_claims_are_valid_where_claims_are(kind: str) -> None:
+    (_, domain, *others) = manifests.objects(CLAIMS, kind)
+    assert (domain["kind"], domain["spec"]["numNodes"]) == ("ComputeDomain", 4)
+    assert schemas.problems(domain, "dra-driver-25.12.0-computedomain.json") == []
+    files = ("kubernetes-1.36.json", "jobset-0.12", "trainer-2.3", "training-operator", "volcano")
+    newest = [file for file in schemas.FILES if file.startswith(files)]
+    for document in others:
+        judged = [wrong for file in newest if (wrong := schemas.problems(document, file)) is not None]
+        assert judged == [[]], judged
+    (spec,) = (dict(one) for one in {json.dumps(spec) for spec in pods(others)} for one in [json.loads(one)])
+    claims = {one["name"]: one["resourceClaimTemplateName"] for one in spec["resourceClaims"]}
+    template = domain["spec"]["channel"]["resourceClaimTemplate"]["name"]
+    assert claims == {"claim-0": "rdma-nic", "claim-1": "rdma.example", "imex-channel": template}
+    assert [one["name"] for one in spec["containers"][0]["resources"]["claims"]] == list(claims)
+
+
+@each_kind
+def test_a_queue_is_that_of_kueue_or_volcano(kind: str) -> None:
+    *others, job = manifests.objects(FULL, kind)
+    assert QUEUE_LABEL not in json.dumps(others)
+    if kind == "vcjob":
+        assert (job["spec"]["queue"], job["spec"]["priorityClassName"]) == ("gpus", "high")
+    else:
+        assert job["metadata"]["labels"][QUEUE_LABEL] == "gpus"
+    for spec in pods(job):
+        assert QUEUE_LABEL not in json.dumps(spec)
+    assert "suspend" not in job["spec"]  # Kueue does that itself; without Kueue nobody would resume it
+
+
+@each_kind
+def test_what_the_pods_get_from_their_host(kind: str) -> None:
+    for spec in pods(manifests.objects(FULL, kind)):
+        assert (spec["priorityClassName"], spec["runtimeClassName"]) == ("high", "nvidia")
+        paths = {one["name"]: one["hostPath"]["path"] for one in spec["volumes"] if "hostPath" in one}
+        mounts = {one["name"]: one for one in spec["containers"][0]["volumeMounts"] if one["name"] in paths}
+        assert [(paths[name], one["mountPath"], one.get("readOnly")) for name, one in mounts.items()] == [
+            ("/opt/tcpxo/lib64", "/usr/local/nvidia/lib64", True),
+            ("/dev/aperture", "/dev/aperture", None),
+        ]
+
+
+@each_kind
+def test_labels_are_on_objects_and_pods(kind: str) -> None:
+    documents = manifests.objects(FULL, kind)
+    assert {one["metadata"]["labels"]["team"] for one in documents} == {"ml"}
+    templates = json.dumps(documents[-2:]).count('"team": "ml"')
+    assert templates > len(documents[-2:])
+
+
+def test_the_job_of_volcano_is_not_judged_as_one_of_kubernetes() -> None:
+    (*_, job) = manifests.objects(FULL, "vcjob")
+    assert [file for file in schemas.FILES if schemas.problems(job, file) is not None] == [
+        "volcano-1.15.1-job.json"
+    ]
+
+
 @pytest.mark.parametrize(
     ("kind", "path", "value", "problem"),
     [
+        ("jobset", ("spec", "replicatedJobs", 0, "template", "spec", "nodes"), 2, "'nodes' was unexpected"),
+        ("jobset", ("spec", "network", "publish"), True, "'publish' was unexpected"),
+        ("vcjob", ("spec", "tasks", 0, "template", "spec", "gpus"), 1, "'gpus' was unexpected"),
+        ("vcjob", ("spec", "minAvailable"), "all", "'all' is not of type 'integer'"),
         ("job", ("spec", "completions"), "two", "$.spec.completions: 'two' is not of type 'integer', 'null'"),
         ("job", ("spec", "template", "spec", "containers", 0, "args", 1), 2, "args[1]: 2 is not of type 'string'"),
         ("job", ("spec", "nodes"), 2, "'nodes' was unexpected"),
@@ -252,7 +323,7 @@ each_check = pytest.mark.parametrize(
 @each_check
 def test_a_job_with_an_init_container_is_valid(check: Request) -> None:
     patched = merged(a_job(), manifests.objects(check, "init-container")[0])
-    assert [schemas.problems(patched, file) for file in schemas.FILES if "kubernetes" in file] == [[]]
+    assert [schemas.problems(patched, file) for file in schemas.FILES if "kubernetes" in file] == [[], []]
     before, after = (job["spec"]["template"]["spec"] for job in (a_job(), patched))
     assert after["containers"] == before["containers"]
     assert {one["name"] for one in after["volumes"]} == {

@@ -29,12 +29,15 @@ def _schema(content: dict[str, Any], document: dict[str, Any]) -> dict[str, Any]
     kind, version = document["kind"], document["apiVersion"]
     if "kinds" in content:
         name = content["kinds"].get(kind)
-        return None if name is None else {"$ref": f"#/definitions/{name}", "definitions": content["definitions"]}
+        # Volcano has a Job, too; io.k8s.api.batch.v1.Job is that of batch/v1
+        if name is None or f".{version.replace('/', '.')}." not in name:
+            return None
+        return {"$ref": f"#/definitions/{name}", "definitions": content["definitions"]}
     if (content["kind"], f"{content['group']}/{content['version']}") != (kind, version):
         return None
     schema: dict[str, Any] = content["schema"]
     # of the metadata of a custom resource its schema says nothing: it is that of every object
-    kubernetes = json.loads((FOLDER / "kubernetes-1.30.json").read_text())["definitions"]
+    kubernetes = json.loads((FOLDER / "kubernetes-1.36.json").read_text())["definitions"]
     schema["properties"]["metadata"] = {"$ref": "#/definitions/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"}
     return {**schema, "definitions": kubernetes}
 
