@@ -169,7 +169,7 @@ def volumes(request: Request, prefix: str = "") -> list[Object]:
 
 
 def _mounts(request: Request, prefix: str) -> list[Object]:
-    own = [
+    own: list[Object] = [
         {"name": f"{prefix}shm", "mountPath": "/dev/shm"},  # noqa: S108
         {"name": f"{prefix}scratch", "mountPath": _SCRATCH},
     ]
