@@ -1,6 +1,8 @@
 """docs/monitoring/kubernetes: objects that an API server takes, and that fit together and to nccltool serve."""
 
 import json
+import re
+import shlex
 import shutil
 import subprocess
 from typing import Any
@@ -9,7 +11,8 @@ import pytest
 import yaml
 
 from nccltool.cli.root import cli
-from nccltool.monitor import metrics
+from nccltool.monitor import host_headers
+from tests.conftest import Nccltool
 from tests.docs.pages import ROOT
 from tests.interop.manifests import schemas
 
@@ -35,11 +38,11 @@ def objects(folder: str) -> dict[str, dict[str, Any]]:
     return {one["kind"]: one for one in found}
 
 
-EVERY = files_of("operator")
+EVERY = [*files_of("operator"), *files_of("node")]
 
 
 def test_every_file_belongs_to_a_base() -> None:
-    folders = ("serve", "operator")
+    folders = ("serve", "operator", "node")
     there = {f"{folder}/{file.name}" for folder in folders for file in (FOLDER / folder).iterdir()}
     assert there == {*EVERY, *(f"{folder}/kustomization.yaml" for folder in folders)}
 
@@ -90,22 +93,83 @@ def test_the_objects_find_each_other() -> None:
     [volume], [mount] = pod["spec"]["volumes"], container["volumeMounts"]
     assert volume["name"] == mount["name"]
     assert volume["persistentVolumeClaim"]["claimName"] == found["PersistentVolumeClaim"]["metadata"]["name"]
-    words = dict(zip(container["args"][1::2], container["args"][2::2], strict=True))
-    assert words == {"--listen": f":{port['containerPort']}", "--run-dir": mount["mountPath"]}
-
-
-def test_nccltool_takes_its_words_and_variables() -> None:
-    [container] = objects("serve")["Deployment"]["spec"]["template"]["spec"]["containers"]
     command, *words = container["args"]
-    assert container["command"] == ["nccltool"]
     context = cli.commands[command].make_context(command, words)
-    assert context.params["listen"] == ":9779"
-    known = {str(parameter.envvar): parameter.name for parameter in context.command.params}
-    assert [known[one["name"]] for one in container["env"]] == ["cluster"]
-    assert metrics.cluster_name(container["env"][0]["value"])
+    listen, runs = (context.params[name] for name in ("listen", "run_dir"))
+    assert (listen, runs) == (f":{port['containerPort']}", mount["mountPath"])
 
 
-@pytest.mark.parametrize("folder", ["serve", "operator"])
+def test_the_server_answers_to_the_names_of_its_service() -> None:
+    found = objects("serve")
+    [container] = found["Deployment"]["spec"]["template"]["spec"]["containers"]
+    [space] = (one for one in container["env"] if one["name"] == "NAMESPACE")
+    assert space["valueFrom"]["fieldRef"] == {"fieldPath": "metadata.namespace"}
+    command, *words = (word.replace("$(NAMESPACE)", "monitoring") for word in container["args"])
+    params = cli.commands[command].make_context(command, words).params
+    known = host_headers.names(params["listen"], params["allowed"])
+    service = found["Service"]["metadata"]["name"]
+    for domain in ("", ".monitoring", ".monitoring.svc", ".monitoring.svc.cluster.local"):
+        assert host_headers.is_allowed(f"{service}{domain}:9779".encode(), known)
+    assert not host_headers.is_allowed(f"{service}.elsewhere:9779".encode(), known)
+
+
+@pytest.mark.parametrize(("folder", "kind"), [("serve", "Deployment"), ("node", "DaemonSet")])
+def test_the_cluster_has_the_name_that_its_operator_gives(folder: str, kind: str) -> None:
+    """And none otherwise: two clusters of one name would be one in Prometheus."""
+    [container] = objects(folder)[kind]["spec"]["template"]["spec"]["containers"]
+    [named] = (one for one in container["env"] if one["name"] == "NCCLTOOL_CLUSTER")
+    assert named["valueFrom"]["configMapKeyRef"] == {"name": "nccltool", "key": "cluster", "optional": True}
+    command, *words = container["args"]
+    known = {str(one.envvar) for one in cli.commands[command].make_context(command, words).command.params}
+    assert named["name"] in known
+
+
+def test_the_server_and_the_nightly_job_share_their_runs() -> None:
+    found = objects("serve")
+    nightly = yaml.safe_load((FOLDER / "nightly.yaml").read_text())["spec"]["jobTemplate"]["spec"]["template"]
+    reads, writes = (pod["spec"] for pod in (found["Deployment"]["spec"]["template"], nightly))
+    claims = [
+        next(one["persistentVolumeClaim"]["claimName"] for one in spec["volumes"] if one["name"] == "runs")
+        for spec in (reads, writes)
+    ]
+    assert claims == [found["PersistentVolumeClaim"]["metadata"]["name"]] * 2
+    users = [
+        [spec["securityContext"][who] for who in ("runAsUser", "runAsGroup", "fsGroup")]
+        for spec in (reads, writes)
+    ]
+    assert users == [[1000] * 3] * 2
+    [container] = writes["containers"]
+    [mount] = (one for one in container["volumeMounts"] if one["name"] == "runs")
+    assert {"name": "NCCLTOOL_RUN_DIR", "value": mount["mountPath"]} in container["env"]
+    assert "readOnly" not in mount
+    assert "--metrics" not in container["args"]  # every alert would fire twice
+
+
+def test_the_server_of_a_node_reads_what_pods_write_there(nccltool: Nccltool) -> None:
+    """With the words that the file gives to those pods."""
+    spec = objects("node")["DaemonSet"]["spec"]["template"]["spec"]
+    [container], [folder] = spec["containers"], spec["initContainers"]
+    [volume], [mount] = spec["volumes"], container["volumeMounts"]
+    runs = cli.commands["serve"].make_context("serve", container["args"][1:]).params["run_dir"]
+    assert folder["args"][-1] == runs
+    on_host = runs.replace(mount["mountPath"], volume["hostPath"]["path"], 1)
+    text = (FOLDER / "node/daemonset.yaml").read_text()
+    [words] = re.findall(r"^#   nccltool (manifest .*) \.\.\.$", text, re.MULTILINE)
+    said = nccltool(*shlex.split(words), "--image", "x", "preflight")
+    assert (said.code, said.err) == (0, "")
+    [patch] = yaml.safe_load_all(said.out)
+    [check] = patch["spec"]["template"]["spec"]["initContainers"]
+    paths = {
+        one["name"]: one.get("hostPath", {}).get("path") for one in patch["spec"]["template"]["spec"]["volumes"]
+    }
+    [seen] = (one for one in check["volumeMounts"] if paths[one["name"]] == on_host)
+    assert {"name": "NCCLTOOL_RUN_DIR", "value": seen["mountPath"]} in check["env"]
+    assert check["securityContext"]["runAsUser"] == container["securityContext"]["runAsUser"]
+    owner = folder["args"][folder["args"].index("-o") + 1]
+    assert int(owner) == container["securityContext"]["runAsUser"]
+
+
+@pytest.mark.parametrize("folder", ["serve", "operator", "node"])
 def test_kustomize_renders_the_same_objects(folder: str) -> None:
     kubectl = shutil.which("kubectl")
     if kubectl is None:

@@ -20,9 +20,7 @@ from tests.docs.pages import ROOT
 
 FOLDER = ROOT / "docs/monitoring"
 PAGES = ROOT / "docs/runbooks/alerts"
-HEAD = (
-    "# Alerts on what nccltool measured; made of nccltool/alerts, tested by alerts_test.yml. Any copy is yours.\n"
-)
+HEAD = "# Alerts on nccltool results. Generated from nccltool/monitor/alerts; alerts_test.yml tests them.\n"
 RUNBOOKS = "https://nccltool.readthedocs.io/en/latest/runbooks/alerts"
 """Where the pages are, for people who only see the alert."""
 METRICS = {metrics.PREFIX + metric.name: metric for metric in metrics.METRICS}
