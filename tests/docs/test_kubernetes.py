@@ -118,7 +118,7 @@ def test_the_cluster_has_the_name_that_its_operator_gives(folder: str, kind: str
     """And none otherwise: two clusters of one name would be one in Prometheus."""
     [container] = objects(folder)[kind]["spec"]["template"]["spec"]["containers"]
     [named] = (one for one in container["env"] if one["name"] == "NCCLTOOL_CLUSTER")
-    assert named["valueFrom"]["configMapKeyRef"] == {"name": "nccltool", "key": "cluster", "optional": True}
+    assert named["valueFrom"]["configMapKeyRef"] == {"name": "nccltool-cluster", "key": "name", "optional": True}
     command, *words = container["args"]
     known = {str(one.envvar) for one in cli.commands[command].make_context(command, words).command.params}
     assert named["name"] in known
