@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import click
 
 from nccltool.cli.command import ORDER
-from nccltool.cli.options import OUTPUT, color, on_a_screen, option
+from nccltool.cli.options import OUTPUT, color, not_dash, on_a_screen, option
 from nccltool.cli.tree import section
 from nccltool.core.errors import BadInput
 
@@ -60,7 +60,9 @@ def several(*names: str) -> Callable[[F], F]:
 def _keep(context: click.Context, parameter: click.Parameter, given: Sequence[str]) -> str | None:
     """The first word, for commands that ask for no more; all of them are kept for `every`."""
     context.meta[_KEPT + str(parameter.name)] = tuple(given)
-    return given[0] if given else _PLAIN if parameter.name == "form" else None
+    if parameter.name == "form":
+        return given[0] if given else _PLAIN
+    return not_dash(given[0]) if given else None
 
 
 def every() -> tuple[Delivery, ...]:
@@ -73,8 +75,8 @@ def every() -> tuple[Delivery, ...]:
 def paired(forms: Sequence[str], outputs: Sequence[str], order: Sequence[str]) -> tuple[Delivery, ...]:
     """`order`: the names of options as they were typed. Raises BadInput where it does not tell what goes where."""
     if len(forms) < 2 and len(outputs) < 2:
-        return (Delivery(forms[0] if forms else _PLAIN, outputs[0] if outputs else None),)
-    made = list(_pairs(list(forms), list(outputs), order))
+        return (Delivery(forms[0] if forms else _PLAIN, not_dash(outputs[0]) if outputs else None),)
+    made = [Delivery(form, not_dash(output)) for form, output in _pairs(list(forms), list(outputs), order)]
     on_screen = [one.form for one in made if one.output is None]
     if len(on_screen) > 1:
         both = " and ".join(f"--format {form}" for form in on_screen[:2])
@@ -85,19 +87,20 @@ def paired(forms: Sequence[str], outputs: Sequence[str], order: Sequence[str]) -
     return tuple(sorted(made, key=lambda one: one.output is None))
 
 
-def _pairs(forms: list[str], outputs: list[str], order: Sequence[str]) -> Iterator[Delivery]:
+def _pairs(forms: list[str], outputs: list[str], order: Sequence[str]) -> Iterator[tuple[str, str | None]]:
+    """The formats and their files as they were given."""
     typed = [name for name in order if name in ("form", "output")]
     elsewhere = ["form"] * (len(forms) - typed.count("form")) + ["output"] * (len(outputs) - typed.count("output"))
     waiting: str | None = None
     for name in (*elsewhere, *typed):
         if name == "form":
             if waiting is not None:
-                yield Delivery(waiting, None)
+                yield waiting, None
             waiting = forms.pop(0)
         elif waiting is None:
             raise BadInput(f"--output {outputs[0]} has no --format before it", f"write pairs: {_HOW}")
         else:
-            yield Delivery(waiting, outputs.pop(0))
+            yield waiting, outputs.pop(0)
             waiting = None
     if waiting is not None:
-        yield Delivery(waiting, None)
+        yield waiting, None

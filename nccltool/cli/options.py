@@ -19,7 +19,6 @@ from nccltool.core import verdicts
 from nccltool.core.errors import BadInput, NccltoolError
 from nccltool.core.text import escaped
 from nccltool.launch import launchers
-from nccltool.probe.views import FORMATS
 
 F = TypeVar("F", bound=Callable[..., Any])
 Group = TypeVar("Group")
@@ -167,9 +166,22 @@ def _form(*names: str) -> Callable[[F], F]:
 
 text_or_json = section(OUTPUT, _form("table", "json"))
 """Of commands that print lines without colors."""
-written = section(OUTPUT, option("--output", type=click.Path(dir_okay=False), help="Write the result to FILE."))
-shown = section(OUTPUT, formats(*FORMATS), written)
-"""Where and how the result of a run is shown."""
+
+
+def not_dash(output: str | None) -> str | None:
+    """The file of --output; None = standard output, which `-` means too."""
+    return None if output == "-" else output
+
+
+written = section(
+    OUTPUT,
+    option(
+        "--output",
+        type=click.Path(dir_okay=False),
+        callback=lambda context, parameter, given: not_dash(given),
+        help="Write the result to FILE.",
+    ),
+)
 plot = section(
     OUTPUT,
     option("--plot", type=click.Path(dir_okay=False), help="Draw bandwidth curves into FILE.svg or FILE.png."),

@@ -122,7 +122,7 @@ def _fits(form: str, known: Sequence[str], what: str) -> None:
         raise BadInput(f"--format {form} cannot show {what}", f"choose from {', '.join(known)}")
 
 
-def put(text: str) -> None:
+def put(text: str | bytes) -> None:
     """Write the result to standard output, all of it. Raises ResultNotWritten."""
     if sys.stdout is None:
         raise ResultNotWritten("standard output is closed", "redirect it to a file or a pipe")
@@ -131,7 +131,7 @@ def put(text: str) -> None:
     except (AttributeError, ValueError, OSError):  # replaced by something that is no file
         click.echo(text, nl=False)
         return
-    data = text.encode(errors="replace")
+    data = text.encode(errors="replace") if isinstance(text, str) else text
     try:
         while data:  # not print(): with unbuffered output a signal would cost it the rest
             data = data[os.write(descriptor, data) :]

@@ -61,6 +61,8 @@ class RunInfo:
     """Variables of libraries that nccltool set in the ranks, where nobody else had, as NAME=value."""
     rows_planned: int | None = None
     """How many measurements were asked for; None where that is not known."""
+    source: str | None = None
+    """The file that it was imported from, with the name that an archive gives it; None = it was measured."""
     duration_s: float | None = None
     """From the start of its processes to their end; None where this command did not start them all."""
 

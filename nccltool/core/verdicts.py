@@ -1,6 +1,6 @@
 """The one word over everything that was found, and the exit code: the table of docs/exit-codes.md."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -48,6 +48,19 @@ def of_findings(findings: "Collection[Finding]", *, interrupted: bool = False, c
         can_tell=can_tell and "unknown" not in effects,
         warned=any(finding.severity == "warning" for finding in findings),
     )
+
+
+_WORST_FIRST: Sequence[Status] = ("fail", "incomplete", "unknown", "warn", "pass")
+
+
+def badness(verdict: Verdict) -> int:
+    """What to sort by, so that the worst comes first."""
+    return _WORST_FIRST.index(verdict.status)
+
+
+def worst(verdicts: Iterable[Verdict]) -> Verdict:
+    """The verdict on several runs together."""
+    return min(verdicts, key=badness)
 
 
 def warned(verdict: Verdict) -> Verdict:

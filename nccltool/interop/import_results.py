@@ -7,12 +7,12 @@ from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
 
-from nccltool.core import statistics, user_files
+from nccltool.core import statistics, user_files, verdicts
 from nccltool.core.documents import begun_now
 from nccltool.core.findings import Finding, Subject
 from nccltool.core.statistics import Stats
 from nccltool.core.unknown_names import unknown
-from nccltool.core.verdicts import of_findings
+from nccltool.core.verdicts import Verdict, of_findings
 from nccltool.interop import importers
 from nccltool.interop.finding_kinds import IMPORTED
 from nccltool.interop.importers import Half, Report, Row, Told, checks
@@ -47,8 +47,9 @@ def read(names: Sequence[str], told: Told, command: Sequence[str]) -> tuple[Impo
     for name in names:
         where = "standard input" if name == STANDARD_INPUT else name
         data = _bytes(name)
-        tests = importers.read(data, where, told)
-        found += [Imported(_run(together, where, told, command), data) for together in _runs(tests)]
+        for file in importers.sources(data, where, told):
+            runs = (_run(together, file.name, told, command) for together in _runs(file.tests))
+            found += [Imported(run, file.content) for run in runs]
     return tuple(found)
 
 
@@ -88,10 +89,9 @@ def keep(imported: Imported, base: Path) -> Path:
     return folder.path
 
 
-def exit_code(found: Sequence[Imported]) -> int:
+def worst(found: Sequence[Imported]) -> Verdict:
     """That of the worst run: a check that failed, then what did not complete, then what cannot be judged."""
-    codes = {imported.run.verdict.exit_code for imported in found}
-    return next((code for code in (1, 3, 4) if code in codes), 0)
+    return verdicts.worst(imported.run.verdict for imported in found)
 
 
 def _bytes(name: str) -> bytes:
@@ -111,6 +111,7 @@ def _run(tests: tuple[Report, ...], where: str, told: Told, command: Sequence[st
         backend_reason=f"imported from {first.tool}",
         transport="emulated" if first.emulated else None,
         tool=first.tool,
+        source=where,
         nodes=len(first.hosts) if first.hosts else None,
         emulated=first.emulated,
         world_size=first.world_size,

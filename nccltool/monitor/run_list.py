@@ -127,5 +127,7 @@ def _csv(entries: Sequence[Entry]) -> str:
 
 def _cell(value: object) -> object:
     """What documents say is text of others, and CSV has no escapes of its own."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
     text = " ".join(value) if isinstance(value, tuple) else value
     return escaped(text) if isinstance(text, str) else text

@@ -14,9 +14,10 @@ INTERRUPTED = 130
 
 def of(run: Run) -> str:
     """What follows the verdict in the first line."""
-    parts = [_what(run), *_troubles(run.findings), *_peaks(run.measurements)]
+    parts = [_what(run), *_troubles(run.findings), *_unknown(run), *_peaks(run.measurements)]
+    source = f"{run.info.source}: " if run.info.source else ""
     end = f" (exit code {run.verdict.exit_code})" if run.verdict.exit_code else ""
-    return "; ".join(parts) + end
+    return f"{source}{'; '.join(parts)}{end}"
 
 
 def _what(run: Run) -> str:
@@ -49,6 +50,18 @@ def _troubles(findings: Sequence[Finding]) -> Iterator[str]:
     if errors:
         yield named(dict.fromkeys(finding.code for finding in errors), _NAMED)
     yield from suspects(findings)
+
+
+def _unknown(run: Run) -> Iterator[str]:
+    """Why a run cannot be judged."""
+    if run.verdict.status == "unknown":
+        reasons = {finding.message: finding for finding in run.findings if finding.effect == "unknown"}
+        yield from (f"{finding.code}: {_of(run, message)}" for message, finding in list(reasons.items())[:1])
+
+
+def _of(run: Run, message: str) -> str:
+    """A message without the name of the file, which comes first already."""
+    return message.removeprefix(f"{run.info.source}: ") if run.info.source else message
 
 
 def suspects(findings: Sequence[Finding]) -> Iterator[str]:

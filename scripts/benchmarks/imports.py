@@ -100,7 +100,7 @@ def _read(name: str, data: bytes, figures: Figures) -> None:
     figures.imported += 1
     figures.measurements += found.total()
     more, fewer = _numbers_of(found - strict), _numbers_of(strict - found)
-    is_joined = any("torn rows were joined" in said for test in tests for said in test.said)
+    is_joined = any(" joined, from line" in said for test in tests for said in test.said)
     figures.joined += more if is_joined else 0
     if more and not is_joined:
         figures.differences.append(name)

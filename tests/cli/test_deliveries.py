@@ -22,8 +22,13 @@ F, O = "form", "output"  # noqa: E741
         (("table", "junit"), ("b",), (F, F, O), [("junit", "b"), ("table", None)]),
         (("junit", "table"), ("b",), (F, O, "op", F), [("junit", "b"), ("table", None)]),
         (("json", "junit"), ("b",), (F, O), [("junit", "b"), ("json", None)]),
+        (("json",), ("-",), (F, O), [("json", None)]),
+        (("json", "junit"), ("-", "b"), (F, O, F, O), [("junit", "b"), ("json", None)]),
     ],
-    ids=["plain", "any order", "a file", "two files", "screen first", "screen last", "one from a variable"],
+    ids=[
+        *("plain", "any order", "a file", "two files", "screen first", "screen last", "one from a variable"),
+        *("a dash", "a dash and a file"),
+    ],
 )
 def test_what_goes_where(
     forms: tuple[str, ...], outputs: tuple[str, ...], order: tuple[str, ...], made: list[tuple[str, str | None]]
@@ -38,6 +43,12 @@ def test_what_goes_where(
         (("json",), ("a", "b"), (F, O, O), "--output b has no --format before it"),
         (("json", "csv"), ("a", "b"), (O, O, F, F), "--output a has no --format before it"),
         (("json", "csv"), ("a", "a"), (F, O, F, O), "--output a is given twice"),
+        (
+            ("json", "csv"),
+            ("-", "-"),
+            (F, O, F, O),
+            "--format json and --format csv would both go to standard output",
+        ),
     ],
 )
 def test_what_is_not_clear(

@@ -120,10 +120,18 @@ def test_labelled_lines_are_read_process_by_process() -> None:
 
 
 @pytest.mark.parametrize(
-    ("codes", "wanted"), [((0, 4), 4), ((0, 3, 4), 3), ((0, 1, 3, 4), 1), ((0, 0), 0)], ids=str
+    ("statuses", "wanted"),
+    [
+        ("pass unknown", "unknown"),
+        ("warn incomplete unknown", "incomplete"),
+        ("pass fail incomplete unknown", "fail"),
+        ("pass warn", "warn"),
+        ("pass pass", "pass"),
+    ],
 )
-def test_the_exit_code_is_that_of_the_worst(codes: tuple[int, ...], wanted: int) -> None:
+def test_the_verdict_is_that_of_the_worst(statuses: str, wanted: str) -> None:
     name = str(samples.FOLDER / "all_reduce-2.19.6.txt")
     (each,) = import_results.read([name], Told(), ())
-    runs = [replace(each.run, verdict=replace(each.run.verdict, exit_code=code)) for code in codes]
-    assert import_results.exit_code([replace(each, run=run) for run in runs]) == wanted
+    verdicts = [replace(each.run.verdict, status=status) for status in statuses.split()]
+    found = [replace(each, run=replace(each.run, verdict=verdict)) for verdict in verdicts]
+    assert import_results.worst(found).status == wanted

@@ -73,6 +73,7 @@ def test_csv() -> None:
     shown = list(csv.DictReader(io.StringIO(run_list.render(ENTRIES, "csv")), strict=True))
     assert [run["path"] for run in shown] == [entry.path for entry in ENTRIES]
     assert [run["measurements"] for run in shown] == ["80", ""]
+    assert [run["in_progress"] for run in shown] == ["false", "false"]
 
 
 def test_entries(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from nccltool.core.findings import Finding, Subject
 from nccltool.core.verdicts import Status, Verdict
-from nccltool.interop.finding_kinds import STREAM_MISSING
+from nccltool.interop.finding_kinds import IMPORT_ROWS_MISSING, STREAM_MISSING
 from nccltool.probe import headline
 from nccltool.probe.finding_kinds import LATE_RANK
 from nccltool.probe.result import Measurement, Run
@@ -17,6 +17,9 @@ MANY = tuple(replace(row, op=op) for op in ("broadcast", "reduce", "all_gather",
 LATE = LATE_RANK.finding(subject=Subject(kind="rank", name="1"), message="late", severity="warning")
 WRONG = finding(code="wrong-data", subject=Subject(kind="operation", name="all_reduce"))
 UNHEARD = STREAM_MISSING.finding(subject=Subject(kind="host", name="node 1"), message="no log of it was given")
+GONE = IMPORT_ROWS_MISSING.finding(
+    subject=Subject(kind="file", name="b.txt"), message="a.tar, b.txt: no row for 2 KiB"
+)
 FAR = finding(code="host-unreachable", subject=Subject(kind="host", name="n3"))
 
 
@@ -72,6 +75,16 @@ def run(
         (
             run(SWEEP[:1], "incomplete", 3, (UNHEARD,), planned=8),
             "1 of 8 rows: all_reduce, 1 KiB; stream-missing; peak busbw 1.00 GB/s at 1 KiB (exit code 3)",
+        ),
+        (
+            run(SWEEP, "unknown", 4, (GONE,)),
+            "all_reduce, 1 KiB to 16 MiB; import-rows-missing: a.tar, b.txt: no row for 2 KiB; "
+            "peak busbw 2.40 GB/s at 16 MiB (exit code 4)",
+        ),
+        (
+            replace(run(SWEEP, "unknown", 4, (GONE,)), info=replace(good_run().info, source="a.tar, b.txt")),
+            "a.tar, b.txt: all_reduce, 1 KiB to 16 MiB; import-rows-missing: no row for 2 KiB; "
+            "peak busbw 2.40 GB/s at 16 MiB (exit code 4)",
         ),
         (empty_run(), "nothing was measured (exit code 4)"),
     ],

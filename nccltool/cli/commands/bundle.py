@@ -34,7 +34,7 @@ def command(
     RUN is an id, a folder, or latest (the default if there is a run).
     """
     from nccltool.cli.screen import put
-    from nccltool.core import run_directory
+    from nccltool.core import run_directory, scratch
     from nccltool.core.documents import headed, this_command
     from nccltool.interop import bundle
 
@@ -45,8 +45,17 @@ def command(
     for name in add_log:
         if not Path(name).is_file():
             raise BadInput(f"--add-log {name} is not a file", "name a readable file")
-    file = Path(output or bundle.default_name())
-    secrets, missing = bundle.bundle(folders, [Path(name) for name in add_log], this_command(), file)
+    if output == "-" and form == "json":
+        raise BadInput("--output - and --format json would both go to standard output", "write --output FILE")
+    logs = [Path(name) for name in add_log]
+    file, archive = Path(output or bundle.default_name()), None
+    if output == "-":
+        with scratch.folder() as place:
+            file = Path(place, bundle.default_name())
+            secrets, missing = bundle.bundle(folders, logs, this_command(), file)
+            archive = file.read_bytes()
+    else:
+        secrets, missing = bundle.bundle(folders, logs, this_command(), file)
     for part in missing:
         say(f"not included: {part.name}: {part.missing}")
     if not quiet:
@@ -54,6 +63,9 @@ def command(
         say(f"{removed} removed; review the bundle before sharing it")
     listed = [{"name": part.name, "reason": part.missing} for part in missing]
     of_json = form == "json"
+    if archive is not None:
+        put(archive)
+        return
     put(headed("bundle", file=str(file), secrets_removed=secrets, missing=listed) if of_json else f"{file}\n")
 
 

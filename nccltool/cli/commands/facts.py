@@ -5,8 +5,9 @@ from pathlib import Path
 import click
 
 from nccltool.cli.command import ToolCommand
-from nccltool.cli.options import OUTPUT, option, shown, verbose
+from nccltool.cli.options import OUTPUT, formats, option, verbose, written
 from nccltool.cli.tree import section
+from nccltool.probe.views import FORMATS
 
 
 @click.command("facts", cls=ToolCommand, short_help="Show this host's network, GPUs, limits, and versions")
@@ -15,8 +16,7 @@ from nccltool.cli.tree import section
     type=click.Path(file_okay=False),
     help="Read a captured file tree (proc, sys, dev, etc) instead of this host.",
 )
-@section(OUTPUT, verbose)
-@shown
+@section(OUTPUT, verbose, formats(*FORMATS), written)
 @click.pass_context
 def command(context: click.Context, root: str | None, form: str, output: str | None) -> None:
     """Show this host as a rank sees it: network, RDMA, GPUs, limits, versions, settings.

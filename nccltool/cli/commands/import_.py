@@ -6,9 +6,11 @@ import click
 
 from nccltool.cli import values
 from nccltool.cli.command import ToolCommand
-from nccltool.cli.options import OUTPUT, kept, option, quiet, shown, verbose
+from nccltool.cli.deliveries import several
+from nccltool.cli.options import OUTPUT, CommandEnded, exit_styled, kept, option, quiet, verbose
 from nccltool.cli.streams import say
 from nccltool.cli.tree import section
+from nccltool.probe.views import FORMATS
 
 
 @click.command("import", cls=ToolCommand, short_help="Import results of nccl-tests and other benchmarks")
@@ -30,7 +32,8 @@ from nccltool.cli.tree import section
     verbose,
     quiet,
 )
-@shown
+@several(*FORMATS)
+@exit_styled
 @kept
 def command(files: tuple[str, ...], op: str | None, ranks: int | None, keep: bool, **shown: Any) -> None:
     """Import results of nccl-tests, rccl-tests, and other benchmarks as runs, and check them.
@@ -38,13 +41,13 @@ def command(files: tuple[str, ...], op: str | None, ranks: int | None, keep: boo
     FILE is the unchanged output of one or more tests; - is standard input. Files that are not recognized are
     refused; missing rows and numbers that contradict each other become findings.
     """
-    from nccltool.cli.looks import look_of
-    from nccltool.cli.screen import deliver
+    from nccltool.cli.screen import deliver_each, ready_to_deliver
     from nccltool.core import run_directory
     from nccltool.core.documents import this_command
     from nccltool.interop import import_results
     from nccltool.probe import views
 
+    ready_to_deliver()
     found = import_results.read(files, import_results.told(op, ranks), this_command())
     if keep:
         base = run_directory.base_folder(shown["run_dir"])
@@ -52,6 +55,7 @@ def command(files: tuple[str, ...], op: str | None, ranks: int | None, keep: boo
             folder = import_results.keep(imported, base)
             if not shown["quiet"]:
                 say(f"saved to {folder}")
-    runs, output = [imported.run for imported in found], shown["output"]
-    deliver(views.joined(runs, str(shown["form"]), look_of(output)), output)
-    raise SystemExit(import_results.exit_code(found))
+    runs = [imported.run for imported in found]
+    deliver_each(lambda form, look: views.joined(runs, form, look))
+    worst = import_results.worst(found)
+    raise CommandEnded(worst.status, worst.exit_code)

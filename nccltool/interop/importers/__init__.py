@@ -8,7 +8,7 @@ import codecs
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import nccltool.interop.importers.inspector as inspector
 import nccltool.interop.importers.mpigraph as mpigraph
@@ -35,7 +35,7 @@ from nccltool.interop.importers.base import (
     refuse,
 )
 
-__all__ = ["Half", "Report", "Row", "Told", "read"]
+__all__ = ["Half", "Report", "Row", "Source", "Told", "read", "sources"]
 
 _JSON = re.compile(r"\s*(\{|\[\s*[\[{\]])")
 """A text can begin with a bracket too: mpirun --tag-output writes [1,0]<stdout>: before each line."""
@@ -60,26 +60,44 @@ _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _SHOWN = 5
 
 
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file with results, which can be one of an archive."""
+
+    name: str
+    content: bytes
+    tests: tuple[Report, ...]
+
+
 def read(data: bytes, where: str, told: Told) -> tuple[Report, ...]:
     """The tests in a file or an archive. Raises BadInput that names the place and what was expected there."""
+    return tuple(test for source in sources(data, where, told) for test in source.tests)
+
+
+def sources(data: bytes, where: str, told: Told) -> tuple[Source, ...]:
+    """The files with results: the one that was given, or those in it. Raises BadInput as `read` does."""
     files = archives.files(data, where)
     if len(files) == 1:
-        return _of_file(files[0][1], files[0][0], told)
-    found: list[Report] = []
+        name, content = files[0]
+        return (Source(name, content, _of_file(content, name, told)),)
+    found: list[Source] = []
     others: list[str] = []
     for name, content in files:
         try:
-            found += _of_file(content, name, told)
+            found.append(Source(name, content, _of_file(content, name, told)))
         except Unrecognised:
             others.append(name.removeprefix(f"{where}, "))
     if not found:
         refuse(
-            where, f"none of its {len(files)} files is a result of a benchmark", "name the file with the output"
+            where,
+            f"none of its {len(files)} files contains a result of a benchmark",
+            "name the file with the output",
         )
     if others:
         more = f" and {len(others) - _SHOWN} more" if len(others) > _SHOWN else ""
         note = f"passed over, because no result is in them: {', '.join(others[:_SHOWN])}{more}"
-        found[0] = replace(found[0], said=(*found[0].said, note))
+        first, *rest = found[0].tests
+        found[0] = replace(found[0], tests=(replace(first, said=(*first.said, note)), *rest))
     return tuple(found)
 
 

@@ -10,6 +10,7 @@ import msgspec
 
 from nccltool.core.errors import BadInput
 from nccltool.core.findings import Finding
+from nccltool.core.text import counted
 from nccltool.probe import nccl_tests
 from nccltool.probe.result import Cadence, Placement
 
@@ -213,12 +214,12 @@ class NotTold(BadInput):
 def world_size(found: int | None, told: Told, where: str) -> int:
     """The ranks that a file lists, or the user."""
     if found is not None and told.ranks is not None and found != told.ranks:
-        refuse(where, f"it lists {found} ranks, but --ranks says {told.ranks}", "omit --ranks")
+        refuse(where, f"it lists {counted(found, 'rank')}, but --ranks says {told.ranks}", "omit --ranks")
     size = found if found is not None else told.ranks
     if size is None:
         raise NotTold(f"{where}: it does not list its ranks", "pass the number of ranks, for example --ranks 8")
     if not 1 <= size <= _MOST_RANKS:
-        refuse(where, f"it lists {size} ranks; expected 1 to {_MOST_RANKS}")
+        refuse(where, f"it lists {counted(size, 'rank')}; expected 1 to {_MOST_RANKS}")
     return size
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from statistics import fmean
 
 from nccltool.core.findings import Finding, Subject
+from nccltool.core.text import counted
 from nccltool.core.units import format_bytes
 from nccltool.interop.finding_kinds import (
     IMPORT_INCONSISTENT,
@@ -13,7 +14,6 @@ from nccltool.interop.finding_kinds import (
     IMPORT_TEST_FAILED,
     IMPORT_UNDER_MINIMUM,
 )
-from nccltool.interop.importers import sweep
 from nccltool.interop.importers.base import Half, Printed, Report, Row, Told
 from nccltool.launch.finding_kinds import WORLD_OF_ONE
 from nccltool.probe import collectives
@@ -101,7 +101,7 @@ def _failed(test: Report) -> Iterator[Finding]:
         yield IMPORT_TEST_FAILED.finding(
             subject=_file(test),
             message=f"a test did not complete: {texts[0]}",
-            evidence=_some([f"{len(test.rows)} rows of {test.op} were read", *texts[1:]]),
+            evidence=_some([_read(test), *texts[1:]]),
             remedy="run nccltool triage on the complete log to find the cause, then repeat the test",
         )
 
@@ -110,23 +110,30 @@ def _missing(test: Report) -> Iterator[Finding]:
     if test.missing:
         yield IMPORT_ROWS_MISSING.finding(
             subject=_file(test),
-            message=f"{len(test.missing)} parts of the output are missing: {sweep.shown(test.missing)}",
-            evidence=(f"{len(test.rows)} rows of {test.op} were read",),
+            message=f"missing from the output: {', '.join(test.missing)}",
+            evidence=(_read(test),),
             remedy="import the output as the program wrote it: one file per process, or labelled lines",
         )
 
 
+def _read(test: Report) -> str:
+    return f"{counted(len(test.rows), 'row')} of {test.op} {'was' if len(test.rows) == 1 else 'were'} read"
+
+
 def _wrong_data(test: Report) -> Iterator[Finding]:
     bad = [(row, half) for row in test.rows for half in row.halves if half.wrong and not half.repeats]
-    evidence = [f"{_place(row, test)} {half.placement}: {half.wrong} wrong elements" for row, half in bad]
+    evidence = [
+        f"{_place(row, test)} {half.placement}: {counted(half.wrong or 0, 'wrong element')}" for row, half in bad
+    ]
     if test.out_of_bounds:
-        evidence.append(f"footer: {test.out_of_bounds} checks FAILED")
+        evidence.append(f"footer: {test.out_of_bounds} FAILED")
     if not evidence:
         return
     first = _place(bad[0][0], test) if bad else "place not reported"
+    checks = counted(len(bad) or test.out_of_bounds or 0, "check")
     yield WRONG_DATA.finding(
         subject=_file(test),
-        message=f"{test.op} delivered wrong data in {len(bad) or test.out_of_bounds} checks, first: {first}",
+        message=f"{test.op} delivered wrong data in {checks}, first: {first}",
         evidence=_some(evidence),
         remedy="do not train on these hosts: repeat with -c 20 on each half of them to find the one that "
         "corrupts data",
@@ -165,7 +172,8 @@ def _of_row(row: Row, test: Report) -> Iterator[str]:
     place = _place(row, test)
     elements = count(row, test.op, test.world_size)
     if row.count not in (None, elements):
-        yield f"{place}: {row.bytes} B are {elements} elements for {test.world_size} ranks, not {row.count}"
+        ranks = counted(test.world_size, "rank")
+        yield f"{place}: {row.bytes} B are {counted(elements, 'element')} for {ranks}, not {row.count}"
     elif row.bytes % row.element_size:
         yield f"{place}: {row.bytes} B are not a whole number of {row.dtype} elements"
     for half in row.halves:
@@ -185,7 +193,7 @@ def _of_half(half: Half, row: Row, test: Report) -> Iterator[str]:
     if not _meet(half.busbw, by_algbw):
         yield (
             f"busbw {half.busbw.value:g} GB/s, but algbw {half.algbw.value:g} GB/s x {factor:.4g} "
-            f"({test.world_size} ranks) is {by_algbw.value:.4g} GB/s"
+            f"({counted(test.world_size, 'rank')}) is {by_algbw.value:.4g} GB/s"
         )
 
 
@@ -233,15 +241,15 @@ def _left_out(test: Report) -> Iterator[Finding]:
         for half, place in halves
         if half.is_measured and not (half.algbw if test.cpu_time else half.time).value
     ]
-    for places, why in (
-        (empty, "0 bytes"),
-        (unmeasured, "values are nan or inf"),
-        (timeless, "time (with -C 1: bandwidth) rounds to 0"),
+    for places, what, why in (
+        (empty, "row", "0 bytes"),
+        (unmeasured, "measurement", "nan or inf instead of a number"),
+        (timeless, "measurement", "the time (with -C 1: the bandwidth) rounds to 0"),
     ):
         if places:
             yield LEFT_OUT.finding(
                 subject=Subject(kind="operation", name=test.op),
-                message=f"{len(places)} rows left out: {why}",
+                message=f"{counted(len(places), what)} left out: {why}",
                 evidence=_some(places),
             )
 

@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 
 from nccltool.core.findings import Finding
+from nccltool.core.text import counted
 from nccltool.interop.importers import rates
 from nccltool.interop.importers.base import Printed, Report, Row, Told, operation, refuse, world_size
 
@@ -178,7 +179,7 @@ def _reports(records: Sequence[_Record], where: str, told: Told) -> Iterator[Rep
             hosts=(calls[0].metadata.hostname,) if nodes == 1 else None,
             rows=tuple(_rows(calls, coll, ranks, where)),
             said=(
-                f"communicator {communicator}, rank {calls[0].header.rank} of {ranks} on {nodes} nodes",
+                f"communicator {communicator}, rank {calls[0].header.rank} of {ranks} on {counted(nodes, 'node')}",
                 f"clock: {sources}",
             ),
             times="times are those of one rank, of sampled calls; element type and placement are not in the file",
@@ -237,20 +238,22 @@ def _contradiction(record: _Record, coll: str) -> str | None:
 
 def _of_file(log: _Log, cut: int | None, where: str) -> Iterator[Finding]:
     if log.torn:
-        yield rates.cut(where, f"{len(log.torn)} records cannot be read", log.torn)
+        yield rates.cut(where, f"{counted(len(log.torn), 'record')} cannot be read", log.torn)
     if cut is not None:
         yield rates.cut(where, f"it ends inside line {cut}")
     if log.lost:
-        yield rates.cut(where, f"{log.lost} records that its dumps announce are missing")
+        yield rates.cut(where, f"{counted(log.lost, 'record')} missing that the dumps announce")
     calls = [record.coll_perf for record in log.records]
     strange = [call.coll for call in calls if call.coll not in _OPS]
     if strange:
         names = tuple(dict.fromkeys(strange))
         yield rates.left_out(
-            "NCCL Inspector", f"{len(strange)} calls left out: nccltool has no such operation", names
+            "NCCL Inspector", f"{counted(len(strange), 'call')} left out: nccltool has no such operation", names
         )
     timeless = sum(1 for call in calls if not call.coll_exec_time_us)
     if timeless:
-        yield rates.left_out("NCCL Inspector", f"{timeless} calls left out: their time rounds to 0 us")
+        yield rates.left_out("NCCL Inspector", f"{counted(timeless, 'call')} left out: the time rounds to 0 us")
     if log.dropped:
-        yield rates.left_out("NCCL Inspector", f"{log.dropped} calls are not in the log: they were overwritten")
+        yield rates.left_out(
+            "NCCL Inspector", f"{counted(log.dropped, 'call')} not in the log: later calls overwrote them"
+        )

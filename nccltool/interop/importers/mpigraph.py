@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from statistics import fmean, median
 
 from nccltool.core.findings import Finding
+from nccltool.core.text import counted
 from nccltool.interop.importers import rates
 from nccltool.interop.importers.base import Printed, Report, Row, Told, operation, refuse, world_size
 
@@ -106,7 +107,7 @@ class _Graph:
     def _said(self, measured: Mapping[tuple[int, int], Printed]) -> Iterator[str]:
         middle = median(number.value for number in measured.values()) * rates.MEBIBYTES
         slow = sorted(measured, key=lambda pair: measured[pair].value)[:3]
-        yield f"{len(measured)} pairs, median {middle:.4g} GB/s; the slowest:"
+        yield f"{counted(len(measured), 'pair')}, median {middle:.4g} GB/s; the slowest:"
         for source, to in slow:
             ends = f"{self._name(source)} to {self._name(to)}"
             yield f"{ends}: {measured[source, to].value * rates.MEBIBYTES:.4g} GB/s"
@@ -122,7 +123,9 @@ class _Graph:
         )
         missing = processes * (processes - 1) - measured
         if missing or self.torn:
-            yield rates.cut(place, f"{missing} of {processes * (processes - 1)} pairs are missing", self.torn)
+            yield rates.cut(
+                place, f"{missing} of {counted(processes * (processes - 1), 'pair')} missing", self.torn
+            )
         elif not self.is_over:
             yield rates.cut(place, "it ends before 'END mpiGraph'")
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from nccltool.core.findings import Finding
+from nccltool.core.text import counted
 from nccltool.interop.importers import rates
 from nccltool.interop.importers.base import Half, Report, Row, Told, refuse, world_size
 from nccltool.interop.importers.base import operation as operation_of
@@ -89,13 +90,15 @@ def _of_file(where: str, strange: list[str], cut: int | None, sections: list["_S
     found = []
     if strange:
         found.append(
-            rates.left_out("OSU", f"{len(strange)} tests left out: nccltool has no such operation", strange)
+            rates.left_out(
+                "OSU", f"{counted(len(strange), 'test')} left out: nccltool has no such operation", strange
+            )
         )
     if cut is not None:
         found.append(rates.cut(where, f"it ends inside line {cut}"))
     empty = [section.title for section in sections if section.kind and not section.rows]
     if empty:
-        found.append(rates.cut(where, f"{len(empty)} tests have a title and no complete row", empty))
+        found.append(rates.cut(where, f"{counted(len(empty), 'test')} without a complete row", empty))
     return tuple(found)
 
 
@@ -145,13 +148,15 @@ class _Section:
         return f"{self.api}, {memory}"
 
     def _parts(self, kind: _Kind, size: int) -> str:
-        return f"sizes are the printed ones, of one rank's part, times {size} ranks" if kind.parts else ""
+        return (
+            f"sizes are the printed ones, of one rank's part, times {counted(size, 'rank')}" if kind.parts else ""
+        )
 
     def _found(self, kind: _Kind, op: str, place: str, failed: list[str]) -> Iterator[Finding]:
         if failed:
             yield rates.failed_data(place, op, failed)
         if self.torn:
-            yield rates.cut(place, f"{len(self.torn)} rows cannot be read", self.torn)
+            yield rates.cut(place, f"{counted(len(self.torn), 'row')} cannot be read", self.torn)
         if gaps := list(self._gaps()):
             yield rates.cut(place, "sizes double from row to row, and some are missing", gaps)
         if self.api == "MPI":

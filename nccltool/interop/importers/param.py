@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from nccltool.core.findings import Finding
+from nccltool.core.text import counted
 from nccltool.interop.importers import rates
 from nccltool.interop.importers.base import Half, Printed, Report, Row, Told, operation, refuse, world_size
 from nccltool.probe import collectives
@@ -152,11 +153,11 @@ class _Session:
 
     def found(self, cut: int | None) -> Iterator[Finding]:
         if self.torn:
-            yield rates.cut(self.where, f"{len(self.torn)} rows cannot be read", self.torn)
+            yield rates.cut(self.where, f"{counted(len(self.torn), 'row')} cannot be read", self.torn)
         if cut is not None:
             yield rates.cut(self.where, f"it ends inside line {cut}")
         if self.strange:
-            message = f"{len(self.strange)} rows left out: nccltool has no such operation"
+            message = f"{counted(len(self.strange), 'row')} left out: nccltool has no such operation"
             yield rates.left_out("PARAM", message, tuple(dict.fromkeys(self.strange)))
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from nccltool.core.findings import Finding
+from nccltool.core.text import counted
 from nccltool.interop.importers import rates
 from nccltool.interop.importers.base import Half, Printed, Report, Row, Told, operation, refuse, world_size
 
@@ -61,11 +62,7 @@ def read(content: str, where: str, told: Told) -> tuple[Report, ...]:
     known = [section for section in sections if section.rows and not section.kind.is_round_trip]
     if not known:
         trips = any(section.kind.is_round_trip for section in sections)
-        why = (
-            "its times are of whole round trips, which no operation of nccltool is"
-            if trips
-            else "it has no results"
-        )
+        why = "nccltool has no operation for round-trip times" if trips else "it has no results"
         refuse(where, f"{why} ({', '.join(dict.fromkeys(one.kind.title for one in sections))})")
     reports = [section.report(where, told, len(known) > 1) for section in known]
     extra = tuple(_of_file(where, sections, text.cut))
@@ -89,7 +86,7 @@ def report(
         )
     ]
     if torn:
-        found.append(rates.cut(where, f"{len(torn)} rows cannot be read", torn))
+        found.append(rates.cut(where, f"{counted(len(torn), 'row')} cannot be read", torn))
     return Report(
         where=where,
         tool=TOOL,
@@ -137,7 +134,9 @@ def _of_file(where: str, sections: list["_Section"], cut: int | None) -> Iterato
     trips = [section.kind.title for section in sections if section.kind.is_round_trip]
     if trips:
         yield rates.left_out(
-            "perftest", f"{len(trips)} tests left out: their times are of whole round trips", trips
+            "perftest",
+            f"{counted(len(trips), 'test')} left out: nccltool has no operation for round-trip times",
+            trips,
         )
     if cut is not None:
         yield rates.cut(where, f"it ends inside line {cut}")

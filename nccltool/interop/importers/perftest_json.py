@@ -56,7 +56,7 @@ def read(content: str, where: str, told: Told) -> tuple[Report, ...]:
     file = converted(decoded, _File, where, "perftest --out_json")
     kind = perftest.Kind(file.test_info.test.replace("_", " ").replace("RDMA ", "RDMA_").strip())
     if kind.is_round_trip:
-        refuse(where, f"its times are of whole round trips, which no operation of nccltool is ({kind.title})")
+        refuse(where, f"nccltool has no operation for round-trip times ({kind.title})")
     if not 0 <= file.results.MsgSize <= 10**18:
         refuse(where, f"MsgSize {file.results.MsgSize} is not a size")
     on_gpu = file.test_info.cuda_device is not None or file.test_info.Use_ROCm_memory == "ON"

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from nccltool.core.findings import Finding, Subject
+from nccltool.core.text import counted
 from nccltool.interop.finding_kinds import IMPORT_ANOTHER_TEST, IMPORT_INCONSISTENT, IMPORT_ROWS_MISSING
 from nccltool.interop.importers.base import MOST, Half, Printed, printed
 from nccltool.probe import collectives
@@ -134,7 +135,7 @@ def failed_data(where: str, op: str, rows: Sequence[str]) -> Finding:
     """The benchmark checked its data, and it was wrong; such rows are not imported."""
     return WRONG_DATA.finding(
         subject=Subject(kind="file", name=where),
-        message=f"{op} delivered wrong data in {len(rows)} checks, first: {rows[0]}",
+        message=f"{op} delivered wrong data in {counted(len(rows), 'check')}, first: {rows[0]}",
         evidence=some(rows),
         remedy="do not train on these hosts: repeat the test on each half of them to find the one that "
         "corrupts data",

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from nccltool.core.text import counted
 from nccltool.interop.importers import rates, rccl_json
 from nccltool.interop.importers.base import Report, Told, refuse
 
@@ -55,7 +56,7 @@ def read(content: str, where: str, told: Told) -> tuple[Report, ...]:
     if not records:
         refuse(where, "it contains no results")
     reports = rccl_json.read(records, where, told)
-    found = [rates.cut(where, f"{len(torn)} rows cannot be read", torn)] if torn else []
+    found = [rates.cut(where, f"{counted(len(torn), 'row')} cannot be read", torn)] if torn else []
     found += [rates.cut(where, f"it ends inside line {text.cut}")] if text.cut is not None else []
     return tuple(replace(report, tool="rccl-tests (CSV)", found=(*report.found, *found)) for report in reports)
 

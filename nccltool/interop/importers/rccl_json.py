@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from nccltool.core.text import counted
 from nccltool.interop.importers import base
 from nccltool.interop.importers.base import Count, Half, Printed, Report, Row, Told, refuse
 from nccltool.probe import collectives
@@ -44,14 +45,14 @@ def read(whole: Any, where: str, told: Told) -> tuple[Report, ...]:
         if _world(record) != _world(first):
             refuse(place, "this record is from a different test than the first; expected one test per file")
     ranks = first.ranks * (first.gpus_per_rank or 1) if first.ranks is not None else first.gpus
-    nodes = f", {first.nodes} nodes" if first.nodes else ""
+    nodes = f", {counted(first.nodes, 'node')}" if first.nodes else ""
     report = Report(
         where=where,
         tool="rccl-tests (JSON)",
         op=base.operation(_NAMES.get(first.name, first.name), told, where),
         world_size=base.world_size(ranks, told, where),
         rows=tuple(map(_row, records, places)),
-        said=(f"rccl-tests {first.name}: {ranks} ranks{nodes}",),
+        said=(f"rccl-tests {first.name}: {'unknown ranks' if ranks is None else counted(ranks, 'rank')}{nodes}",),
     )
     return (report,)
 

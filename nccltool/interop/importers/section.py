@@ -7,6 +7,7 @@ from statistics import fmean
 from typing import NoReturn
 
 from nccltool.core.errors import BadInput
+from nccltool.core.text import counted
 from nccltool.core.units import format_bytes
 from nccltool.interop.importers import columns as layout
 from nccltool.interop.importers import operations, sweep, torn
@@ -73,6 +74,8 @@ class OneTest:
     under_minimum: bool = False
     errors: list[str] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
+    is_followed: bool = False
+    """Another test of the same writer comes behind it."""
 
     @property
     def is_over(self) -> bool:
@@ -80,6 +83,11 @@ class OneTest:
         return self.columns is not None and (
             self.average is not None or (self.concluded and self.out_of_bounds is not None)
         )
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether it came to no end, rather than that the end of its output is missing."""
+        return not self.is_over and bool(self.failures or self.is_followed)
 
     @property
     def is_begun(self) -> bool:
@@ -161,8 +169,8 @@ class OneTest:
             under_minimum=self.under_minimum,
             errors=tuple(self.errors),
             failures=tuple(self.failures),
-            stopped=() if self.is_over else (self.stop(),),
-            missing=tuple(self._missing(table, size)) if self.is_over else (),
+            stopped=(self.stop(),) if self.is_stopped else (),
+            missing=() if self.is_stopped else tuple(self._missing(table, size)),
             said=tuple(self._said(table, len(together), source)),
         )
 
@@ -176,14 +184,16 @@ class OneTest:
         """Rows and lines that must have been printed."""
         gone = sweep.missing(self.sizes, table.rows, world_size) if self.sizes else ()
         torn_sizes = (torn.size_of(text) for _, text in table.lost)
-        yield from dict.fromkeys((*gone, *(format_bytes(size) for size in torn_sizes if size is not None)))
+        sizes = list(dict.fromkeys((*gone, *(format_bytes(size) for size in torn_sizes if size is not None))))
+        if sizes:
+            yield f"the {'row' if len(sizes) == 1 else 'rows'} for {sweep.shown(sizes)}"
         halves = [half.busbw.value for row in table.rows for half in row.halves]
         if table.without_in_place and halves and not self._is_mean(fmean(halves)):
             yield "the in-place half of every row"
+        if self.out_of_bounds is None:
+            yield "the line '# Out of bounds values'"
         if self.average is None:
-            yield "the line '# Avg bus bandwidth : ...'"
-        elif self.out_of_bounds is None:
-            yield "the line '# Out of bounds values : ...'"
+            yield "the line '# Avg bus bandwidth'"
 
     def _is_mean(self, mean: float) -> bool:
         """Whether the footer can mean this, in GB/s, with what two decimals of each row leave open."""
@@ -212,12 +222,14 @@ class OneTest:
             yield f"blocking: {self.blocking.strip()}"
         if table.rejoined:
             lines = ", ".join(map(str, table.rejoined[:_FIELDS]))
-            yield f"{len(table.rejoined)} torn rows were joined, from lines {lines}"
+            place = "line" if len(table.rejoined) == 1 else "lines"
+            yield f"{counted(len(table.rejoined), 'torn row')} joined, from {place} {lines}"
         if table.without_in_place:
             yield "the rows hold one placement, though their heading names two"
         if len(self.ranks) > together:
             yield (
-                f"{len(self.ranks)} ranks ran in groups; the numbers are from the {together} in the first group"
+                f"{counted(len(self.ranks), 'rank')} ran in groups; "
+                f"the numbers are from the {together} in the first group"
             )
 
     def _take_comment(self, number: int, line: str) -> None:

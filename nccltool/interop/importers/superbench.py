@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from nccltool.core.text import counted
 from nccltool.interop.importers import rates
 from nccltool.interop.importers.base import Half, Printed, Report, Row, Told, refuse, world_size
 from nccltool.interop.importers.base import operation as operation_of
@@ -125,7 +126,7 @@ class _Series:
                 world_size=size,
                 rows=tuple(self._rows(op, size)),
                 said=(
-                    f"{self.label}; {size} ranks by {told_by}",
+                    f"{self.label}; {counted(size, 'rank')} by {told_by}",
                     "element type and placement are not in the file; out-of-place is SuperBench's default",
                 ),
                 times="times are those of nccl-tests: means over iterations and over ranks",

@@ -28,8 +28,7 @@ def read(text: str, where: str, told: Told) -> tuple[Report, ...]:
         )
     _add_failures(sections, writers)
     named = operations.mentions([line for lines in writers.values() for line in lines])
-    over = [section for section in sections if section.is_over]
-    if not over and not any(section.failures for section in sections):
+    if not any(section.is_over or section.lines or section.failures for section in sections):
         _refuse_cut(sections[-1], max(lines[-1][0] for lines in writers.values()))
     return tuple(_reports(sections, told, named))
 
@@ -39,7 +38,7 @@ def _reports(sections: list[OneTest], told: Told, named: operations.Mentions) ->
     found: list[Report] = []
     stopped: list[str] = []
     for section in sections:
-        if section.is_over:
+        if section.is_over or (section.lines and not section.is_stopped):
             found.append(section.test(told, named, len(sections) > 1))
             continue
         report = _of_stopped(section, told, named, len(sections) > 1)
@@ -69,6 +68,7 @@ def _sections(lines: Lines, file: str) -> list[OneTest]:
         if section.begins_anew(line):
             if section.is_begun:
                 found.append(section)
+                section.is_followed = True
             section = OneTest(file, number)
         section.take(number, line)
     if section.is_begun:
@@ -98,10 +98,5 @@ def _add_failures(sections: list[OneTest], writers: dict[str, Lines]) -> None:
 
 
 def _refuse_cut(section: OneTest, last: int) -> None:
-    if section.columns is None:
-        section.refuse(last, "the file ends before the table; expected '# size count type ...' and rows")
-    section.refuse(
-        last,
-        f"the file ends inside a table of {len(section.lines)} lines; "
-        "expected rows, then '# Out of bounds values : ...' and '# Avg bus bandwidth : ...'",
-    )
+    where = "before its first row" if section.columns else "before the table"
+    section.refuse(last, f"the file ends {where}; expected '# size count type ...' and rows")

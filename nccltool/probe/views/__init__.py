@@ -20,8 +20,8 @@ def renderer(name: str, look: Look = PLAIN) -> "Callable[[Run], str]":
 
 
 def joined(runs: "Sequence[Run]", name: str, look: Look = PLAIN) -> str:
-    """Several runs in one text: one after the other, in CSV under one heading, of tests in one document."""
-    if name in ("junit", "ctrf", "sarif"):
+    """Several runs in one text: one after the other, in CSV under one heading, others in one document."""
+    if name in ("junit", "ctrf", "sarif", "nagios"):
         return str(members.module(__name__, name).render_all(runs))
     texts = [renderer(name, look)(run) for run in runs]
     if name == "csv":

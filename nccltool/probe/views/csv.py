@@ -30,6 +30,7 @@ _COLUMNS: Mapping[str, Callable[[RunInfo, Measurement], object]] = {
     "busbw_bytes_per_s": lambda info, row: row.busbw_bytes_per_s,
     "wrong": lambda info, row: row.wrong,
     "limit_busbw_bytes_per_s": lambda info, row: row.limit_busbw_bytes_per_s,
+    "source": lambda info, row: info.source,
 }
 
 

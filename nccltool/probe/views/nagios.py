@@ -1,12 +1,21 @@
 """Measurements as a monitoring plugin says them: the verdict, and bus bandwidths as figures."""
 
+from collections.abc import Sequence
+
 from nccltool.core.plugin_line import plugin_line, time_figure
 from nccltool.core.units import format_bytes
+from nccltool.core.verdicts import badness
 from nccltool.probe import headline
 from nccltool.probe.result import Measurement, Run
 
 _MOST_ROWS = 16
 """Measurements among the figures: NRPE before 3 carries 1 KiB."""
+
+
+def render_all(runs: Sequence[Run]) -> str:
+    """A line a run. The worst is first, which a monitor shows; only its line can have figures."""
+    first, *others = sorted(runs, key=lambda run: badness(run.verdict))
+    return render(first) + "".join(plugin_line(run.verdict, headline.of(run), ()) for run in others)
 
 
 def render(run: Run) -> str:

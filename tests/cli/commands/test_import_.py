@@ -3,6 +3,8 @@
 import csv
 import io
 import json
+import tarfile
+import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
@@ -93,7 +95,7 @@ def test_tests_on_the_same_ranks_are_one_run(nccltool: Nccltool) -> None:
 def test_several_files_are_several_runs(nccltool: Nccltool) -> None:
     files = (path("all_reduce-2.19.6.txt"), path("all_reduce-v1.json"))
     table = nccltool("import", *files).out
-    assert table.count("\nPASS all_reduce, ") == 1
+    assert [f"PASS {file}: all_reduce, " in table for file in files] == [True, True]
     rows = list(csv.DictReader(io.StringIO(nccltool("import", *files, "--format", "csv").out), strict=True))
     assert len(rows) == 12 + 6
     assert len({row["run"] for row in rows}) == 2
@@ -115,6 +117,53 @@ def test_runs_that_are_kept(tmp_path: Path, nccltool: Nccltool) -> None:
 def test_runs_are_not_kept_unless_asked(tmp_path: Path, nccltool: Nccltool) -> None:
     nccltool("import", path("all_reduce-2.19.6.txt"), "--run-dir", str(tmp_path / "kept"))
     assert not (tmp_path / "kept").exists()
+
+
+def test_every_format_of_every_run_at_once(tmp_path: Path, nccltool: Nccltool) -> None:
+    names = ("all_reduce-2.19.6.txt", "reduce_scatter-wrong.txt", "all_reduce-v3-no-results.json")
+    forms = ("csv", "junit", "ctrf", "nagios", "sarif", "json", "table")
+    pairs = [word for form in forms for word in ("--format", form, "--output", str(tmp_path / form))]
+    said = nccltool("import", *map(path, names), *pairs)
+    assert (said.code, said.out, said.err) == (1, "", "")
+    text = {form: (tmp_path / form).read_text() for form in forms}
+    assert {row["source"] for row in csv.DictReader(io.StringIO(text["csv"]))} == {path(names[0]), path(names[1])}
+    assert len(ET.fromstring(text["junit"])) == len(json.loads(text["sarif"])["runs"]) == 3
+    assert json.loads(text["ctrf"])["results"]["summary"]["failed"] > 0
+    assert [line.partition(":")[0] for line in text["nagios"].splitlines()] == [
+        f"NCCLTOOL CRITICAL - {path(names[1])}",
+        f"NCCLTOOL UNKNOWN - {path(names[2])}",
+        f"NCCLTOOL OK - {path(names[0])}",
+    ]
+    assert text["json"].count('"kind": "probe"') == text["table"].count(" of nccl-tests ") == 3
+
+
+def test_a_run_of_an_archive_says_which_file_it_is_from(tmp_path: Path, nccltool: Nccltool) -> None:
+    with tarfile.open(tmp_path / "all.tar.gz", "w:gz") as archive:
+        for name in ("all_reduce-2.19.6.txt", "two-operations.txt"):
+            archive.add(path(name), f"logs/{name}")
+    rows = nccltool("import", str(tmp_path / "all.tar.gz"), "--format", "csv").out
+    assert list(dict.fromkeys(row["source"] for row in csv.DictReader(io.StringIO(rows)))) == [
+        f"{tmp_path}/all.tar.gz, logs/all_reduce-2.19.6.txt",
+        f"{tmp_path}/all.tar.gz, logs/two-operations.txt",
+    ]
+
+
+def test_a_dash_is_standard_output(tmp_path: Path, nccltool: Nccltool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    said = nccltool("import", path("all_reduce-v1.json"), "--format", "json", "--output", "-")
+    assert (json.loads(said.out)["kind"], list(tmp_path.iterdir())) == ("probe", [])
+    assert json.loads(nccltool("version", "--format", "json", "--output", "-").out)["kind"] == "version"
+
+
+def test_without_its_footer(nccltool: Nccltool, tmp_path: Path) -> None:
+    text = samples.data("all_reduce-2.19.6.txt").decode()
+    (tmp_path / "out.txt").write_text(text.partition("# Out of bounds")[0])
+    said = nccltool("import", str(tmp_path / "out.txt"))
+    assert said.code == 4
+    assert said.out.startswith(
+        f"UNKNOWN {tmp_path}/out.txt: all_reduce, 8 B to 16 GiB; import-rows-missing: missing from the output: "
+        "the line '# Out of bounds values', the line '# Avg bus bandwidth'; peak busbw "
+    )
 
 
 def test_into_a_file(tmp_path: Path, nccltool: Nccltool) -> None:

@@ -84,7 +84,7 @@ def test_a_size_of_no_whole_elements() -> None:
 
 def test_a_time_of_zero_is_left_out_and_said() -> None:
     finding = the("left-out", with_half(report(), 0, time=Printed(0.0, 0.005)))
-    assert finding.message == "1 rows left out: time (with -C 1: bandwidth) rounds to 0"
+    assert finding.message == "1 measurement left out: the time (with -C 1: the bandwidth) rounds to 0"
     assert finding.evidence == ("all_reduce-2.19.6.txt, line 18, all_reduce at 8 B out-of-place",)
 
 

@@ -45,4 +45,4 @@ def test_a_dump_that_is_not_whole_is_found() -> None:
     (reduced, gathered) = importers.read("".join(lines).encode(), "out", Told())[::-1]
     assert (reduced.op, gathered.op, reduced.world_size) == ("all_reduce", "all_gather", 4)
     (*_, last) = importers.read("".join(lines[:2] + lines[3:]).encode(), "out", Told())
-    assert "out: 1 records that its dumps announce are missing" in [finding.message for finding in last.found]
+    assert "out: 1 record missing that the dumps announce" in [finding.message for finding in last.found]

@@ -30,8 +30,8 @@ def test_a_terminal_has_spaces_for_tabs() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("9700.000\t0.000\t\n", "9700.000\n", "2 of 6 pairs are missing"),
-        ("9700.000", "0.000", "1 of 6 pairs are missing"),
+        ("9700.000\t0.000\t\n", "9700.000\n", "2 of 6 pairs missing"),
+        ("9700.000", "0.000", "1 of 6 pairs missing"),
         ("END mpiGraph\n", "", "it ends before 'END mpiGraph'"),
     ],
 )

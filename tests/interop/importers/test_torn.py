@@ -70,12 +70,12 @@ def numbers(row: Row) -> list[object]:
 
 
 MISSED: dict[str, tuple[Callable[[str], str], tuple[str, ...]]] = {
-    "gone": (lambda row: "", ("16 MiB",)),
-    "its end is gone": (lambda row: row[:60], ("16 MiB",)),
-    "a field is gone": (lambda row: row[:-9], ("16 MiB",)),
-    "a field too many": (lambda row: f"{row} 9", ("16 MiB",)),
-    "its beginning is gone": (lambda row: row[30:], ("16 MiB",)),
-    "the end of another row": (lambda row: f"{row[:60]}\n{LAST[60:]}", ("16 MiB",)),
+    "gone": (lambda row: "", ("the row for 16 MiB",)),
+    "its end is gone": (lambda row: row[:60], ("the row for 16 MiB",)),
+    "a field is gone": (lambda row: row[:-9], ("the row for 16 MiB",)),
+    "a field too many": (lambda row: f"{row} 9", ("the row for 16 MiB",)),
+    "its beginning is gone": (lambda row: row[30:], ("the row for 16 MiB",)),
+    "the end of another row": (lambda row: f"{row[:60]}\n{LAST[60:]}", ("the row for 16 MiB",)),
 }
 
 
@@ -85,4 +85,4 @@ def test_missed(way: Callable[[str], str], missing: tuple[str, ...]) -> None:
     assert tests[0].missing == missing
     assert verdict(tests) == ("unknown", 4)
     (finding,) = (one for one in checks.findings(tests[0], Told()) if one.code == "import-rows-missing")
-    assert finding.message == "1 parts of the output are missing: 16 MiB"
+    assert finding.message == "missing from the output: the row for 16 MiB"

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import click
 import pytest
 
-from nccltool.cli.options import shown
+from nccltool.cli.deliveries import several
 from nccltool.core.look import Look
 from nccltool.probe import views
 from nccltool.probe.result import Run
@@ -20,7 +20,7 @@ runs = pytest.mark.parametrize("name", RUNS)
 
 def test_the_command_line_offers_every_format() -> None:
     @click.command
-    @shown
+    @several(*views.FORMATS)
     def command() -> None: ...
 
     (option,) = [option for option in command.params if option.name == "form"]
