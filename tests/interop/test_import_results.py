@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from nccltool.core.verdicts import Status
 from nccltool.interop import import_results
 from nccltool.interop.import_results import Imported
 from nccltool.interop.importers import Told
@@ -122,16 +123,16 @@ def test_labelled_lines_are_read_process_by_process() -> None:
 @pytest.mark.parametrize(
     ("statuses", "wanted"),
     [
-        ("pass unknown", "unknown"),
-        ("warn incomplete unknown", "incomplete"),
-        ("pass fail incomplete unknown", "fail"),
-        ("pass warn", "warn"),
-        ("pass pass", "pass"),
+        (("pass", "unknown"), "unknown"),
+        (("warn", "incomplete", "unknown"), "incomplete"),
+        (("pass", "fail", "incomplete", "unknown"), "fail"),
+        (("pass", "warn"), "warn"),
+        (("pass", "pass"), "pass"),
     ],
 )
-def test_the_verdict_is_that_of_the_worst(statuses: str, wanted: str) -> None:
+def test_the_verdict_is_that_of_the_worst(statuses: tuple[Status, ...], wanted: str) -> None:
     name = str(samples.FOLDER / "all_reduce-2.19.6.txt")
     (each,) = import_results.read([name], Told(), ())
-    verdicts = [replace(each.run.verdict, status=status) for status in statuses.split()]
+    verdicts = [replace(each.run.verdict, status=status) for status in statuses]
     found = [replace(each, run=replace(each.run, verdict=verdict)) for verdict in verdicts]
     assert import_results.worst(found).status == wanted
