@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import nccltool.interop.importers.inspector as inspector
 import nccltool.interop.importers.mpigraph as mpigraph
 import nccltool.interop.importers.nccl_json as nccl_json
+import nccltool.interop.importers.nearest as nearest
 import nccltool.interop.importers.nvbandwidth as nvbandwidth
 import nccltool.interop.importers.osu as osu
 import nccltool.interop.importers.param as param
@@ -23,7 +24,8 @@ import nccltool.interop.importers.rccl_json as rccl_json
 import nccltool.interop.importers.superbench as superbench
 import nccltool.interop.importers.text as text
 import nccltool.interop.importers.writers as writers
-from nccltool.core import archives, plugins
+from nccltool.core import archives, json_file_logs, plugins
+from nccltool.core.text import counted
 from nccltool.interop.importers.base import (
     GuardedImporter,
     Half,
@@ -35,7 +37,7 @@ from nccltool.interop.importers.base import (
     refuse,
 )
 
-__all__ = ["Half", "Report", "Row", "Source", "Told", "read", "sources"]
+__all__ = ["Half", "Report", "Row", "SourceFile", "Told", "read", "sources"]
 
 _JSON = re.compile(r"\s*(\{|\[\s*[\[{\]])")
 """A text can begin with a bracket too: mpirun --tag-output writes [1,0]<stdout>: before each line."""
@@ -55,13 +57,15 @@ _OTHERS: tuple[Importer, ...] = (
 """Benchmarks other than nccl-tests and rccl-tests: each tells by its own mark whether a text is its own."""
 
 
+_OF_RESULTS = {"results", "size", "name", "version"}
+"""What a JSON file of nccl-tests has, or a record of rccl-tests; one that lacks others is refused with their names."""
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 """What PowerShell's > writes."""
 _SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SourceFile:
     """A file with results, which can be one of an archive."""
 
     name: str
@@ -74,25 +78,22 @@ def read(data: bytes, where: str, told: Told) -> tuple[Report, ...]:
     return tuple(test for source in sources(data, where, told) for test in source.tests)
 
 
-def sources(data: bytes, where: str, told: Told) -> tuple[Source, ...]:
+def sources(data: bytes, where: str, told: Told) -> tuple[SourceFile, ...]:
     """The files with results: the one that was given, or those in it. Raises BadInput as `read` does."""
     files = archives.files(data, where)
     if len(files) == 1:
         name, content = files[0]
-        return (Source(name, content, _of_file(content, name, told)),)
-    found: list[Source] = []
+        return (SourceFile(name, content, _of_file(content, name, told)),)
+    found: list[SourceFile] = []
     others: list[str] = []
     for name, content in files:
         try:
-            found.append(Source(name, content, _of_file(content, name, told)))
+            found.append(SourceFile(name, content, _of_file(content, name, told)))
         except Unrecognised:
             others.append(name.removeprefix(f"{where}, "))
     if not found:
-        refuse(
-            where,
-            f"none of its {len(files)} files contains a result of a benchmark",
-            "name the file with the output",
-        )
+        why = f"none of its {counted(len(files), 'file')} contains a result of {nearest.LOOKED_FOR}"
+        refuse(where, why, "name the file with the output")
     if others:
         more = f" and {len(others) - _SHOWN} more" if len(others) > _SHOWN else ""
         note = f"passed over, because no result is in them: {', '.join(others[:_SHOWN])}{more}"
@@ -102,12 +103,10 @@ def sources(data: bytes, where: str, told: Told) -> tuple[Source, ...]:
 
 
 def _of_file(data: bytes, where: str, told: Told) -> tuple[Report, ...]:
+    data = json_file_logs.unwrapped(data, times=False)
     content = data.decode("utf-16" if data.startswith(_UTF_16) else "utf-8-sig", errors="replace")
     if not content.strip():
-        raise Unrecognised(
-            f"{where}: it is empty; expected output of nccl-tests",
-            "nothing was imported; pass the complete, unchanged output",
-        )
+        raise Unrecognised(f"{where}: it is empty; expected a result of {nearest.LOOKED_FOR}", nearest.UNCHANGED)
     if others := _readings(content):
         tests = tuple(test for other, own in others for test in other.read(own, where, told))
         return (*tests, *text.read(content, where, told)) if _TABLE.search(content) else tests
@@ -115,6 +114,9 @@ def _of_file(data: bytes, where: str, told: Told) -> tuple[Report, ...]:
         return text.read(content, where, told)
     whole = _decoded(content, where)
     parts = whole if isinstance(whole, list) else [whole]
+    if parts and not any(isinstance(part, dict) and _OF_RESULTS & part.keys() for part in parts):
+        problem, remedy = nearest.of(content)
+        raise Unrecognised(f"{where}: {problem}", remedy)
     if any(isinstance(part, dict) and "results" in part for part in parts):
         places = [where] if whole is not parts else [f"{where}, [{index}]" for index in range(len(parts))]
         return tuple(nccl_json.read(part, place, told) for part, place in zip(parts, places, strict=True))

@@ -39,14 +39,16 @@ def of_test(program: str | None, table: int, named: Mentions, told: Told, where:
         return before[-1][1], f"the command in line {before[-1][0]}"
     if len({op for _, op in named}) == 1:
         return named[0][1], f"the command in line {named[0][0]}"
-    if by_name := _of_name(where):
+    file, *folders = reversed(PurePath(where.rpartition(", line ")[0] or where).parts)
+    if by_name := _of_name(file):
         return by_name, "the file name"
+    if by_folder := next(filter(None, map(_of_name, folders)), None):
+        return by_folder, "the name of its folder"
     return operation(None, told, where), ""
 
 
-def _of_name(where: str) -> str | None:
-    """The one operation that a file name contains; the numbers of lines behind it say nothing."""
-    name = PurePath(where.rpartition(", line ")[0] or where).name.lower()
-    words = {match[1].replace("_", "").replace("-", "") for match in _IN_NAME.finditer(name)}
+def _of_name(name: str) -> str | None:
+    """The one operation that the name of a file or of a folder contains."""
+    words = {match[1].replace("_", "").replace("-", "") for match in _IN_NAME.finditer(name.lower())}
     ops = {nccl_tests.operation(_UNDIVIDED.get(word, word)) for word in words}
     return ops.pop() if len(ops) == 1 else None

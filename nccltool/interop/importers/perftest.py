@@ -6,7 +6,7 @@ atomics are whole ones, and no operation of nccltool. A bidirectional rate is th
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from nccltool.core.findings import Finding
@@ -24,6 +24,8 @@ _COLUMN = re.compile(
 _UNITS = {"MB": rates.MEBIBYTES, "MiB": rates.MEBIBYTES, "Gb": rates.GIGABITS}
 _DEVICE = re.compile(r"\bDevice\s*: (\S+)")
 _RANKS = 2
+_ARITHMETIC = 1e-6
+"""Relative error of perftest's arithmetic."""
 TOOL = "perftest"
 
 
@@ -69,8 +71,26 @@ def read(content: str, where: str, told: Told) -> tuple[Report, ...]:
     return (*reports[:-1], replace(reports[-1], found=(*reports[-1].found, *extra)))
 
 
+def contradiction(size: int, rate: Printed, messages: Printed, unit: float) -> str | None:
+    """What is wrong where a rate, in GB/s times `unit`, is not its messages times their size; None = nothing."""
+    (least, most), (fewest, many) = rates.scaled(rate, unit).range, rates.scaled(messages, size / 1e3).range
+    if least <= many * (1 + _ARITHMETIC) and fewest * (1 - _ARITHMETIC) <= most:
+        return None
+    return (
+        f"BW average is {rate.value * unit:.4g} GB/s, but MsgRate {messages.value:g} Mpps x {size} B "
+        f"is {messages.value * size / 1e3:.4g} GB/s"
+    )
+
+
 def report(
-    kind: Kind, where: str, told: Told, rows: tuple[Row, ...], memory: str, said: str, torn: list[str]
+    kind: Kind,
+    where: str,
+    told: Told,
+    rows: tuple[Row, ...],
+    memory: str,
+    said: str,
+    torn: Sequence[str] = (),
+    wrong: Sequence[str] = (),
 ) -> Report:
     """A test over one pair of hosts."""
     found = [
@@ -85,6 +105,8 @@ def report(
             else "",
         )
     ]
+    if wrong:
+        found.append(rates.inconsistent(where, wrong))
     if torn:
         found.append(rates.cut(where, f"{counted(len(torn), 'row')} cannot be read", torn))
     return Report(
@@ -153,12 +175,14 @@ class _Section:
     unit: float = 0.0
     rows: list[Row] = field(default_factory=list)
     torn: list[str] = field(default_factory=list)
+    wrong: list[str] = field(default_factory=list)
+    """Rates that are not their messages times their size."""
 
     def report(self, where: str, told: Told, several: bool) -> Report:
         place = f"{where}, line {self.line}" if several else where
         said = f"{self.kind.title}, device {self.device or 'unknown'}"
         memory = "GPU memory" if self.on_gpu else "host memory"
-        return report(self.kind, place, told, tuple(self.rows), memory, said, self.torn)
+        return report(self.kind, place, told, tuple(self.rows), memory, said, self.torn, self.wrong)
 
 
 def _sections(text: tuple[tuple[int, str], ...], file: str) -> Iterator[_Section]:
@@ -203,6 +227,10 @@ def _take_row(section: _Section, number: int, line: str) -> None:
             half = latency(section.kind, size, cells, iterations)
         elif "BW average" in cells and section.unit:
             half = rate(section.kind, size, cells["BW average"], section.unit, iterations)
+            if "MsgRate" in cells and (
+                problem := contradiction(size, cells["BW average"], cells["MsgRate"], section.unit)
+            ):
+                section.wrong.append(f"line {number}, {size} B: {problem}")
     if half is None or size is None:
         section.torn.append(f"line {number}: {line.strip()[:80]}")
     else:

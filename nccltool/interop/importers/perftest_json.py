@@ -60,17 +60,17 @@ def read(content: str, where: str, told: Told) -> tuple[Report, ...]:
     if not 0 <= file.results.MsgSize <= 10**18:
         refuse(where, f"MsgSize {file.results.MsgSize} is not a size")
     on_gpu = file.test_info.cuda_device is not None or file.test_info.Use_ROCm_memory == "ON"
-    return (
-        perftest.report(
-            kind,
-            where,
-            told,
-            (_row(file.results, kind, where),),
-            "GPU memory" if on_gpu else "host memory",
-            f"{kind.title}, device {file.test_info.Device}",
-            [],
-        ),
-    )
+    row = _row(file.results, kind, where)
+    memory, said = "GPU memory" if on_gpu else "host memory", f"{kind.title}, device {file.test_info.Device}"
+    wrong = () if kind.is_latency else _contradictions(file.results, where)
+    return (perftest.report(kind, where, told, (row,), memory, said, wrong=wrong),)
+
+
+def _contradictions(results: _Results, where: str) -> tuple[str, ...]:
+    """Whether the rate, in the unit that it is near to, is that of its messages."""
+    rate, messages = _number(results.BW_average or 0.0, where), Printed(results.MsgRate or 0.0, 0.5e-6)
+    problem = perftest.contradiction(results.MsgSize, rate, messages, _unit(results, where))
+    return (problem,) if problem else ()
 
 
 def _row(results: _Results, kind: perftest.Kind, where: str) -> Row:

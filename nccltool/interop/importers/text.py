@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from nccltool.core.errors import BadInput
 from nccltool.interop.importers import lines as layers
-from nccltool.interop.importers import operations
+from nccltool.interop.importers import nearest, operations
 from nccltool.interop.importers.base import Report, Told, Unrecognised, refuse
 from nccltool.interop.importers.lines import Lines
 from nccltool.interop.importers.section import MIXED, OneTest, begins, failure_in
@@ -22,10 +22,8 @@ def read(text: str, where: str, told: Told) -> tuple[Report, ...]:
     writers = layers.of_writers(text)
     sections = [section for lines in writers.values() for section in _sections(lines, where)]
     if not sections:
-        raise Unrecognised(
-            f"{where}: no table of nccl-tests found; expected '# size count type ...' and rows under it",
-            "nothing was imported; pass the complete, unchanged output",
-        )
+        problem, remedy = nearest.of(text)
+        raise Unrecognised(f"{where}: {problem}", remedy)
     _add_failures(sections, writers)
     named = operations.mentions([line for lines in writers.values() for line in lines])
     if not any(section.is_over or section.lines or section.failures for section in sections):

@@ -74,7 +74,7 @@ def _preamble(run: Run, table: Table, notes: tuple[str, ...]) -> Iterator[str]:
         device = rank % nccl_tests.ranks_per_host(run)
         yield (
             f"#  Rank {rank:2d} Group {0:2d} Pid {0:6d} on {nccl_tests.host_of(run, rank):>10} "
-            f"device {device:2d} [0000:00:00] {info.backend or 'unknown'}"
+            f"device {device:2d} [0000:00:00] {info.gpu or info.backend or 'unknown'}"
         )
 
 

@@ -7,6 +7,7 @@ from itertools import chain
 
 from msgspec.structs import replace
 
+from nccltool.core import json_file_logs
 from nccltool.core.errors import BadInput
 from nccltool.triage.logs import (
     channel_lines,
@@ -135,7 +136,7 @@ class IncrementalLogReader:
 
     def read(self, block: bytes) -> Iterator[LogEvent]:
         """The events of the lines that come next; only the last one of a log can be without its end."""
-        for piece in self._channels.without(block):
+        for piece in self._channels.without(json_file_logs.unwrapped(block, times=True)):
             yield from self._events(piece)
         self.lines_read = self._channels.lines
 

@@ -3,6 +3,7 @@
 import bz2
 import gzip
 import io
+import json
 import lzma
 import tarfile
 import zipfile
@@ -173,3 +174,11 @@ def test_an_endless_line_takes_no_time() -> None:
     """Expressions look at the first 8 KiB of it."""
     endless = "a" * 4_000_000 + " Test # nThread 1 nGpus"
     assert read(f"{endless}\n{PLAIN}".encode()) == read(PLAIN.encode())
+
+
+def test_a_log_of_dockers_json_file_driver() -> None:
+    for name in ("all_reduce-2.19.6.txt", "srun-labels.txt"):
+        entry = {"stream": "stdout", "time": "2026-05-01T10:00:00.123456789Z"}
+        lines = samples.data(name).decode().splitlines(True)
+        wrapped = "".join(json.dumps({"log": line, **entry}) + "\n" for line in lines)
+        assert importers.read(wrapped.encode(), name, samples.told(name)) == samples.read(name)

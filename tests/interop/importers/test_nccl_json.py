@@ -8,7 +8,7 @@ import pytest
 
 from nccltool.core.errors import BadInput
 from nccltool.interop import importers
-from nccltool.interop.importers import Report, Told
+from nccltool.interop.importers import Report, Told, nearest
 from tests.interop.importers import samples
 
 File = dict[str, Any]
@@ -159,7 +159,7 @@ def test_refused(path: str, value: object, sentence: str) -> None:
         ("[" * 100_000, "out.json: broken JSON: maximum recursion depth exceeded"),
         (
             "{}",
-            "out.json: not the output of nccl-tests -J or rccl-tests -Z json; expected results, or a list",
+            f"out.json: no result of {nearest.LOOKED_FOR} found, and nothing like one",
         ),
         ("[]", "out.json: it contains no results"),
     ],

@@ -16,7 +16,7 @@ TITLE = "                    RDMA_Write BW Test\n"
     [("Gb", 12.5), ("MiB", 100 * 2**20 / 1e9), ("MB", 100 * 2**20 / 1e9)],
 )
 def test_units(unit: str, rate: float) -> None:
-    text = TITLE + HEADING.format(unit) + " 65536  1000  101.00  100.00  1.0\n"
+    text = TITLE + HEADING.format(unit) + f" 65536  1000  101.00  100.00  {rate / 65536 * 1e3:.6f}\n"
     (test,) = importers.read(text.encode(), "out.txt", Told())
     assert test.rows[0].halves[0].busbw.value == pytest.approx(rate)
 
@@ -42,9 +42,23 @@ def test_refused(text: str, sentence: str) -> None:
 
 
 def test_a_torn_row_is_a_finding() -> None:
-    text = TITLE + HEADING.format("Gb") + " 8  1000  1.0  1.0  1.0\n 16  10\n"
+    text = TITLE + HEADING.format("Gb") + " 8  1000  1.0  1.0  0.015625\n 16  10\n"
     (test,) = importers.read(text.encode(), "out.txt", Told())
     assert [row.bytes for row in test.rows] == [8]
     assert [finding.evidence for finding in test.found if finding.code == "import-rows-missing"] == [
         ("line 4: 16  10",)
     ]
+
+
+@pytest.mark.parametrize(
+    ("row", "problem"),
+    [
+        ("65536 1000 98.10 98.04 0.186996", None),
+        ("65536 1000 98.10 49.02 0.186996", "line 3, 65536 B: BW average is 6.128 GB/s, but MsgRate 0.186996 Mpps"),
+        ("2 1000 0.05 0.05 3.125000", None),
+    ],
+)
+def test_a_rate_is_its_messages_times_their_size(row: str, problem: str | None) -> None:
+    (test,) = importers.read((TITLE + HEADING.format("Gb") + f" {row}\n").encode(), "out.txt", Told())
+    found = [finding.message for finding in test.found if finding.code == "import-inconsistent"]
+    assert [problem in message for message in found] == [True] if problem else found == []

@@ -7,7 +7,7 @@ import pytest
 
 from nccltool.core.errors import BadInput
 from nccltool.interop import importers
-from nccltool.interop.importers import Told
+from nccltool.interop.importers import Told, nearest
 from tests.interop.importers import samples
 
 GOOD = samples.data("all_reduce-2.19.6.txt").decode()
@@ -34,11 +34,10 @@ def changed(old: str, new: str, text: str = GOOD) -> str:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("", "out.txt: it is empty; expected output of nccl-tests"),
+        ("", f"out.txt: it is empty; expected a result of {nearest.LOOKED_FOR}"),
         (
             "hello\n",
-            "out.txt: no table of nccl-tests found; "
-            "expected '# size count type ...' and rows under it",
+            f"out.txt: no result of {nearest.LOOKED_FOR} found, and nothing like one",
         ),
         (changed(RANK + "\n", ""), "out.txt, line 1: the line of rank 3 is missing in its list of devices"),
         (
