@@ -58,7 +58,7 @@ _OTHERS: tuple[Importer, ...] = (
 
 
 _OF_RESULTS = {"results", "size", "name", "version"}
-"""What a JSON file of nccl-tests has, or a record of rccl-tests; one that lacks others is refused with their names."""
+"""What a JSON file of nccl-tests has, or a record of rccl-tests; what else is missing in one is named."""
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 """What PowerShell's > writes."""
 _SHOWN = 5

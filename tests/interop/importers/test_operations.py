@@ -17,6 +17,8 @@ OLD = samples.data("all_reduce-2.13.txt").decode()
         (OLD, "allreduce_16nodes.log", "all_reduce", "the file name"),
         (OLD, "jobs/all_reduce/AllGather-8.txt", "all_gather", "the file name"),
         (OLD, "send-recv.out", "send_recv", "the file name"),
+        (OLD, "allreduce/two_nodes/job02.sh.71.nccl", "all_reduce", "the name of its folder"),
+        (OLD, "broadcast/allgather/job.out", "all_gather", "the name of its folder"),
     ],
 )
 def test_the_operation_is_taken_from_what_is_there(text: str, name: str, op: str, source: str) -> None:

@@ -54,7 +54,10 @@ def test_a_torn_row_is_a_finding() -> None:
     ("row", "problem"),
     [
         ("65536 1000 98.10 98.04 0.186996", None),
-        ("65536 1000 98.10 49.02 0.186996", "line 3, 65536 B: BW average is 6.128 GB/s, but MsgRate 0.186996 Mpps"),
+        (
+            "65536 1000 98.10 49.02 0.186996",
+            "line 3, 65536 B: BW average is 6.128 GB/s, but MsgRate 0.186996 Mpps",
+        ),
         ("2 1000 0.05 0.05 3.125000", None),
     ],
 )

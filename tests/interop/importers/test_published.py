@@ -34,6 +34,15 @@ def test_both_readers_find_the_same_rows(name: str) -> None:
     assert sorted(ours) == sorted(wanted)
 
 
+def test_the_lists_have_no_repository_in_common() -> None:
+    names = ("published_results.jsonl", "fresh_results.jsonl")
+    old, fresh = (
+        {json.loads(line)["repository"] for line in (ROOT / "tests/data" / name).read_text().splitlines()}
+        for name in names
+    )
+    assert not old & fresh
+
+
 def test_the_list_names_each_file_once_and_exactly() -> None:
     lines = (ROOT / "tests/data/published_results.jsonl").read_text().splitlines()
     files = [json.loads(line) for line in lines]

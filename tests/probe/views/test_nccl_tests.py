@@ -66,6 +66,28 @@ BOTH = run_of(
 )
 
 
+RANK = re.compile(
+    r"^#  Rank +(\d+) Group +0 Pid +\d+ on +(\S+) device +(\d+) \[[\da-f:]+\] (NVIDIA \S.*)$", re.MULTILINE
+)
+"""As readers take the number of ranks and the model of the GPUs from the output."""
+
+
+def test_ranks_are_listed_with_their_gpu() -> None:
+    on_gpus = replace(ALL_REDUCE, info=replace(ALL_REDUCE.info, gpu="NVIDIA H100 80GB HBM3"))
+    found = RANK.findall(text_of(on_gpus))
+    assert [rank for rank, *_ in found] == ["0", "1", "2", "3"]
+    assert {model for *_, model in found} == {"NVIDIA H100 80GB HBM3"}
+    assert RANK.findall(text_of(ALL_REDUCE)) == []
+
+
+def test_the_footer_is_the_first_line_about_bandwidth() -> None:
+    noted = replace(ALL_REDUCE, findings=(finding(message="bandwidth FAILED to settle"),))
+    first = next(line for line in text_of(noted).splitlines() if "bandwidth" in line)
+    assert first.split()[:5] == ["#", "Avg", "bus", "bandwidth", ":"]
+    assert float(first.split()[5]) > 0
+    assert "FAILED" not in text_of(noted)
+
+
 def test_the_layout_to_the_letter() -> None:
     """Widths and blanks of 2.19.6; the heading ends with one blank, the average too."""
     rows = (

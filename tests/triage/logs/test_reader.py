@@ -1,5 +1,6 @@
 """Lines to events: every dialect, mixed writers, and bytes that are no log at all."""
 
+import json
 import re
 from collections.abc import Iterator
 
@@ -51,6 +52,14 @@ def kinds(text: str) -> list[str]:
 def test_lines_of_nccl(text: str, expected: tuple[object, ...]) -> None:
     (event,) = read(text)
     assert (event.kind, event.host, event.pid, event.device, dict(event.fields)) == expected
+
+
+def test_a_log_of_dockers_json_file_driver_has_the_events_and_the_times_of_the_plain_one() -> None:
+    line = "n1:7:9 [3] NCCL INFO Using network IB"
+    entry = {"log": f"{line}\n", "stream": "stderr", "time": "2026-05-01T10:00:00.123456789Z"}
+    (plain,), (event,) = read(f"\n{line}\n"), read(f'{{"log": ""}}\n{json.dumps(entry)}\n')
+    assert (event.kind, event.text, event.line, event.host) == ("nccl.network", plain.text, 2, "n1")
+    assert (plain.time, event.time) == (None, "2026-05-01 10:00:00.123456789")
 
 
 def test_two_writers_in_one_line_are_two_messages() -> None:
