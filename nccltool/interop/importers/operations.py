@@ -10,10 +10,15 @@ from nccltool.probe import nccl_tests
 _COMMAND = re.compile(r"(?<![\w-])(\w+)_perf(?:_mpi)?(?![\w.])")
 _IN_NAME = re.compile(
     r"(?<![a-z])(reduce[_-]?scatter|all[_-]?reduce|all[_-]?gather|all[_-]?to[_-]?all|send[_-]?recv"
-    r"|broadcast|gather|scatter|reduce)(?![a-z])"
+    r"|broadcast|bcast|gather|scatter|reduce)(?![a-z])"
 )
-_UNDIVIDED = {"allreduce": "all_reduce", "allgather": "all_gather", "reducescatter": "reduce_scatter"}
-"""Names of files leave out what stands between the words."""
+_UNDIVIDED = {
+    "allreduce": "all_reduce",
+    "allgather": "all_gather",
+    "reducescatter": "reduce_scatter",
+    "bcast": "broadcast",
+}
+"""Names of files leave out what stands between the words, or use the word of MPI."""
 
 Mentions = Sequence[tuple[int, str]]
 """(line, operation) of the programs that a text names."""

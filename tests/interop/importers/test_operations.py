@@ -18,6 +18,7 @@ OLD = samples.data("all_reduce-2.13.txt").decode()
         (OLD, "jobs/all_reduce/AllGather-8.txt", "all_gather", "the file name"),
         (OLD, "send-recv.out", "send_recv", "the file name"),
         (OLD, "allreduce/two_nodes/job02.sh.71.nccl", "all_reduce", "the name of its folder"),
+        (OLD, "bcast/one_node/job04.sh.72.nccl", "broadcast", "the name of its folder"),
         (OLD, "broadcast/allgather/job.out", "all_gather", "the name of its folder"),
     ],
 )
