@@ -8,7 +8,8 @@ import pytest
 
 from nccltool.core.errors import BadInput
 from nccltool.interop import importers
-from nccltool.interop.importers import Report, Told, nearest
+from nccltool.interop.importers import Report, Told
+from nccltool.interop.importers.nearest import LOOKED_FOR
 from tests.interop.importers import samples
 
 File = dict[str, Any]
@@ -159,7 +160,7 @@ def test_refused(path: str, value: object, sentence: str) -> None:
         ("[" * 100_000, "out.json: broken JSON: maximum recursion depth exceeded"),
         (
             "{}",
-            f"out.json: no result of {nearest.LOOKED_FOR} found, and nothing like one",
+            f"out.json: no result of {LOOKED_FOR} found, and nothing like one",
         ),
         ("[]", "out.json: it contains no results"),
     ],

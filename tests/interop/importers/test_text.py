@@ -7,7 +7,8 @@ import pytest
 
 from nccltool.core.errors import BadInput
 from nccltool.interop import importers
-from nccltool.interop.importers import Told, nearest
+from nccltool.interop.importers import Told
+from nccltool.interop.importers.nearest import LOOKED_FOR
 from tests.interop.importers import samples
 
 GOOD = samples.data("all_reduce-2.19.6.txt").decode()
@@ -34,10 +35,10 @@ def changed(old: str, new: str, text: str = GOOD) -> str:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("", f"out.txt: it is empty; expected a result of {nearest.LOOKED_FOR}"),
+        ("", f"out.txt: it is empty; expected a result of {LOOKED_FOR}"),
         (
             "hello\n",
-            f"out.txt: no result of {nearest.LOOKED_FOR} found, and nothing like one",
+            f"out.txt: no result of {LOOKED_FOR} found, and nothing like one",
         ),
         (changed(RANK + "\n", ""), "out.txt, line 1: the line of rank 3 is missing in its list of devices"),
         (
