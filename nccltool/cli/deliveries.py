@@ -13,6 +13,8 @@ from nccltool.core.errors import BadInput
 
 F = TypeVar("F", bound=Callable[..., Any])
 _PLAIN = "table"
+_WITHOUT_FINDINGS = ("csv", "nccl-tests", "nccl-tests-json")
+"""Formats that have no place for findings: what went wrong is then said beside them."""
 _KEPT = "nccltool.deliveries."
 _HOW = "--format json --output run.json --format junit --output run.xml"
 
@@ -70,6 +72,16 @@ def every() -> tuple[Delivery, ...]:
     context = click.get_current_context()
     forms, outputs = (context.meta.get(_KEPT + name, ()) for name in ("form", "output"))
     return paired(forms, outputs, context.meta.get(ORDER, ()))
+
+
+def shows_table() -> bool:
+    """Whether a result for people is printed, with its findings."""
+    return Delivery(_PLAIN, None) in every()
+
+
+def lack_findings() -> bool:
+    """Whether no form has a place for findings."""
+    return all(one.form in _WITHOUT_FINDINGS for one in every())
 
 
 def paired(forms: Sequence[str], outputs: Sequence[str], order: Sequence[str]) -> tuple[Delivery, ...]:

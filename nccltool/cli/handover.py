@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from nccltool.cli import deliveries
 from nccltool.cli.options import given
 from nccltool.cli.streams import say
 from nccltool.core.errors import BadInput
@@ -24,13 +25,13 @@ class Targets:
     store: str | None = None
 
     def take(self, found: "AnyRun") -> "tuple[Finding, ...]":
-        """Hand a run over; what went wrong with that, which is said too."""
+        """Hand a run over; what went wrong with that, which is said here unless the printed result shows it."""
         if not self.ways:
             return ()
         from nccltool.monitor import export
 
         troubles = export.handed_over(found, self.ways, self.baseline, self.store)
-        for trouble in troubles:
+        for trouble in () if deliveries.shows_table() else troubles:
             say("\n".join(trouble.lines()))
         return troubles
 

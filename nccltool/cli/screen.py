@@ -1,6 +1,5 @@
 """What the user sees: the result on standard output, everything else on standard error."""
 
-import contextlib
 import errno
 import os
 import stat
@@ -19,7 +18,8 @@ from nccltool.cli.options import CommandEnded
 from nccltool.cli.streams import nobody_reads, say
 from nccltool.core import signals, written_files
 from nccltool.core.documents import this_command
-from nccltool.core.errors import BadInput, NccltoolError, ResultNotWritten, RunDirError
+from nccltool.core.errors import BadInput, NccltoolError, ResultNotWritten
+from nccltool.core.findings import Finding
 from nccltool.core.look import Look
 from nccltool.core.run_directory import base_folder
 from nccltool.core.text import escaped
@@ -34,9 +34,6 @@ from nccltool.train.result import TrainRun
 
 if TYPE_CHECKING:
     from nccltool.probe.run import Probe
-
-_WITHOUT_FINDINGS = ("csv", "nccl-tests", "nccl-tests-json")
-"""Formats that have no place for findings: what went wrong is then said beside them."""
 
 
 def carry_out(
@@ -67,24 +64,24 @@ def carry_out(
     ):
         run, folder = commands.measured(probe, name, shown.update)
     with signals.held(SIGTERM, SIGHUP):  # a launcher's, who ends all ranks when one has failed
-        if order.leads and (troubles := targets.take(run)):
-            with contextlib.suppress(RunDirError):  # then it says so already
-                run = probe.with_findings(run, folder, troubles)
-        _show(run, folder, options, order.leads)
+        troubles = targets.take(run) if order.leads else ()
+        _show(
+            probe.with_findings(run, folder, troubles) if troubles else run, folder, options, order.leads, troubles
+        )
         if at_end:
             at_end(run)
     raise CommandEnded(run.verdict.status, run.verdict.exit_code)
 
 
-def _show(run: Run, folder: Path, options: Mapping[str, Any], leads: bool) -> None:
-    """The result. Where rank 0 is elsewhere, only what went wrong here."""
+def _show(run: Run, folder: Path, options: Mapping[str, Any], leads: bool, said: Sequence[Finding]) -> None:
+    """The result. Where rank 0 is elsewhere, only what went wrong here. `said`: what was named already."""
     if not leads:
         _name_errors(run)
         return
     try:
         deliver_each(lambda form, look: text_of(run, form, look))
-        if all(one.form in _WITHOUT_FINDINGS for one in deliveries.every()):
-            _name_errors(run)
+        if deliveries.lack_findings():
+            _name_errors(run, said)
         if run.measurements:  # else what was asked for is not drawn, as the result says
             draw(run, options.get("plot"))
     finally:  # most of all where the result could not be written: it is not lost
@@ -145,9 +142,9 @@ def put(text: str | bytes) -> None:
         raise ResultNotWritten(message, "free space or redirect it elsewhere") from error
 
 
-def _name_errors(run: Run) -> None:
+def _name_errors(run: Run, said: Sequence[Finding] = ()) -> None:
     for finding in run.findings:
-        if finding.severity != "info":
+        if finding.severity != "info" and finding not in said:
             say(escaped(finding.headline))
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Literal, TypeVar
 
-from nccltool.core.errors import BadInput, NccltoolError
+from nccltool.core.errors import BadInput, DidNotComplete, NccltoolError
 
 INTERFACE = 1
 """Of the families. It grows when a file of one of them must be written otherwise."""
@@ -32,6 +32,7 @@ _NEEDS: dict[Family, tuple[str, ...]] = {
 FAMILIES: tuple[Family, ...] = tuple(_NEEDS)
 _NAME = re.compile(r"[a-z][a-z0-9]*(?:[_-][a-z0-9]+)*")
 _LONGEST_REASON = 300
+REMEDY = "update or uninstall its package; nccltool plugins lists all"
 Value = TypeVar("Value")
 
 
@@ -58,6 +59,14 @@ class PluginFailure:
 
     plugin: ToolPlugin
     reason: str
+
+
+class PluginFailed(DidNotComplete):
+    """What was asked of a plug-in could not be had: it raised, or gave something that its family does not have."""
+
+    def __init__(self, plugin: ToolPlugin | None, reason: BaseException | str) -> None:
+        """None = it is not installed here, as the reason says."""
+        super().__init__(f"{plugin.title} failed: {_in_a_line(reason)}" if plugin else str(reason), REMEDY)
 
 
 _failures: dict[ToolPlugin, str] = {}
@@ -92,8 +101,12 @@ def installed(family: Family) -> tuple[ToolPlugin, ...]:
 
 def fail(plugin: ToolPlugin, reason: BaseException | str) -> str:
     """Note what went wrong; the reason in one line."""
+    return _failures.setdefault(plugin, _in_a_line(reason))
+
+
+def _in_a_line(reason: BaseException | str) -> str:
     told = reason if isinstance(reason, str) else f"{type(reason).__name__}: {reason}"
-    return _failures.setdefault(plugin, " ".join(told.split())[:_LONGEST_REASON])
+    return " ".join(told.split())[:_LONGEST_REASON]
 
 
 @functools.cache
@@ -152,15 +165,30 @@ def guarded(
             return function(*words, **named)
         except NccltoolError:
             raise
-        except Exception as error:  # noqa: BLE001 - a defect of another package is named, and costs nobody else
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a defect is named, and costs nobody else
             return instead(f"{plugin.title} failed: {fail(plugin, error)}")
+
+    return call
+
+
+def strict(plugin: ToolPlugin, function: Callable[..., Value]) -> Callable[..., Value]:
+    """The function of a plug-in, whose defects raise PluginFailed: who calls it knows what they cost."""
+
+    @functools.wraps(function)
+    def call(*words: object, **named: object) -> Value:
+        try:
+            return function(*words, **named)
+        except NccltoolError:
+            raise
+        except (Exception, SystemExit) as error:
+            raise PluginFailed(plugin, error) from error
 
     return call
 
 
 def refused(why: str) -> BadInput:
     """What was asked for needs a plug-in that does not work."""
-    return BadInput(why, "update or uninstall its package; nccltool plugins lists all")
+    return BadInput(why, REMEDY)
 
 
 def folder(plugin: ToolPlugin) -> Path | None:

@@ -13,7 +13,7 @@ from nccltool.core import processes
 from nccltool.core.findings import Finding, Severity, Subject
 from nccltool.core.text import listed, named
 from nccltool.core.units import format_bytes
-from nccltool.launch import culprits, finding_kinds
+from nccltool.launch import culprits, finding_kinds, plugin_ends
 from nccltool.launch.culprits import RankEnd, Role
 from nccltool.launch.events import AgentKilled
 from nccltool.launch.last_words import Whose
@@ -58,8 +58,7 @@ def after_fault(run: RunState) -> Finding | None:
         return _collective_failed(run, echoes)
     if told := ended or culprits.were_told(run):
         return _terminated(run, told, told[0].exit_code or 0)
-    first = next(iter(culprits.faulted(run)), None)
-    return _went_down(run, first) if first else None
+    return next((_went_down(run, first) for first in culprits.faulted(run)), None)
 
 
 def knows(run: RunState) -> bool:
@@ -163,8 +162,9 @@ def _process(run: RunState, host: str, process: StoppedProcess) -> str:
 
 def _went_down(run: RunState, state: RankState) -> Finding:
     end = culprits.end_of(state)
-    sign, code = end.sign, state.exit_code
-    alike = _alike(run, end)
+    sign, code, alike = end.sign, state.exit_code, _alike(run, end)
+    if state.failed and state.failed.of_plugin:
+        return plugin_ends.ended(state.failed.text, f"{_who(state)} {_where(run, state)}", _waiting(run, state))
     if state.failed:
         kind, how = finding_kinds.RANK_ERROR, f"raised {_first_line(state.failed.text)}"
         remedy = "read the traceback in the rank's log"

@@ -61,6 +61,8 @@ class Absent:
 
 def end_of(state: RankState) -> RankEnd:
     """What the end of a rank that failed or died says."""
+    if state.failed is not None and state.failed.of_plugin:
+        return RankEnd(Role.OWN)
     signs = [(one.sign, one.text) for one in state.words.since(_stuck_since(state))]
     if state.failed is not None and state.raised is not None:
         signs.append((state.raised, state.failed.text))

@@ -253,6 +253,8 @@ class Failed(Event, frozen=True, tag="error"):
     """Raised by a collective or by setting the group up: then it may only echo another rank's death."""
     text: str
     trace: str = ""
+    of_plugin: bool = False
+    """Raised by a plug-in, which the text names."""
 
 
 class Beat(Event, frozen=True, tag="beat"):

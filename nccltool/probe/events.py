@@ -64,6 +64,16 @@ class WrongData(Event, frozen=True, tag="wrong"):
     source: str
 
 
+class PluginRaised(Event, frozen=True, tag="plugin"):
+    """A rank found that a plug-in's operation cannot be measured; all ranks leave it out from here on."""
+
+    rank: int
+    op: str
+    bytes: int
+    text: str
+    """The plug-in, and what went wrong."""
+
+
 class MeasuredWorld(events.World, frozen=True, tag="world"):
     """What carries the bytes, and the most that it allows."""
 
@@ -74,4 +84,4 @@ class MeasuredWorld(events.World, frozen=True, tag="world"):
     nics: str | None = None
 
 
-OF_PROBES: tuple[type[Event], ...] = (MeasuredWorld, Samples, Result, WrongData)
+OF_PROBES: tuple[type[Event], ...] = (MeasuredWorld, Samples, Result, WrongData, PluginRaised)

@@ -1,11 +1,13 @@
 """JUDGE measurements and findings: pure."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from nccltool.core.findings import Finding, Subject
 from nccltool.core.units import format_bytes, format_gb_per_s
-from nccltool.probe.events import WrongData
+from nccltool.launch import plugin_ends
+from nccltool.probe import collectives
+from nccltool.probe.events import PluginRaised, WrongData
 from nccltool.probe.finding_kinds import BUSBW_LOW, BUSBW_UNKNOWN, WRONG_DATA
 from nccltool.probe.result import Measurement
 
@@ -20,12 +22,22 @@ def wrong_data(wrong: Sequence[WrongData]) -> tuple[Finding, ...]:
     return tuple(_wrong(event, total[event.rank]) for event in first.values())
 
 
+def plugin_raised(raised: Sequence[PluginRaised]) -> Iterator[Finding]:
+    """A finding for each operation of a plug-in that was left out while ranks ran."""
+    for one in {event.op: event for event in reversed(raised)}.values():
+        yield plugin_ends.not_measured(one.op, f"{one.text} (at {format_bytes(one.bytes)} on rank {one.rank})")
+
+
 def _wrong(event: WrongData, total: int) -> Finding:
+    plugin = collectives.origin(event.op)
     return WRONG_DATA.finding(
         subject=Subject(kind="rank", name=str(event.rank)),
         message=f"rank {event.rank} received {total} wrong element{'s' if total > 1 else ''}, "
         f"first in {event.op} at {format_bytes(event.bytes)}",
-        evidence=(f"element {event.first_index}: got {event.got}, expected {event.expected} ({event.source})",),
+        evidence=(
+            f"element {event.first_index}: got {event.got}, expected {event.expected} ({event.source})",
+            *((f"{event.op} comes from the {plugin.title}, which may be wrong itself",) if plugin else ()),
+        ),
         remedy="do not train on these hosts: repeat with -c 20 on each half of them to find the one that "
         "corrupts data",
     )

@@ -4,8 +4,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from nccltool.core.findings import Finding, Subject
+from nccltool.core.plugins import PluginFailed
 from nccltool.core.text import listed
 from nccltool.core.units import format_bytes, format_decimal_bytes
+from nccltool.launch import plugin_ends
 from nccltool.probe import collectives, memory
 from nccltool.probe.collectives.base import ALIGNMENT, Layout
 from nccltool.probe.dtypes import ELEMENT_SIZE, why_not
@@ -98,7 +100,7 @@ def one_left_out(op: str, what: str, reason: str) -> Finding:
 
 
 def _all(job: ProbeJob, backend: str, world_size: int) -> Iterator[Step | Finding]:
-    for op in job.ops:
+    for op in sorted(job.ops, key=lambda op: collectives.origin(op) is not None):  # what may break comes last
         collective = collectives.get(op)
         if world_size < collective.min_world:
             yield one_left_out(op, op, f"it needs {collective.min_world} ranks")
@@ -115,7 +117,11 @@ def _all(job: ProbeJob, backend: str, world_size: int) -> Iterator[Step | Findin
 
 def _step(job: ProbeJob, op: str, size: int, placement: Placement, world_size: int) -> Step | Finding:
     element_size = ELEMENT_SIZE[job.dtype]
-    layout = collectives.get(op).layout(size // element_size, world_size, element_size)
+    try:
+        layout = collectives.get(op).layout(size // element_size, world_size, element_size)
+        collectives.check(op, layout, world_size)
+    except PluginFailed as error:
+        return plugin_ends.not_measured(op, error.message)
     if not layout.bytes:  # nccl-tests prints such rows, as size 0
         least = f"{ALIGNMENT} B for each of {world_size} ranks" if size >= element_size else "one element"
         return one_left_out(op, f"{op} at {format_bytes(size)}", f"{size} B is less than {least}")

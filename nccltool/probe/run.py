@@ -19,7 +19,7 @@ from nccltool.core.verdicts import of_findings, of_own_ranks, warned
 from nccltool.hosts import differences
 from nccltool.launch import runner
 from nccltool.launch.events import RankFacts
-from nccltool.launch.finding_kinds import COMMAND_STOPPED, RUN_DIR_FULL
+from nccltool.launch.finding_kinds import COMMAND_STOPPED, PLUGIN_FAILED, RUN_DIR_FULL
 from nccltool.launch.job import Job
 from nccltool.launch.job import run_dir as run_dir_of
 from nccltool.launch.order import LaunchOrder
@@ -94,9 +94,10 @@ class Probe:
         return document.to_json(run)
 
     def with_findings(self, run: Run, folder: Path, more: Sequence[Finding]) -> Run:
-        """With warnings that came after its end, in its document too. Raises RunDirError."""
+        """With warnings that came after its end; in its document too, unless that cannot be written."""
         run = replace(run, verdict=warned(run.verdict), findings=(*run.findings, *more))
-        run_directory.keep(folder, self.document(run))
+        with contextlib.suppress(RunDirError):
+            run_directory.keep(folder, self.document(run))
         return run
 
     def _begun(self) -> ProbeBegun:
@@ -119,8 +120,8 @@ class Probe:
 
 
 def _in_logs(run: Run, folder: Path) -> tuple[Finding, ...]:
-    """What logs say of its failure; of ranks that waited for a command that was stopped, they would blame one."""
-    if any(finding.kind is COMMAND_STOPPED for finding in run.findings):
+    """What logs say of its failure; of a command that was stopped, or of a plug-in, they would blame a rank."""
+    if any(finding.kind in (COMMAND_STOPPED, PLUGIN_FAILED) for finding in run.findings):
         return ()
     return failed_run.findings(run.info, run.verdict, run.findings, folder)
 

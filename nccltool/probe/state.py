@@ -6,7 +6,7 @@ from nccltool.core import statistics
 from nccltool.core.findings import Finding
 from nccltool.launch.events import EVERYWHERE, Event, EventReader, World
 from nccltool.probe import collectives, judge, late_rank
-from nccltool.probe.events import OF_PROBES, MeasuredWorld, Result, Samples, WrongData
+from nccltool.probe.events import OF_PROBES, MeasuredWorld, PluginRaised, Result, Samples, WrongData
 from nccltool.probe.result import Measurement
 from nccltool.probe.transport import Limit
 
@@ -21,6 +21,7 @@ class ProbeState:
         self.results: list[tuple[Result, tuple[int, ...]]] = []
         """Each with its samples in nanoseconds."""
         self._wrong: list[WrongData] = []
+        self._raised: list[PluginRaised] = []
         self._samples: dict[int, list[int]] = {}
         self.done: set[int] = set()
         """Steps: operations at a size."""
@@ -36,13 +37,15 @@ class ProbeState:
                 self.results.append((event, tuple(self._samples.pop(event.step, ()))))
             case WrongData():
                 self._wrong.append(event)
+            case PluginRaised():
+                self._raised.append(event)
             case World():
                 self._world_size = event.world_size
                 limits = event.limits if isinstance(event, MeasuredWorld) else ()
                 self._limits = {limit.op: limit for limit in limits}
 
     def findings(self) -> tuple[Finding, ...]:
-        return judge.wrong_data(self._wrong)
+        return (*judge.wrong_data(self._wrong), *judge.plugin_raised(self._raised))
 
     def measurements(self) -> tuple[Measurement, ...]:
         return tuple(

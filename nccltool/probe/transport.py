@@ -21,6 +21,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from nccltool.core.plugins import PluginFailed
 from nccltool.core.text import named
 from nccltool.core.units import format_gb_per_s
 from nccltool.core.unknown import Unknown
@@ -222,8 +223,11 @@ def largest_busbw(op: str, homes: Sequence[int], rates: Sequence[float]) -> floa
     `homes` is the boundary of each rank, `rates` bytes per second of each boundary, each way.
     """
     collective = collectives.get(op)
-    seconds = collective.least_seconds(homes, rates) if len(rates) > 1 else 0.0
-    return collective.bus_factor(len(homes)) / seconds if seconds else None
+    try:
+        seconds = collective.least_seconds(homes, rates) if len(rates) > 1 else 0.0
+        return collective.bus_factor(len(homes)) / seconds if seconds else None
+    except PluginFailed:  # of an operation that is measured, or named elsewhere
+        return None
 
 
 def _of_gpus(ranks: Sequence[RankFacts], links: Sequence[NvLinkSpec]) -> str:

@@ -93,6 +93,19 @@ class Agreement:
         Not inside a call of the backend: what waits there for a rank that has work for minutes is ended by NCCL's
         watchdog. On the progress page it is a wait for others all the same.
         """
+        self._come_together(name, patience_s)
+
+    def count_failed(self, name: str, failed: bool, patience_s: float) -> tuple[int, bool]:
+        """How many ranks failed, and whether this one is the first of them; returns when all ranks have come here.
+
+        Raises CollectiveFailed when time is up: ranks may wait in a call for one that failed before it.
+        """
+        store = dist.distributed_c10d._get_default_store()
+        is_first = failed and store.add(f"{name}/failed", 1) == 1
+        self._come_together(name, patience_s)
+        return store.add(f"{name}/failed", 0), is_first
+
+    def _come_together(self, name: str, patience_s: float) -> None:
         # asked again and again: a wait inside the store would keep the backend's own threads from using it
         store = dist.distributed_c10d._get_default_store()
         if store.add(f"{name}/came", 1) == self.size:

@@ -14,7 +14,8 @@ Result = TypeVar("Result")
 
 PHASES = (
     *("starting", LOOKING_AT_GPU, "joining", "connecting", "warm-up", "timing", "checking"),
-    *("waiting for the result to be saved", "leaving", "between steps", "building", "preparing"),
+    *("waiting for the result to be saved", "leaving", "between steps", "trying the plug-in"),
+    *("building", "preparing"),
     *("forward", "between forward and backward", "backward", "forward and backward", "updating", "comparing"),
     *("computing a micro-batch", "unscaling", "clipping", "averaging", "profiling"),
     *("looking for checkpoints", "loading a checkpoint", "catching up", "saving a checkpoint"),

@@ -50,6 +50,27 @@ def test_metrics_that_nobody_takes_do_not_hide_the_result(tmp_path: Path, act: A
     assert json.loads((folder / "run.json").read_text()) == found
 
 
+@pytest.mark.parametrize(
+    ("words", "in_result", "beside"),
+    [((), 1, 0), (("--format", "csv"), 0, 1), (("--format", "json"), 1, 1), (("--output", "out"), 0, 1)],
+    ids=["table", "csv", "json", "file"],
+)
+def test_metrics_that_nobody_takes_are_named_once(
+    words: tuple[str, ...],
+    in_result: int,
+    beside: int,
+    tmp_path: Path,
+    act: Act,
+    nccltool: Nccltool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    act(GOOD)
+    monkeypatch.chdir(tmp_path)
+    said = nccltool(*COMMAND, "--metrics", f"textfile:{tmp_path}/none/x.prom", *words)
+    counts = [text.count("the metrics were not exported") for text in (said.out, said.err)]
+    assert (said.code, counts) == (0, [in_result, beside])
+
+
 @COMMANDS
 @pytest.mark.parametrize(
     ("words", "message"),

@@ -118,6 +118,19 @@ def test_a_defect_of_a_function_costs_what_it_would_have_said(install: Install) 
     assert told() == ["plug-in one (rules of pkg 1.2): ZeroDivisionError: no way"]
 
 
+@pytest.mark.parametrize("raised", [ZeroDivisionError("no\nway"), SystemExit("no way")])
+def test_a_defect_whose_cost_the_caller_knows(install: Install, raised: BaseException) -> None:
+    def broken() -> None:
+        raise raised
+
+    said = f"plug-in one (rules of pkg 1.2) failed: {type(raised).__name__}: no way"
+    with pytest.raises(plugins.PluginFailed) as caught:
+        plugins.strict(ONE, broken)()
+    assert (caught.value.message, caught.value.exit_code, caught.value.__cause__) == (said, 3, raised)
+    assert plugins.guarded(ONE, broken, lambda why: why)() == said
+    assert plugins.strict(ONE, str.upper)("fine") == "FINE"
+
+
 def test_what_a_plug_in_says_of_the_users_input_passes() -> None:
     def refuse() -> None:
         raise BadInput("F is not mine")

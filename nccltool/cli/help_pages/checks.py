@@ -2,10 +2,9 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from importlib import import_module
 
 from nccltool.cli.help_pages.base import in_order, normal, titled
-from nccltool.core import manual
+from nccltool.core import manual, members, plugins
 from nccltool.preflight import probe_run, stage_run, stages
 from nccltool.preflight.result import PAGE, Check
 from nccltool.preflight.suite import METRICS
@@ -17,7 +16,11 @@ _SIZE = r"(?:-\d+(?:\.\d+)?[kmgt]?i?b)?"
 
 
 def _declared() -> Iterator[Check]:
-    modules = (*(import_module(f"{stages.__name__}.{name}") for name in stages.NAMES), probe_run, stage_run)
+    modules = (
+        *(members.module(stages.__name__, name, family="checks") for name in stages.NAMES),
+        probe_run,
+        stage_run,
+    )
     for module in modules:
         yield from (one for one in vars(module).values() if isinstance(one, Check))
 
@@ -49,8 +52,13 @@ def _of_a_stage(wanted: str, every: dict[str, str]) -> str | None:
 def _elsewhere(name: str) -> str:
     """Of a check without a section of its own: the page that it declares."""
     declared = (check.page for check in _declared() if str(check).strip("/") == name and "#" in check.page)
-    page, _, code = (next(declared, "") or _PAGE_OF[name]).partition("#")
-    return manual.section(page.removeprefix("docs/"), code)
+    if where := next(declared, "") or _PAGE_OF.get(name):
+        page, _, code = where.partition("#")
+        return manual.section(page.removeprefix("docs/"), code)
+    stage = name.partition("/")[0]
+    plugin = plugins.origin(members.module(stages.__name__, stage, family="checks"))
+    assert plugin is not None, f"{name} has no page"
+    return f"It comes with the {plugin.title}. `nccltool explain {stage}` shows its stage."
 
 
 _PAGE_OF = {"data": "docs/findings-results.md#wrong-data"}

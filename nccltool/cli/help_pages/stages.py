@@ -2,9 +2,9 @@
 
 import inspect
 from collections.abc import Sequence
-from importlib import import_module
 
 from nccltool.cli.help_pages.base import known, titled
+from nccltool.core import members
 from nccltool.preflight import stages
 from nccltool.preflight import suite_toml as toml
 from nccltool.preflight.result import Check
@@ -20,7 +20,7 @@ def page(word: str) -> str | None:
     name = known(word, names())
     if name is None:
         return None
-    module = import_module(f"{stages.__name__}.{name}")
+    module = members.module(stages.__name__, name, family="checks")
     stage = next(one for one in stages.every() if one.name == name)
     checks = [str(one) for one in vars(module).values() if isinstance(one, Check)]
     lines = [(inspect.getdoc(module) or "").partition("\n\n")[0]]

@@ -26,6 +26,7 @@ ONE_TRY_S = 10.0
 JOB = "nccltool"
 LABEL = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 
+_AGAIN = "push the saved run later: nccltool export latest --pushgateway"
 Headers = list[tuple[str, str]]
 Handler = Callable[[str, str, float | None, Headers, bytes], Callable[[], None]]
 
@@ -46,11 +47,13 @@ class Destination:
     """How long to go on trying."""
     cluster: str = ""
     """One more label of the group: another cluster's push must not replace this one."""
+    has_options: bool = True
+    """--push-timeout, --push-user, ... are options of the command."""
 
     @classmethod
     def of_text(cls, where: str, cluster: str) -> "Destination":
         """The gateway at an address. Raises BadInput."""
-        made = cls(url=where, cluster=cluster, timeout_s=AFTER_VERDICT_S)
+        made = cls(url=where, cluster=cluster, timeout_s=AFTER_VERDICT_S, has_options=False)
         made.check("use `nccltool export latest` with its options")
         return made
 
@@ -110,7 +113,7 @@ class Destination:
             if deadline - time.monotonic() <= pause:
                 raise PushFailed(
                     f"{self.url} did not accept the metrics within {self.timeout_s:g} s: {problem}",
-                    "check that the gateway is running or raise --push-timeout",
+                    f"check that the gateway is running{'' if self.has_options else ','} or {_longer(self)}",
                 )
             time.sleep(pause)
             pause *= 2
@@ -137,10 +140,19 @@ def password(file: str) -> str:
 def _refused(gateway: Destination, error: HTTPError) -> PushFailed:
     with error:
         said = error.read(300).decode(errors="replace").strip().splitlines()
-    hint = "check --push-user and --push-password-file" if error.code in (401, 403) else "check the gateway's log"
+    hint = _signed_in(gateway) if error.code in (401, 403) else "check the gateway's log"
     return PushFailed(
         f"{gateway.url} refused the metrics: HTTP {error.code} {said[0] if said else ''}".rstrip(), hint
     )
+
+
+def _longer(gateway: Destination) -> str:
+    return "raise --push-timeout" if gateway.has_options else f"{_AGAIN} {gateway.url} --push-timeout 300"
+
+
+def _signed_in(gateway: Destination) -> str:
+    words = "--push-user and --push-password-file"
+    return f"check {words}" if gateway.has_options else f"{_AGAIN} {gateway.url} with {words}"
 
 
 def _handler(gateway: Destination) -> Handler:

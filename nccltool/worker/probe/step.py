@@ -16,9 +16,11 @@ from nccltool.probe.late_rank import RankLateness
 from nccltool.probe.plan import Step
 from nccltool.probe.result import Launched
 from nccltool.worker import memory
+from nccltool.worker.probe import plugin_trial
 from nccltool.worker.probe.clocks import clock_of
 from nccltool.worker.probe.comm import TorchComm
 from nccltool.worker.probe.data import Pattern
+from nccltool.worker.probe.plugin_trial import PluginTrial
 from nccltool.worker.probe.timing import TimedCalls, Timer, captured
 from nccltool.worker.rank.tools import RankTools
 
@@ -38,16 +40,21 @@ class Prober:
         self._injector, self._comm = tools.injector, TorchComm(job.reduce_op)
         self._checker = _Checker(job, tools)
         self._contact = tools.contact
+        self._trial = PluginTrial(tools, job.timeout_s)
         self.timer = Timer(job, tools.group, clock_of(tools.group, tools.slot), tools.slot)
 
     def run(self, step: Step) -> None:
         """Time a step, then check it; rank 0 reports it and waits until the result is saved."""
         op, size = step.op, step.layout.bytes
+        if self._trial.is_broken(op):
+            return
         outside_s = self._allow(step)
         self._slot.phase("between steps", step.index, allowance_s=outside_s)
         self._injector.at("enter", op, size)
         self._channel.emit(events.Enter(rank=self._group.rank, step=step.index, op=op, bytes=size))
         send, recv = self.buffers(step)
+        if not self._works(step, send, recv):
+            return
         call = self.call(step, send, recv)
         timed = captured(call, self._group) if self._job.cuda_graph else call
         disturbed = self._injector.disturbed(timed, op, size)
@@ -62,6 +69,13 @@ class Prober:
             self._report(step, took, late, wrong)
         del timed, call, send, recv
         memory.give_back(self._group.device)
+
+    def _works(self, step: Step, send: Tensor, recv: Tensor) -> bool:
+        """Whether the operation of a plug-in can be called; the others can."""
+        if collectives.origin(step.op) is None:
+            return True
+        self._slot.phase("trying the plug-in", step.index)
+        return self._trial.passes(step, lambda: self.call(step, send, recv), self._contact.first_call_s)
 
     def _allow(self, step: Step) -> float:
         """Note how long a call may take; how long it may take to fill the buffers."""
@@ -88,7 +102,8 @@ class Prober:
 
     def call(self, step: Step, send: Tensor, recv: Tensor) -> Call:
         """The operation, noted on the progress page while it runs."""
-        return self._group.guarded(collectives.get(step.op).bind(self._comm, send, recv))
+        call, plugin = collectives.get(step.op).bind(self._comm, send, recv), collectives.origin(step.op)
+        return self._group.guarded(plugin_trial.named(plugin, call) if plugin else call)
 
     @property
     def _launched(self) -> Launched:

@@ -10,6 +10,8 @@ import torch.distributed as dist
 from torch.distributed import PrefixStore
 
 from nccltool.core import processes
+from nccltool.core.plugins import PluginFailed
+from nccltool.core.text import listed
 from nccltool.hosts import gpu
 from nccltool.hosts.usable_network import UsableNetwork
 from nccltool.launch import allowances, backend_choice, events, fault_injection, rank_agreement
@@ -18,7 +20,7 @@ from nccltool.launch.inside import RankPlace
 from nccltool.launch.job import Job
 from nccltool.launch.run_state import LOOKING_AT_GPU
 from nccltool.localize.pairs.job import PairsJob
-from nccltool.probe import plan, transport
+from nccltool.probe import collectives, plan, transport
 from nccltool.probe.events import MeasuredWorld
 from nccltool.probe.job import ProbeJob
 from nccltool.train.job import TrainJob
@@ -48,11 +50,16 @@ def main(job: Job, place: RankPlace, slot: ProgressPage, channel: Channel) -> in
     except Exception as error:  # noqa: BLE001 - whatever it is, the runner must hear of it before we go
         in_collective = isinstance(error, CollectiveFailed)
         cause = error.__cause__ if in_collective else error
-        text, trace = f"{type(cause).__name__}: {cause}", traceback.format_exc()
+        of_plugin = isinstance(cause, PluginFailed)
+        text, trace = str(cause) if of_plugin else f"{type(cause).__name__}: {cause}", traceback.format_exc()
         sys.stderr.write(trace)
         channel.emit(
             events.Failed(
-                rank=place.rank, in_collective=in_collective, text=text[:_MESSAGE], trace=trace[-_TRACE:]
+                rank=place.rank,
+                in_collective=in_collective and not of_plugin,
+                of_plugin=of_plugin,
+                text=text[:_MESSAGE],
+                trace=trace[-_TRACE:],
             )
         )
         return 1
@@ -68,6 +75,7 @@ def _live(job: Job, place: RankPlace, slot: ProgressPage, channel: Channel) -> N
     slot.phase("joining")
     channel.emit(events.Hello(facts=facts))
     injector.at("hello")
+    _require_operations(job, facts.host)
     store = PrefixStore("nccltool/ranks", connect(of_place(job, place), job.join_timeout_s))
     store.set_timeout(_net(job))
     decision, findings, ranks = slot.watched(lambda: handshake.meet(job, place, store, facts))()
@@ -100,6 +108,14 @@ def _live(job: Job, place: RankPlace, slot: ProgressPage, channel: Channel) -> N
         _work(job, decision, tools)
     slot.phase("leaving")
     meeting.leave()
+
+
+def _require_operations(job: Job, host: str) -> None:
+    """Raises PluginFailed where a package is not installed on this host that the runner's host has."""
+    if isinstance(job, ProbeJob) and (lacking := sorted(set(job.ops).difference(collectives.NAMES))):
+        raise PluginFailed(
+            None, f"the plug-in of {listed(lacking)} is not installed on {host} or does not work there"
+        )
 
 
 def _own_gpu(job: Job, place: RankPlace, slot: ProgressPage) -> OwnGpu:

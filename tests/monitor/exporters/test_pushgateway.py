@@ -6,6 +6,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -15,6 +16,7 @@ from nccltool.monitor.exporters.base import PushFailed
 from nccltool.monitor.exporters.pushgateway import Destination
 from nccltool.monitor.metrics import Sample
 
+LIMIT_S = 60.0
 SAMPLES = [Sample("suspect", ("alpha",), 1)]
 
 
@@ -96,6 +98,19 @@ def test_it_gives_up_in_time(gateway: FakeGateway) -> None:
     gateway.statuses = [500]
     with pytest.raises(PushFailed, match=r"did not accept the metrics within 0.2 s: HTTP 500"):
         Destination(url=gateway.url, timeout_s=0.2).push(SAMPLES, "probe")
+
+
+@pytest.mark.parametrize(
+    ("status", "option"), [(401, "--push-user and --push-password-file"), (500, "--push-timeout 300")]
+)
+def test_after_a_measurement_the_remedy_is_another_command(gateway: FakeGateway, status: int, option: str) -> None:
+    gateway.statuses = [status]
+    limit_s = 0.2 if status == 500 else LIMIT_S  # only what is refused ends it before
+    destination = replace(Destination.of_text(gateway.url, ""), timeout_s=limit_s)
+    with pytest.raises(PushFailed) as caught:
+        destination.push(SAMPLES, "probe")
+    assert f"push the saved run later: nccltool export latest --pushgateway {gateway.url}" in caught.value.remedy
+    assert caught.value.remedy.endswith(option)
 
 
 def test_one_that_answers_byte_by_byte() -> None:
