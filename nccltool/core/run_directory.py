@@ -278,5 +278,5 @@ def find(base: Path, name: str) -> Path:
         raise BadInput(f"{name!r} matches {len(matches)} runs under {base}", "see nccltool runs")
     from nccltool.core.unknown_names import unknown
 
-    names = [folder.name for folder in every]
+    names = [LATEST, *(folder.name for folder in every)]
     raise unknown("run", name, names, "see nccltool runs", where=f"under {base}")

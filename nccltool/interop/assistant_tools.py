@@ -23,6 +23,8 @@ _ANSWERS = (0, 1, 3, 4)
 """Exit codes of commands that have a result."""
 _SAVED = re.compile(r"latest|\d{8}T[0-9A-Za-z-]{1,40}|baseline:[\w.-]{1,100}", re.ASCII)
 """Names of saved runs and baselines, which are no files."""
+_NAME = re.compile(r"\w[\w:-]*", re.ASCII)
+"""What may be such a name, mistyped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,21 +60,46 @@ class AssistantTools:
         return _answer("compare", ["--", self._saved_or_path(a), self._saved_or_path(b)])
 
     def _saved_or_path(self, word: str) -> str:
-        return word if _SAVED.fullmatch(word) else self._path(word)
+        """A mistyped name of a run is no path: its command says what is like it."""
+        if _SAVED.fullmatch(word) or (_NAME.fullmatch(word) and not os.path.lexists(word)):
+            return word
+        return self._path(word)
 
     def _path(self, text: str) -> str:
-        """An absolute path. Raises BadInput where it leads out of the folders that are allowed."""
-        try:
-            path = Path(text).resolve()
-        except (OSError, RuntimeError, ValueError) as error:
-            raise BadInput(f"{escaped(text[:200])} is not a path: {error}", "name a file") from error
-        if not any(path.is_relative_to(folder.resolve()) for folder in self.allowed):
+        """An absolute path without links. Raises BadInput where it, or a link in its folder, leads elsewhere."""
+        path = _resolved(text)
+        if not self._allows(path):
             folders = ", ".join(map(str, self.allowed))
             raise BadInput(
                 f"{escaped(str(path))} is outside of the folders that this server may read: {folders}",
                 "start it with --allow FOLDER",
             )
+        if path.is_dir() and (link := self._link_out(path)):
+            raise BadInput(
+                f"{escaped(str(path))} contains a link that leads out of the folders that this server may read: "
+                f"{escaped(str(link))}",
+                "name the files in it, or remove the link",
+            )
         return str(path)
+
+    def _allows(self, path: Path) -> bool:
+        return any(path.is_relative_to(folder.resolve()) for folder in self.allowed)
+
+    def _link_out(self, folder: Path) -> Path | None:
+        """The first link in a folder, at any depth, that leads to what may not be read."""
+        for place, folders, files in os.walk(folder):
+            for entry in (Path(place, name) for name in (*folders, *files)):
+                if entry.is_symlink() and not self._allows(_resolved(str(entry))):
+                    return entry
+        return None
+
+
+def _resolved(text: str) -> Path:
+    """Without links. Raises BadInput."""
+    try:
+        return Path(text).resolve()
+    except (OSError, RuntimeError, ValueError) as error:
+        raise BadInput(f"{escaped(text[:200])} is not a path: {error}", "name a file") from error
 
 
 def _answer(command: str, words: Sequence[str]) -> str:

@@ -42,6 +42,49 @@ def test_other_files_are_not_read(
         tools.compare("latest", path)
 
 
+@pytest.mark.parametrize("place", ["in", "in/deep", "in/a/b"])
+@pytest.mark.parametrize("target", ["out", "out.log", "in/../out.log", "missing"])
+def test_a_folder_with_a_link_that_leads_out_is_not_read(tmp_path: Path, place: str, target: str) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out.log").write_text("x")
+    (tmp_path / place).mkdir(parents=True)
+    (tmp_path / place / "job.log").write_text("x")
+    link = tmp_path / place / "link"
+    link.symlink_to(tmp_path / target)
+    tools = AssistantTools((tmp_path / "in",))
+    for ask in (lambda path: tools.triage([path]), lambda path: tools.doctor(root=path), tools.runs):
+        with pytest.raises(BadInput) as error:
+            ask(str(tmp_path / "in"))
+        assert error.value.message.endswith(f"leads out of the folders that this server may read: {link}")
+
+
+def test_a_folder_is_reached_by_no_link_that_leads_out(tmp_path: Path) -> None:
+    (tmp_path / "out/logs").mkdir(parents=True)
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in/link").symlink_to(tmp_path / "out")
+    with pytest.raises(BadInput, match="is outside of the folders"):
+        AssistantTools((tmp_path / "in",)).triage([str(tmp_path / "in/link/logs")])
+
+
+def test_links_that_stay_inside_are_followed(tools: AssistantTools, tmp_path: Path) -> None:
+    (tmp_path / "in/link").unlink()
+    (tmp_path / "in/again.log").symlink_to("job.log")
+    assert "triage" in tools.triage([str(tmp_path / "in")]).splitlines()[0]
+
+
+@pytest.mark.parametrize("word", ["lates", "2026112X", "baselne:good", "nosuchrun"])
+def test_a_mistyped_name_is_answered_by_the_command(
+    tools: AssistantTools, word: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path / "in")
+    monkeypatch.setenv("NCCLTOOL_RUN_DIR", str(tmp_path / "in/runs"))
+    for ask in (tools.runs, lambda word: tools.compare(word, "latest")):
+        with pytest.raises(BadInput) as error:
+            ask(word)
+        assert f"Error: unknown run '{word}'" in error.value.message
+        assert "Traceback" not in error.value.message
+
+
 @pytest.mark.parametrize(
     ("ask", "words"),
     [
