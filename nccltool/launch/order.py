@@ -112,12 +112,14 @@ def plan_launch(options: StartOptions, env: Mapping[str, str]) -> LaunchPlan:
     place = None if is_asked else inside.detect(env, options.rdzv_endpoint or "")
     if place is not None:
         return _inside(place, options, env)
-    why_not = ""
+    why_not, refusal = "", None
     for launcher in (asked,) if asked else launchers.in_order():
         answer = launcher.start(options, env)
         if isinstance(answer, LaunchPlan):
+            if refusal and answer.launch.launcher == "local":
+                raise refusal
             return replace(answer, launch=replace(answer.launch, why=why_not)) if why_not else answer
-        why_not = why_not or answer.why
+        why_not, refusal = why_not or answer.why, refusal or answer.refusal
     raise BadInput("no launcher can start the nodes", "use --launcher local")
 
 

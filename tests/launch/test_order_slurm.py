@@ -81,11 +81,23 @@ def test_other_launchers_in_an_allocation(words: tuple[str, ...], env: Mapping[s
 
 def test_no_srun_in_a_container(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
-    launch = chosen(env=SALLOC).launch
-    assert (launch.launcher, launch.why) == ("local", "srun not found, so Slurm job 3 is not used")
-    with pytest.raises(BadInput) as error:
-        chosen("--nodes", "2", env=SALLOC)
-    assert error.value.message == "Slurm job 3 has 2 nodes, but srun was not found in PATH"
+    launch = chosen(env={**SALLOC, "SLURM_JOB_NODELIST": "n1"}).launch
+    assert (launch.launcher, launch.why) == ("local", "srun not found; Slurm job 3 has this node alone")
+    for words in ((), ("--nodes", "2")):
+        with pytest.raises(BadInput) as error:
+            chosen(*words, env=SALLOC)
+        assert error.value.message == "Slurm job 3 has 2 nodes, but srun was not found in PATH"
+        assert error.value.remedy.endswith("; to measure this host alone, use --launcher local")
+    assert chosen("--launcher", "local", env=SALLOC).launch.launcher == "local"
+
+
+@pytest.mark.parametrize("nodes", ["n[1-", "n1;reboot", "n[1-99999999]"])
+def test_a_damaged_list_of_nodes(nodes: str) -> None:
+    env = {**SALLOC, "SLURM_JOB_NODELIST": nodes}
+    with pytest.raises(BadInput, match="is not a node list") as error:
+        chosen(env=env)
+    assert error.value.remedy.endswith("; to measure this host alone, use --launcher local")
+    assert chosen("--launcher", "local", env=env).launch.launcher == "local"
 
 
 @pytest.mark.parametrize(

@@ -172,7 +172,9 @@ class NotChosen:
     """A launcher leaves the nodes to the next one."""
 
     why: str = ""
-    """Said where it was called for, and cannot be used."""
+    """Said where it was called for, and is not needed."""
+    refusal: BadInput | None = None
+    """Why it cannot be used though we are in a job of its scheduler: this host alone is not what was meant."""
 
 
 class Launcher(Protocol):
@@ -190,6 +192,14 @@ class GuardedLauncher:
 
     TRAITS: LauncherTraits
     start: Callable[[StartOptions, Mapping[str, str]], LaunchPlan | NotChosen]
+
+
+ALONE = "to measure this host alone, use --launcher local"
+
+
+def refused(error: BadInput) -> NotChosen:
+    """A job cannot be used: another launcher may start the nodes, but not this host alone."""
+    return NotChosen(refusal=BadInput(error.message, f"{error.remedy}; {ALONE}"))
 
 
 _MOST_DIGITS = 4

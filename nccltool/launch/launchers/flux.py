@@ -29,7 +29,7 @@ def allocation(env: Mapping[str, str]) -> AllocatedHosts | None:
     if isinstance(answer, Unknown) or problem:
         raise BadInput(
             f"FLUX_URI is set, but the hosts of the instance are not known: {problem}",
-            "run `flux getattr hostlist`, or use --launcher local to emulate nodes here",
+            "check that `flux getattr hostlist` prints them",
         )
     return AllocatedHosts(
         scheduler="Flux",

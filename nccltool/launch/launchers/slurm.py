@@ -25,6 +25,7 @@ from nccltool.launch.launchers.base import (
     NotChosen,
     asked_nproc,
     expand_counts,
+    refused,
 )
 from nccltool.launch.named_hosts import named_hosts
 from nccltool.launch.options import StartOptions
@@ -200,7 +201,12 @@ def start(options: StartOptions, env: Mapping[str, str]) -> LaunchPlan | NotChos
     is_asked = options.launcher == "slurm"
     if options.has_hosts and not is_asked:
         return NotChosen()
-    allocated = allocation(env) if options.node_rank is None else None
+    try:
+        allocated = allocation(env) if options.node_rank is None else None
+    except BadInput as error:
+        if is_asked:
+            raise
+        return refused(error)
     if allocated is None:
         if is_asked:
             raise BadInput(
@@ -208,19 +214,19 @@ def start(options: StartOptions, env: Mapping[str, str]) -> LaunchPlan | NotChos
                 "run salloc -N 2 or print a batch script: nccltool sbatch probe ...",
             )
         return NotChosen()
-    if is_asked or _can_srun(allocated, options):
+    if is_asked or shutil.which("srun") is not None:
         return _by_srun(allocated, options)
-    return NotChosen(f"srun not found, so Slurm job {allocated.job_id} is not used")
+    return _without_srun(allocated, options)
 
 
-def _can_srun(allocated: Allocation, options: StartOptions) -> bool:
-    """Inside a container there may be the variables of Slurm, and no srun. Raises BadInput when it is needed."""
-    if shutil.which("srun") is None and (options.nodes or 1) > 1:
-        raise BadInput(
-            f"Slurm job {allocated.job_id} has {len(allocated.nodes)} nodes, but srun was not found in PATH",
-            "start a rank in each task (srun nccltool probe) or use --launcher local to emulate nodes here",
-        )
-    return shutil.which("srun") is not None
+def _without_srun(allocated: Allocation, options: StartOptions) -> NotChosen:
+    """Inside a container there may be the variables of Slurm, and no srun."""
+    count = len(allocated.nodes)
+    if max(count, options.nodes or 1) == 1:
+        return NotChosen(f"srun not found; Slurm job {allocated.job_id} has this node alone")
+    nodes = f"{count} node{'s' if count > 1 else ''}"
+    lacking = f"Slurm job {allocated.job_id} has {nodes}, but srun was not found in PATH"
+    return refused(BadInput(lacking, "start a rank in each task: srun nccltool probe"))
 
 
 def _by_srun(allocated: Allocation, options: StartOptions) -> LaunchPlan:

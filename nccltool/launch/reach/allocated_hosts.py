@@ -20,6 +20,7 @@ from nccltool.launch.launchers.base import (
     NotChosen,
     asked_nproc,
     last_said,
+    refused,
 )
 from nccltool.launch.named_hosts import named_hosts, parse_hosts
 from nccltool.launch.options import StartOptions
@@ -70,13 +71,18 @@ def find(
         found = allocation(env)
         if found is None:
             raise BadInput(f"--launcher {launcher} was requested outside a job", remedy)
+        if len(found.hosts) == 1:
+            raise BadInput(
+                f"--launcher {launcher}: {found.job} has only one host, {found.hosts[0]}",
+                f"omit --launcher {launcher} to measure that host, or request more hosts: {remedy}",
+            )
         return found
     if options.has_hosts or options.node_rank is not None:
         return NotChosen()
     try:
         found = allocation(env)
-    except BadInput as error:  # variables of a job may reach a container whose files and programs do not
-        return NotChosen(str(error))
+    except BadInput as error:
+        return refused(error)
     return found if found and len(found.hosts) > 1 else NotChosen()  # one host needs nobody to reach it
 
 
@@ -94,12 +100,11 @@ def plan(
 ) -> LaunchPlan | NotChosen:
     """The nodes of a job on the hosts of an allocation, each started with `program`. Raises BadInput."""
     if shutil.which(program) is None:
-        if options.launcher == found.launcher or (options.nodes or 1) > 1:
-            raise BadInput(
-                f"{found.job} has {len(found.hosts)} hosts, but {program} was not found in PATH",
-                "add it to PATH or use --launcher local to emulate nodes here",
-            )
-        return NotChosen(f"{program} not found, so {found.job} is not used")
+        message = f"{found.job} has {len(found.hosts)} hosts, but {program} was not found in PATH"
+        lacking = BadInput(message, "add it to PATH")
+        if options.launcher == found.launcher:
+            raise lacking
+        return refused(lacking)
     if options.rdzv_endpoint:
         inside.parse_endpoint(options.rdzv_endpoint)
     hosts = _hosts(found, options)

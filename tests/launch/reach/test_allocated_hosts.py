@@ -49,7 +49,7 @@ def test_pbs_reaches_its_hosts_by_ssh(programs: Path, tmp_path: Path) -> None:
         ("x1\nx1\nx2\n", {}, ("--nproc-per-node", "4"), 2, 4),
         ("x1\n" * 64 + "x2\n" * 64, {"PBS_NUM_PPN": "64"}, (), 2, None),
         ("x1\nx2\nx3\n", {}, ("--launcher", "pbs", "--hosts", "x3,x1"), 2, None),
-        ("x1\n", {}, ("--launcher", "pbs"), 1, None),
+        ("x1\nx2\n", {}, ("--launcher", "pbs", "--nodes", "1"), 1, None),
     ],
 )
 def test_ranks_and_nodes_of_pbs(
@@ -92,10 +92,10 @@ def test_flux_reaches_its_hosts_by_the_ranks_of_their_brokers(programs: Path) ->
         (JOIN, LSF, "local"),
         (("--hosts", "n1"), LSF, "ssh"),
         ((), {**LSF, "LSB_MCPU_HOSTS": "a1 16"}, "local"),
-        ((), {**LSF, "LSB_MCPU_HOSTS": "a1 sixteen"}, "local"),
-        ((), {"PBS_JOBID": "1", "PBS_NODEFILE": "/nowhere"}, "local"),
+        (("--launcher", "local"), {**LSF, "LSB_MCPU_HOSTS": "a1 sixteen"}, "local"),
+        (("--launcher", "local"), {"FLUX_URI": "local:///nowhere", "PATH": "/nowhere"}, "local"),
         ((), {"PBS_JOBID": "1"}, "local"),
-        ((), {"FLUX_URI": "local:///nowhere", "PATH": "/nowhere"}, "local"),
+        ((), {**LSF, "PBS_JOBID": "1", "PBS_NODEFILE": "/nowhere"}, "lsf"),
     ],
 )
 def test_other_launchers_in_a_job(
@@ -104,12 +104,44 @@ def test_other_launchers_in_a_job(
     assert chosen(*words, env=env).launch.launcher == launcher
 
 
-def test_why_the_hosts_of_a_job_are_not_used() -> None:
-    """Without blaunch, one node runs here; two would be emulated, and that is not what was meant."""
-    assert chosen(env=LSF).launch.why == "blaunch not found, so LSF job 7 is not used"
+@pytest.mark.parametrize(
+    ("env", "message"),
+    [
+        (LSF, "LSF job 7 has 3 hosts, but blaunch was not found in PATH"),
+        ({**LSF, "LSB_MCPU_HOSTS": "a1 x"}, "LSB_MCPU_HOSTS='a1 x' is not a list of hosts and counts"),
+        (
+            {"PBS_JOBID": "1", "PBS_NODEFILE": "/nowhere"},
+            "PBS_NODEFILE /nowhere cannot be read: No such file or directory",
+        ),
+        (
+            {"FLUX_URI": "local:///nowhere", "PATH": "/nowhere"},
+            "FLUX_URI is set, but the hosts of the instance are not known: "
+            "`flux getattr hostlist` cannot be started: [Errno 2] No such file or directory: 'flux'",
+        ),
+    ],
+    ids=["lsf", "damaged", "pbs", "flux"],
+)
+@pytest.mark.parametrize("words", [(), ("--nodes", "2")])
+def test_a_job_that_cannot_be_used_is_not_measured_on_one_host(
+    env: Mapping[str, str], words: tuple[str, ...], message: str
+) -> None:
     with pytest.raises(BadInput) as error:
-        chosen("--nodes", "2", env=LSF)
-    assert error.value.message == "LSF job 7 has 3 hosts, but blaunch was not found in PATH"
+        chosen(*words, env=env)
+    assert error.value.message == message
+    assert error.value.remedy.endswith("; to measure this host alone, use --launcher local")
+
+
+@pytest.mark.parametrize(
+    ("launcher", "env", "job"),
+    [("lsf", {**LSF, "LSB_MCPU_HOSTS": "a1 16"}, "LSF job 7"), ("pbs", {}, "PBS job 123")],
+)
+def test_a_job_of_one_host_needs_no_launcher(
+    programs: Path, tmp_path: Path, launcher: str, env: Mapping[str, str], job: str
+) -> None:
+    with pytest.raises(BadInput) as error:
+        chosen("--launcher", launcher, env=env or of_pbs(tmp_path, "a1\n"))
+    assert error.value.message == f"--launcher {launcher}: {job} has only one host, a1"
+    assert error.value.remedy.startswith(f"omit --launcher {launcher} to measure that host")
 
 
 @pytest.mark.parametrize(
