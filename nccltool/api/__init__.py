@@ -9,9 +9,12 @@ Nothing here prints or ends the program; all functions raise `api.NccltoolError`
 for people. Importing this loads neither torch nor numpy.
 """
 
+import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from nccltool.api import arguments
+from nccltool.api.arguments import in_words_of
 from nccltool.core.errors import BadInput, DidNotComplete, NccltoolError, NotJudged, RunDirError
 
 if TYPE_CHECKING:
@@ -23,6 +26,8 @@ if TYPE_CHECKING:
     from nccltool.probe.group_check import GroupCheck
     from nccltool.probe.result import Run
     from nccltool.triage.incident import TriageReport
+
+TextOrPath: TypeAlias = str | os.PathLike[str]
 
 __all__ = [
     "BadInput",
@@ -40,10 +45,25 @@ __all__ = [
 ]
 
 
+@in_words_of(
+    *(
+        "ops",
+        "sizes",
+        "dtype",
+        "reduce_op",
+        "placement",
+        "checks",
+        "iterations",
+        "nodes",
+        "nproc_per_node",
+        "hosts",
+    ),
+    *("launcher", "backend", "timeout_s", "deadline_s", "min_busbw_gb_per_s", "run_dir"),
+)
 def probe(
     *,
     ops: Sequence[str] = ("all",),
-    sizes: Sequence[str] | None = None,
+    sizes: Sequence[str | int] | None = None,
     dtype: str = "float32",
     reduce_op: str = "sum",
     placement: Literal["natural", "in-place", "out-of-place", "both"] = "natural",
@@ -57,7 +77,7 @@ def probe(
     timeout_s: float = 30.0,
     deadline_s: float = 3600.0,
     min_busbw_gb_per_s: float | None = None,
-    run_dir: str | None = None,
+    run_dir: TextOrPath | None = None,
 ) -> "Run":
     """Measure collectives, as `nccltool probe` does; parameters mean the same as its options.
 
@@ -65,33 +85,33 @@ def probe(
     """
     from nccltool.api import commands, measuring
 
-    order = measuring.order(
-        measuring.MeasureOptions(
-            ops=tuple(ops),
-            sizes=None if sizes is None else tuple(sizes),
-            dtype=dtype,
-            reduce_op=reduce_op,
-            placement=placement,
-            checks=checks,
-            iterations=iterations,
-            nodes=nodes,
-            nproc_per_node=nproc_per_node,
-            hosts=hosts,
-            launcher=launcher,
-            backend=backend,
-            timeout_s=timeout_s,
-            deadline_s=deadline_s,
-        )
+    asked = measuring.MeasureOptions(
+        ops=arguments.words("ops", ops),
+        sizes=None if sizes is None else arguments.words("sizes", sizes),
+        dtype=arguments.text("dtype", dtype),
+        reduce_op=arguments.text("reduce_op", reduce_op),
+        placement=arguments.choice("placement", placement, ("natural", "in-place", "out-of-place", "both")),
+        checks=arguments.count("checks", checks, 0),
+        iterations=arguments.optional_count("iterations", iterations),
+        nodes=arguments.optional_count("nodes", nodes),
+        nproc_per_node=arguments.optional_count("nproc_per_node", nproc_per_node),
+        hosts=None if hosts is None else ",".join(arguments.texts("hosts", hosts)),
+        launcher=arguments.choice("launcher", launcher, ("auto", *measuring.LAUNCHERS)),
+        backend=arguments.choice("backend", backend, ("auto", "gloo", "nccl")),
+        timeout_s=arguments.number("timeout_s", timeout_s),
+        deadline_s=arguments.number("deadline_s", deadline_s),
     )
-    made = measuring.probe_of(order, run_dir, min_busbw_gb_per_s)
+    least = None if min_busbw_gb_per_s is None else arguments.number("min_busbw_gb_per_s", min_busbw_gb_per_s)
+    made = measuring.probe_of(measuring.order(asked), arguments.optional_text("run_dir", run_dir), least)
     return commands.measured(made, "probe", lambda _: None)[0]
 
 
+@in_words_of("env_files", "facts", "root", "nccl_version", "nodes", "select", "ignore")
 def doctor(
     *,
-    env_files: Sequence[str] = (),
-    facts: Sequence[str] = (),
-    root: str | None = None,
+    env_files: Sequence[TextOrPath] = (),
+    facts: Sequence[TextOrPath] = (),
+    root: TextOrPath | None = None,
     nccl_version: str | None = None,
     nodes: int | None = None,
     select: Sequence[str] = (),
@@ -103,46 +123,56 @@ def doctor(
     from nccltool.launch.options import StartOptions
 
     words = DoctorOptions(
-        root=root,
-        facts=tuple(facts),
-        env_file=tuple(env_files),
-        nccl_version=nccl_version,
-        select=tuple(select),
-        ignore=tuple(ignore),
+        root=arguments.optional_text("root", root),
+        facts=arguments.texts("facts", facts),
+        env_file=arguments.texts("env_files", env_files),
+        nccl_version=arguments.optional_text("nccl_version", nccl_version),
+        select=arguments.words("select", select),
+        ignore=arguments.words("ignore", ignore),
     )
-    return commands.diagnosed(words, StartOptions(nodes=nodes), ("nccltool.api.doctor",))
+    start = StartOptions(nodes=arguments.optional_count("nodes", nodes))
+    return commands.diagnosed(words, start, ("nccltool.api.doctor",))
 
 
-def triage(*paths: str) -> "TriageReport":
+@in_words_of("paths")
+def triage(*paths: TextOrPath) -> "TriageReport":
     """Find the root causes in logs, as `nccltool triage` does: files, folders, or folders of runs."""
     from nccltool.api import commands
 
-    if not paths or "" in paths:
+    if not paths:
         raise BadInput("triage() needs the path of a log", "name a log or a folder of logs")
-    return commands.triaged(paths, False, ("nccltool.api.triage",))
+    named = [arguments.text("paths", path) for path in paths]
+    return commands.triaged(named, False, ("nccltool.api.triage",))
 
 
+@in_words_of("a", "b", "margin_percent", "alpha", "ignore", "run_dir")
 def compare(
-    a: str,
-    b: str,
+    a: TextOrPath,
+    b: TextOrPath,
     *,
     margin_percent: float = 3.0,
     alpha: float = 0.025,
     ignore: Sequence[str] = (),
-    run_dir: str | None = None,
+    run_dir: TextOrPath | None = None,
 ) -> "Comparison":
     """Compare two runs, or a run with `baseline:NAME`, as `nccltool compare` does: is b worse than a?"""
     from nccltool.api import commands
 
-    options = commands.CompareOptions(margin=margin_percent, alpha=alpha, keys=tuple(ignore), run_dir=run_dir)
-    return commands.compared(a, b, options, ("nccltool.api.compare",))
+    options = commands.CompareOptions(
+        margin=arguments.number("margin_percent", margin_percent, 0.0),
+        alpha=arguments.number("alpha", alpha, 0.0001, 0.2),
+        keys=arguments.words("ignore", ignore),
+        run_dir=arguments.optional_text("run_dir", run_dir),
+    )
+    return commands.compared(arguments.text("a", a), arguments.text("b", b), options, ("nccltool.api.compare",))
 
 
-def load_run(run: str, *, run_dir: str | None = None) -> "Run | Preflight":
+@in_words_of("run", "run_dir")
+def load_run(run: TextOrPath, *, run_dir: TextOrPath | None = None) -> "Run | Preflight":
     """A saved run: its id, the start of an id, `latest`, its folder, or a run.json; a TrainRun of `train`."""
     from nccltool.api import commands
 
-    return commands.loaded(run, run_dir)
+    return commands.loaded(arguments.text("run", run), arguments.optional_text("run_dir", run_dir))
 
 
 def to_pandas(result: "Run | Preflight | Comparison | Diagnosis | TriageReport") -> "pandas.DataFrame":
@@ -162,4 +192,4 @@ def check(group: Any = None, *, timeout_s: float = 60.0) -> "GroupCheck":
     """
     from nccltool.worker.check import check as checked
 
-    return checked(group, timeout_s)
+    return checked(group, arguments.number("timeout_s", timeout_s))

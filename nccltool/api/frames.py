@@ -19,6 +19,8 @@ Result = Run | Preflight | Comparison | Diagnosis | TriageReport
 
 def to_pandas(result: Result) -> Any:
     """A data frame with a row for each of `records`. Raises BadInput where there is no pandas."""
+    if not isinstance(result, Result):
+        raise BadInput(f"result must be what a function of nccltool.api returns, not {type(result).__name__}")
     try:
         pandas = import_module("pandas")
     except ImportError as error:

@@ -4,12 +4,15 @@ from dataclasses import dataclass
 from typing import Literal
 
 from nccltool.core import run_directory
+from nccltool.launch.launchers import NAMES as LAUNCHERS
 from nccltool.launch.options import StartOptions
 from nccltool.launch.order import LaunchOrder
 from nccltool.probe import options as probe_options
 from nccltool.probe.job import ProbeJob
 from nccltool.probe.options import ProbeOptions
 from nccltool.probe.run import Probe
+
+__all__ = ["LAUNCHERS", "MeasureOptions", "order", "probe_of"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

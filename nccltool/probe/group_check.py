@@ -27,6 +27,8 @@ from nccltool.probe.finding_kinds import LATE_RANK, WRONG_DATA
 from nccltool.probe.late_rank import RankLateness
 
 _NAMED = 8
+LATE_ARRIVAL_S = 1.0
+"""Ranks that are started together come to the same line of a script within a second, unless one has more to do."""
 _VERSIONS = ("torch", "nccl", "python", "backend")
 
 
@@ -67,6 +69,8 @@ class RankResult:
     """Of the large all-reduces."""
     error: str = ""
     """What a call raised; empty = none did."""
+    arrival_wait_ns: int = 0
+    """How long it waited in check() until all ranks had come."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -95,8 +99,10 @@ class GroupCheck:
     """Wrong elements; None = no data was checked."""
     speed: GroupSpeed | None
     """None = nothing was measured."""
+    arrived_late: tuple[RankLateness, ...]
+    """Ranks that called check() a second or more after the others, the latest first."""
     late: tuple[RankLateness, ...]
-    """Ranks that the others waited for, the latest first."""
+    """Ranks that the others waited for in each measured call, the latest first."""
     findings: tuple[Finding, ...]
 
     @property
@@ -126,15 +132,26 @@ def judged(world_size: int, ranks: Sequence[GroupRank], results: Sequence[RankRe
     whole = [one for one in results if not one.error]
     is_whole = len(whole) == len(ranks)
     late = late_rank.in_row([done[one.rank].waits_ns for one in ranks]) if is_whole else ()
+    arrived_late = () if silent else _arrived_late(results)
+    hosts = {one.rank: one.host for one in ranks}
     findings = (
         *_differences(ranks),
         *_silent(silent),
         *_failed([one for one in results if one.error]),
         *_wrong(results),
-        *_late(late, {one.rank: one.host for one in ranks}),
+        *_came_late(arrived_late, hosts),
+        *_late(late, hosts),
     )
     speed = _speed(whole, len(ranks), size) if is_whole else None
-    return _check(world_size, ranks, findings, wrong=wrong if whole else None, speed=speed, late=late)
+    known = wrong if whole else None
+    return _check(world_size, ranks, findings, wrong=known, speed=speed, arrived_late=arrived_late, late=late)
+
+
+def _arrived_late(results: Sequence[RankResult]) -> tuple[RankLateness, ...]:
+    """Who came last waited least: no clocks are compared."""
+    ordered = sorted(results, key=lambda one: one.rank)
+    found = late_rank.in_row([(one.arrival_wait_ns,) for one in ordered])
+    return tuple(one for one in found if one.late_s >= LATE_ARRIVAL_S)
 
 
 def _check(
@@ -145,6 +162,7 @@ def _check(
     absent: tuple[int, ...] = (),
     wrong: int | None = None,
     speed: GroupSpeed | None = None,
+    arrived_late: tuple[RankLateness, ...] = (),
     late: tuple[RankLateness, ...] = (),
 ) -> GroupCheck:
     return GroupCheck(
@@ -154,6 +172,7 @@ def _check(
         absent=absent,
         wrong=wrong,
         speed=speed,
+        arrived_late=arrived_late,
         late=late,
         findings=findings,
     )
@@ -233,6 +252,18 @@ def _wrong(results: Sequence[RankResult]) -> Iterator[Finding]:
                 message=f"rank {one.rank} received {counted(one.wrong, 'wrong element')}",
                 remedy="do not train on this group; nccltool probe finds the operation and the host",
             )
+
+
+def _came_late(late: Sequence[RankLateness], hosts: Mapping[int, str]) -> Iterator[Finding]:
+    for one in late:
+        who = f"rank {one.rank} on {hosts[one.rank]}"
+        yield LATE_RANK.finding(
+            subject=Subject(kind="rank", name=str(one.rank)),
+            severity="warning",
+            message=f"{who} called check() {format_seconds(one.late_s)} after the others",
+            evidence=("the others waited that long in check(), as their own clocks say",),
+            remedy="look at what it did before the call: imports, data, a checkpoint, a slow file system",
+        )
 
 
 def _late(late: Sequence[RankLateness], hosts: Mapping[int, str]) -> Iterator[Finding]:

@@ -10,6 +10,7 @@ import socket
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from hashlib import blake2b
 from typing import Any, TypeVar
 
@@ -48,6 +49,9 @@ def check(group: "dist.ProcessGroup | None", timeout_s: float) -> GroupCheck:
     """The same result on all ranks that came. Raises BadInput without a group with this rank in it."""
     if not dist.is_available() or not dist.is_initialized():
         raise BadInput("there is no process group", "call torch.distributed.init_process_group first")
+    if group is not None and not isinstance(group, dist.ProcessGroup | type(dist.GroupMember.NON_GROUP_MEMBER)):
+        message = f"group must be a torch.distributed process group, not {type(group).__name__}"
+        raise BadInput(message, "omit it for the default group")
     is_other = group is dist.GroupMember.NON_GROUP_MEMBER
     members = [] if is_other else dist.get_process_group_ranks(group or dist.group.WORLD)
     if dist.get_rank() not in members:
@@ -68,12 +72,14 @@ class _GroupLook:
 
     def check(self) -> GroupCheck:
         self._tell("card", _card(self._rank, self._members, self._group, self._device))
+        came_ns = time.monotonic_ns()
         cards = self._reports("card", GroupRank, self._end)
+        waited_ns = time.monotonic_ns() - came_ns
         absent = self._agreed_absent(cards)
         if absent:
             come = [one for one in cards if one.rank not in absent]
             return incomplete(self._size, come, absent, self._timeout_s)
-        result = self._measured()
+        result = replace(self._measured(), arrival_wait_ns=waited_ns)
         self._tell("result", result)
         results = self._reports("result", RankResult, max(self._end, time.monotonic()) + _GRACE_S)
         return judged(self._size, cards, results, ELEMENTS * 4)

@@ -44,6 +44,28 @@ def test_a_healthy_group() -> None:
 
 
 @pytest.mark.parametrize(
+    ("waits_s", "late"),
+    [
+        ((3.0, 0.0), {1: 3.0}),
+        ((0.0, 0.9), {}),
+        ((3.0, 3.01, 0.0, 3.0), {2: 3.0}),
+        ((5.0, 5.0, 5.0, 0.0, 2.0), {3: 5.0, 4: 3.0}),
+        ((0.0, 0.0), {}),
+    ],
+)
+def test_who_came_late_is_told_by_who_waited_least(waits_s: tuple[float, ...], late: dict[int, float]) -> None:
+    ranks = [rank(number) for number in range(len(waits_s))]
+    results = [result(number, arrival_wait_ns=int(1e9 * wait)) for number, wait in enumerate(waits_s)]
+    found = group_check.judged(len(ranks), ranks, results[::-1], MIB)
+    assert {one.rank: round(one.late_s, 3) for one in found.arrived_late} == late
+    assert [(one.code, one.severity) for one in found.findings] == [("late-rank", "warning")] * len(late)
+    assert found.ok
+    assert found.verdict.status == ("warn" if late else "pass")
+    if waits_s == (3.0, 0.0):
+        assert found.findings[0].message == "rank 1 on n1 called check() 3 s after the others"
+
+
+@pytest.mark.parametrize(
     ("ranks", "results", "code", "message", "exit_code"),
     [
         (

@@ -1,6 +1,7 @@
 """api.check(group) in somebody's script: ranks over Gloo, one that never comes, and one with other settings."""
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,11 @@ rank = int(os.environ["RANK"])
 if what == "settings" and rank == 1:
     os.environ["NCCL_ALGO"] = "Tree"
 dist.init_process_group("gloo")
+if what == "late" and rank == 1:
+    dist.distributed_c10d._get_default_store().wait(["rank 0 came"])
+    time.sleep(1.5)
+elif what == "late":
+    dist.distributed_c10d._get_default_store().set("rank 0 came", "")
 if what == "absent" and rank == 2:
     while not os.path.exists(f"{folder}/1.json"):
         time.sleep(0.05)
@@ -32,6 +38,8 @@ else:
         "ranks": [one.rank for one in found.ranks], "again": again.verdict.exit_code,
         "codes": sorted({one.code for one in found.findings} - {"late-rank"}),
         "messages": [one.message for one in found.findings if one.code != "late-rank"],
+        "arrived_late": [(one.rank, one.late_s) for one in found.arrived_late],
+        "at_arrival": [one.message for one in found.findings if "called check()" in one.message],
         "busbw": found.speed and found.speed.busbw_bytes_per_s, "alive": dist.is_initialized(),
     }
     with open(f"{folder}/{rank}.json.part", "w") as file:
@@ -68,6 +76,17 @@ def test_one_rank_with_other_settings_is_named(tmp_path: Path) -> None:
         assert one["codes"] == ["env-differs"]
         assert one["messages"] == ["ranks differ in NCCL_ALGO: not set on rank 0; Tree on rank 1"]
         assert one["busbw"] > 0
+
+
+def test_a_rank_that_comes_late_is_named_with_how_late_it_was(tmp_path: Path) -> None:
+    first, second = said("late", 2, tmp_path)
+    assert first == second
+    assert first["ok"]
+    ((rank, late_s),) = first["arrived_late"]
+    assert rank == 1
+    assert late_s >= 1.0
+    (message,) = first["at_arrival"]
+    assert re.fullmatch(r"rank 1 on \S+ called check\(\) [\d.]+ s after the others", message)
 
 
 def test_without_a_group(monkeypatch: pytest.MonkeyPatch) -> None:
