@@ -26,7 +26,7 @@ PORT_IN_USE = define("port-in-use", "incomplete", may_be_the_order=True, root_ca
 INTERFACE_UNUSABLE = define(
     "interface-unusable", "incomplete", may_be_the_order=True, root_causes=("net-interface",)
 )
-PLUGIN_FAILED = define("plugin-failed", "incomplete", suspects=())
+PLUGIN_FAILED = define("plugin-failed", "incomplete", page="findings-results.md", suspects=())
 FAULT_INJECTED = define("fault-injected", "note", "info", suspects=())
 COMMAND_STOPPED = define("command-stopped", "incomplete", retry=True, suspects=())
 COMMAND_KILLED = define("command-killed", "incomplete", retry=True, suspects=())
