@@ -6,18 +6,20 @@ import socket
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from nccltool.core.errors import BadInput
 from nccltool.monitor import metrics
-from nccltool.monitor.exporters import named
+from nccltool.monitor.exporters import named, textfile
 from nccltool.monitor.exporters.base import PushFailed
 from nccltool.monitor.exporters.otlp import Destination
 from tests.conftest import Nccltool
 from tests.monitor.test_metrics import ALPHA, BETA, CHECK, GAMMA, preflight, seen, trained, training
-from tests.samples import measurement
+from tests.samples import measurement, stats
 
 service = pytest.importorskip("opentelemetry.proto.collector.metrics.v1.metrics_service_pb2")
 RUN = trained(training(), measurement(wrong=3, late_s=0.001, late_rank=1, limit_busbw_bytes_per_s=1e9))
@@ -116,6 +118,25 @@ def test_every_value_arrives_with_unit_and_attributes_and_no_other(collector: Co
     assert {metric.name: metric.description for metric in collector.metrics} == {
         f"nccltool_{name}": metrics.BY_NAME[name].help for name in {one.metric for one in samples}
     }
+
+
+def test_the_series_are_those_of_the_text_file_and_none_is_invented(collector: Collector, tmp_path: Path) -> None:
+    unknown = measurement(bytes=8, time_s=stats(1e-7, median=None, p90=None, p99=None))
+    known = measurement(time_s=stats(0.002, median=None, p99=0.007))
+    samples = metrics.merged((seen(trained(training(), known, unknown)),))
+    for destination in (
+        Destination(url=collector.url, cluster="eu-1"),
+        textfile.Destination(str(tmp_path / "a.prom"), "eu-1"),
+    ):
+        destination.hand_over((RUN,), lambda _: samples)
+    written = {
+        (one.name, frozenset((name, text) for name, text in one.labels.items() if text)): one.value
+        for family in text_string_to_metric_families((tmp_path / "a.prom").read_text())
+        for one in family.samples
+    }
+    assert written == {series: value for series, (_, value) in collector.points.items()}
+    quantiles = [dict(labels)["quantile"] for name, labels in written if name == "nccltool_latency_seconds"]
+    assert sorted(quantiles) == ["0.9", "0.99"]
 
 
 def test_the_variables_of_the_sdk_count(collector: Collector, monkeypatch: pytest.MonkeyPatch) -> None:
