@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from nccltool.compare.result import Comparison
     from nccltool.doctor.diagnosis import Diagnosis
+    from nccltool.localize.localized import LocalizedRun
     from nccltool.preflight.result import Preflight
     from nccltool.probe.group_check import GroupCheck
     from nccltool.probe.result import Run
@@ -39,6 +40,7 @@ __all__ = [
     "compare",
     "doctor",
     "load_run",
+    "localize",
     "probe",
     "to_pandas",
     "triage",
@@ -165,6 +167,24 @@ def compare(
         run_dir=arguments.optional_text("run_dir", run_dir),
     )
     return commands.compared(arguments.text("a", a), arguments.text("b", b), options, ("nccltool.api.compare",))
+
+
+@in_words_of("paths", "expect", "topology", "run_dir")
+def localize(
+    *paths: TextOrPath,
+    expect: str | None = None,
+    topology: TextOrPath | None = None,
+    run_dir: TextOrPath | None = None,
+) -> "LocalizedRun":
+    """Name the slow nodes, rails, and links in measurements of pairs, as `nccltool localize` does."""
+    from nccltool.api import commands
+
+    options = commands.LocalizeOptions(
+        expect=arguments.optional_text("expect", expect),
+        topology=arguments.optional_text("topology", topology),
+        run_dir=arguments.optional_text("run_dir", run_dir),
+    )
+    return commands.localized(arguments.words("paths", paths), options, ("nccltool.api.localize",))
 
 
 @in_words_of("run", "run_dir")

@@ -19,6 +19,8 @@ from nccltool.doctor.options import DoctorOptions
 from nccltool.launch import torch_needed
 from nccltool.launch.options import StartOptions
 from nccltool.launch.runner import Progress
+from nccltool.localize.localized import LocalizedRun
+from nccltool.localize.topology import Topology
 from nccltool.monitor import run_list
 from nccltool.preflight.result import Preflight
 from nccltool.probe.result import Run
@@ -67,6 +69,40 @@ def compared(a: str, b: str, options: CompareOptions, command: Command) -> Compa
     ignore = run_samples.ignored(options.keys)
     settings = CompareSettings(margin=options.margin / 100, alpha=options.alpha, ignore=ignore)
     return judge.compare(begun_now(command), inputs.side(a, base, store), inputs.side(b, base, store), settings)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LocalizeOptions:
+    """The options of `nccltool localize`, as they are typed."""
+
+    expect: str | None = None
+    """A bandwidth with its unit, or a run."""
+    topology: str | None = None
+    run_dir: str | None = None
+
+
+def localized(paths: Sequence[str], options: LocalizeOptions, command: Command) -> LocalizedRun:
+    """Name what is slow in measurements of others: the judge needs numpy, so that it is imported here."""
+    from nccltool.interop import pair_inputs
+    from nccltool.localize import accusations, expectation, topologies
+    from nccltool.localize.judge import judge as who_is_slow
+
+    runs = run_directory.base_folder(options.run_dir)
+    expected = expectation.of(options.expect, runs) if options.expect else None
+    topology = topologies.read(options.topology) if options.topology else Topology()
+    found = pair_inputs.read(paths, runs)
+    nodes = tuple(dict.fromkeys(name for one in found.encounters for name in one.members))
+    localization = who_is_slow(
+        found.encounters, nodes=nodes, expected_busbw_bytes_per_s=expected, topology=topology
+    )
+    return accusations.localized(
+        begun_now(command, hosts=nodes, nodes=len(nodes)),
+        found.encounters,
+        localization,
+        expected_busbw_bytes_per_s=expected,
+        sources=found.sources,
+        others=tuple(accusations.left_out(note) for note in found.notes),
+    )
 
 
 def loaded(run: str, run_dir: str | None) -> Run | Preflight:

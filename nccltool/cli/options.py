@@ -184,7 +184,7 @@ written = section(
 )
 plot = section(
     OUTPUT,
-    option("--plot", type=click.Path(dir_okay=False), help="Draw bandwidth curves into FILE.svg or FILE.png."),
+    option("--plot", type=click.Path(dir_okay=False), help="Draw the result into FILE.svg or FILE.png."),
 )
 quiet = option("-q", "--quiet", is_flag=True, settable="project", help="Print only results and errors.")
 kept = section(

@@ -25,6 +25,7 @@ SECTIONS = {
     },
     "Find the cause": {
         "triage": "Find the root cause of a failed job in its logs",
+        "localize": "Name slow nodes, rails, and links from results of pairs",
         "explain": "Explain any word that nccltool prints",
         "facts": "Show this host's network, GPUs, limits, and versions",
         "bundle": "Create a redacted support bundle",

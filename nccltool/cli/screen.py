@@ -99,7 +99,7 @@ def ready_to_draw(plot: str | None) -> None:
 def draw(run: Run | Preflight, plot: str | None) -> None:
     """Bandwidth curves, into the file of --plot. Raises BadInput, ResultNotWritten."""
     if plot:
-        _write(plot, plots.drawn(run.info, run.measurements, plot), "--plot")
+        write_file(plot, plots.drawn(run.info, run.measurements, plot), "--plot")
 
 
 def text_of(run: Run | Preflight, form: str, look: Look) -> str:
@@ -178,12 +178,12 @@ def deliver_each(render: Callable[[str, Look], str]) -> None:
 def deliver(text: str, output: str | None) -> None:
     """The result: into the file of --output, else to standard output. Raises BadInput, ResultNotWritten."""
     if output:
-        _write(output, text.encode(errors="replace"))  # whatever the locale's encoding is
+        write_file(output, text.encode(errors="replace"))  # whatever the locale's encoding is
     else:
         put(text)
 
 
-def _write(path: str, data: bytes, option: str = "--output") -> None:
+def write_file(path: str, data: bytes, option: str = "--output") -> None:
     try:
         written_files.put(Path(path), data)
     except OSError as error:

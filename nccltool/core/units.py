@@ -33,6 +33,35 @@ def parse_duration(text: str, option: str) -> float:
     return seconds
 
 
+RATES: Mapping[str, float] = {
+    **{
+        f"{word}B{per}": factor
+        for word, factor in (("", 1.0), ("K", 1e3), ("M", 1e6), ("G", 1e9), ("T", 1e12))
+        for per in ("/s", "ps")
+    },
+    **{
+        f"{word}iB{per}": factor
+        for word, factor in (("K", 2.0**10), ("M", 2.0**20), ("G", 2.0**30))
+        for per in ("/s", "ps")
+    },
+    **{
+        f"{word}b{it}{per}": factor / 8
+        for word, factor in (("M", 1e6), ("G", 1e9), ("T", 1e12))
+        for it in ("", "it")
+        for per in ("/s", "ps")
+    },
+}
+"""Bytes per second of units; a small b is a bit."""
+
+
+def parse_rate(text: str, option: str) -> float:
+    """Bytes per second of `370GB/s`, `400Gb/s`. Raises BadInput that names the option."""
+    rate = parse_quantity(text, RATES)
+    if not rate:
+        raise BadInput(f"{option} {shortened(text, 60)!r} is not a bandwidth", f"{option} 370GB/s or 400Gb/s")
+    return rate
+
+
 _AGES: Mapping[str, float] = {"min": 60.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 
 

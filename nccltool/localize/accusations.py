@@ -16,6 +16,7 @@ from nccltool.localize.finding_kinds import (
     NODE_ABSENT,
     NODE_SLOW,
     NODES_NOT_MEASURED,
+    PAIRS_LEFT_OUT,
     PAIRS_NOT_MEASURED,
     PAIRS_TOO_FEW,
     PAIRS_UNDETERMINED,
@@ -69,6 +70,11 @@ def findings_of(localization: Localization, encounters: Sequence[Encounter]) -> 
         *_open(localization),
         *_not_measured(localization, encounters),
     )
+
+
+def left_out(note: str) -> Finding:
+    """What was not used of the input."""
+    return PAIRS_LEFT_OUT.finding(subject=Subject(kind="run", name="pairs"), message=note)
 
 
 def members_text(members: Sequence[str]) -> str:

@@ -77,7 +77,7 @@ busbw-unknown not-compared dip left-out reference-cost resumed restarted triage 
 checkpoint-damaged checkpoint-none checkpoint-unfinished profile-not-written loopback-hostname clock-skew
 strangers-refused fault-injected no-run-secret retransmits path-slow link-errors counters-unread
 import-inconsistent import-rows-missing import-another-test import-under-minimum import-nccl-error
-metrics-not-handed-over pairs-not-measured nodes-not-measured pairs-too-few
+metrics-not-handed-over pairs-not-measured nodes-not-measured pairs-too-few pairs-left-out
 """
 ACCUSE = {
     ("error", "warning"): {"late-rank"},

@@ -30,6 +30,7 @@ from nccltool.interop.importers.base import (
     GuardedImporter,
     Half,
     Importer,
+    NotTold,
     Report,
     Row,
     Told,
@@ -37,7 +38,7 @@ from nccltool.interop.importers.base import (
     refuse,
 )
 
-__all__ = ["Half", "Report", "Row", "SourceFile", "Told", "read", "sources"]
+__all__ = ["Half", "NotTold", "Report", "Row", "SourceFile", "Told", "Unrecognised", "read", "sources"]
 
 _JSON = re.compile(r"\s*(\{|\[\s*[\[{\]])")
 """A text can begin with a bracket too: mpirun --tag-output writes [1,0]<stdout>: before each line."""

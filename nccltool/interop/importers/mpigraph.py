@@ -35,6 +35,26 @@ def read(content: str, where: str, told: Told) -> tuple[Report, ...]:
     return tuple(graph.report(told, len(graphs) > 1) for graph in graphs)
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Matrix:
+    """One matrix as it is printed."""
+
+    processes: int
+    hosts: Mapping[int, str]
+    """Of processes whose row is complete."""
+    rates: Mapping[tuple[int, int], Printed]
+    """MiB/s from one process to another."""
+    torn: tuple[str, ...]
+
+
+def matrices(content: str, where: str) -> Iterator[Matrix]:
+    """The matrices in a text, for those who look at single pairs. Raises BadInput."""
+    for graph in _graphs(rates.lines(content).whole, where):
+        processes = graph.processes(where)
+        pairs = {pair: cell for pair, cell in graph.pairs.items() if math.isfinite(cell.value)}
+        yield Matrix(processes=processes, hosts=graph.senders, rates=pairs, torn=tuple(graph.torn))
+
+
 @dataclass(slots=True)
 class _Graph:
     file: str
@@ -51,9 +71,7 @@ class _Graph:
 
     def report(self, told: Told, several: bool) -> Report:
         place = f"{self.file}, line {self.line}" if several else self.file
-        size, processes = self._setting("MsgSize", place), self._setting("Procs", place)
-        if processes > _MOST_PROCESSES:
-            refuse(place, f"it has {processes} processes; expected at most {_MOST_PROCESSES}")
+        size, processes = self._setting("MsgSize", place), self.processes(place)
         measured = {pair: number for pair, number in self.pairs.items() if number.value > 0}
         if not size or not measured:
             refuse(
@@ -74,6 +92,13 @@ class _Graph:
             times="the time is the mean over all pairs of processes, of one message",
             found=tuple(self._found(place, processes, len(measured))),
         )
+
+    def processes(self, place: str) -> int:
+        """How many there were. Raises BadInput."""
+        count = self._setting("Procs", place)
+        if count > _MOST_PROCESSES:
+            refuse(place, f"it has {count} processes; expected at most {_MOST_PROCESSES}")
+        return count
 
     def _setting(self, name: str, place: str) -> int:
         if name not in self.settings:
