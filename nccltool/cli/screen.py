@@ -25,6 +25,9 @@ from nccltool.core.run_directory import base_folder
 from nccltool.core.text import escaped
 from nccltool.launch import torch_needed
 from nccltool.launch.order import LaunchOrder
+from nccltool.localize import heat_chart
+from nccltool.localize import views as localize_views
+from nccltool.localize.localized import LocalizedRun
 from nccltool.preflight import views as preflight_views
 from nccltool.preflight.result import Preflight
 from nccltool.probe import plots, views
@@ -97,9 +100,13 @@ def ready_to_draw(plot: str | None) -> None:
 
 
 def draw(run: Run | Preflight, plot: str | None) -> None:
-    """Bandwidth curves, into the file of --plot. Raises BadInput, ResultNotWritten."""
+    """The chart of a run, into the file of --plot. Raises BadInput, ResultNotWritten."""
     if plot:
-        write_file(plot, plots.drawn(run.info, run.measurements, plot), "--plot")
+        if isinstance(run, LocalizedRun):
+            data = heat_chart.drawn(run, plot)
+        else:
+            data = plots.drawn(run.info, run.measurements, plot)
+        write_file(plot, data, "--plot")
 
 
 def text_of(run: Run | Preflight, form: str, look: Look) -> str:
@@ -108,6 +115,9 @@ def text_of(run: Run | Preflight, form: str, look: Look) -> str:
         case Preflight():
             _fits(form, preflight_views.FORMATS, "a preflight")
             return preflight_views.renderer(form, look)(run)
+        case LocalizedRun():
+            _fits(form, localize_views.FORMATS, "a localization")
+            return localize_views.renderer(form, look)(run)
         case TrainRun():
             _fits(form, train_views.FORMATS, "trainings")
             return train_views.renderer(form, look)(run)
@@ -184,6 +194,7 @@ def deliver(text: str, output: str | None) -> None:
 
 
 def write_file(path: str, data: bytes, option: str = "--output") -> None:
+    """What an option is to write. Raises BadInput, ResultNotWritten."""
     try:
         written_files.put(Path(path), data)
     except OSError as error:

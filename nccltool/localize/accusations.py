@@ -28,7 +28,7 @@ from nccltool.localize.result import Localization, NextTest, Suspect
 SURE = 0.9
 """From this confidence on, a node is excluded from jobs."""
 _SHOWN = 6
-_MEASURE_AGAIN = "measure these next, then run nccltool localize on all results together"
+_MEASURE_AGAIN = "measure the proposed pairs, then run nccltool localize on all results together"
 
 
 def localized(
@@ -137,21 +137,18 @@ def _about(suspect: Suspect) -> tuple[FindingKind, Subject, str]:
 
 
 def _open(localization: Localization) -> Iterator[Finding]:
-    tests = tuple(f"next: {next_text(test)}" for test in localization.next_tests[:_SHOWN])
     match localization.scope:
         case "fabric-wide":
             yield FABRIC_WIDE.finding(
                 subject=Subject(kind="run", name="fabric"),
                 message=f"no healthy majority, nobody is accused: {localization.reason}",
-                evidence=tests,
                 remedy="name a healthy speed with --expect, or look for what all of them share",
             )
         case "unknown":
-            remedy = _MEASURE_AGAIN if tests else "measure each node with at least two others"
+            remedy = _MEASURE_AGAIN if localization.next_tests else "measure each node with at least two others"
             yield PAIRS_TOO_FEW.finding(
                 subject=Subject(kind="run", name="pairs"),
                 message=f"too few measurements for a verdict: {localization.reason}",
-                evidence=tests,
                 remedy=remedy,
             )
     if localization.undetermined:
@@ -161,8 +158,7 @@ def _open(localization: Localization) -> Iterator[Finding]:
         yield PAIRS_UNDETERMINED.finding(
             subject=Subject(kind="run", name="pairs"),
             message=f"{slow}, nobody is accused of {'it' if count == 1 else 'them'}: {pairs}",
-            evidence=tests,
-            remedy=_MEASURE_AGAIN if tests else "measure these nodes with others",
+            remedy=_MEASURE_AGAIN if localization.next_tests else "measure these nodes with others",
         )
 
 

@@ -72,7 +72,18 @@ class Label:
     upright: bool = False
 
 
-Shape = Line | Curve | Dot | Label
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Box:
+    """A filled rectangle."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    color: str
+
+
+Shape = Line | Curve | Dot | Box | Label
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -31,6 +31,7 @@ from nccltool.interop.importers.base import (
     Half,
     Importer,
     NotTold,
+    OperationNotTold,
     Report,
     Row,
     Told,
@@ -38,7 +39,18 @@ from nccltool.interop.importers.base import (
     refuse,
 )
 
-__all__ = ["Half", "NotTold", "Report", "Row", "SourceFile", "Told", "Unrecognised", "read", "sources"]
+__all__ = [
+    "Half",
+    "NotTold",
+    "OperationNotTold",
+    "Report",
+    "Row",
+    "SourceFile",
+    "Told",
+    "Unrecognised",
+    "read",
+    "sources",
+]
 
 _JSON = re.compile(r"\s*(\{|\[\s*[\[{\]])")
 """A text can begin with a bracket too: mpirun --tag-output writes [1,0]<stdout>: before each line."""

@@ -199,12 +199,13 @@ def operation(program: str | None, told: Told, where: str) -> str:
         refuse(where, f"it is a test of {found}, but --op says {told.op}", "omit --op")
     op = found or told.op
     if op is None:
-        refuse(
-            where,
-            "it does not name its operation (nccl-tests before 2.17)",
-            "pass the operation, for example --op all_reduce",
-        )
+        problem = "it does not name its operation (nccl-tests before 2.17)"
+        raise OperationNotTold(f"{where}: {problem}", "pass the operation, for example --op all_reduce")
     return op
+
+
+class OperationNotTold(BadInput):
+    """A file does not name its operation."""
 
 
 class NotTold(BadInput):

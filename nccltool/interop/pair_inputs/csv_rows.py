@@ -101,7 +101,7 @@ def _rows(content: str) -> Iterator[tuple[int, list[str]]]:
         text = line.strip()
         if not text or text.startswith("#"):
             continue
-        between = between or next((sign for sign in "\t;|," if sign in text), " ")
+        between = between or _separator(text)
         if between == " ":
             cells = text.split()
             yield number, [*cells[:2], *_joined(cells[2:])]
@@ -109,6 +109,16 @@ def _rows(content: str) -> Iterator[tuple[int, list[str]]]:
             yield number, [cell.strip() for cell in next(csv.reader([text], delimiter=between))]
         else:
             yield number, [cell.strip() for cell in text.split(between)]
+
+
+def _separator(text: str) -> str:
+    """The sign that makes three cells and more; `49,3` can be a number between others."""
+    signs = [sign for sign in ";,\t|" if sign in text]
+    return next((sign for sign in signs if text.count(sign) > 1), signs[0] if signs else " ")
+
+
+def _number(cell: str) -> re.Match[str] | None:
+    return _CELL.fullmatch(cell.replace(",", ".") if cell.count(",") == 1 else cell)
 
 
 def _joined(cells: list[str]) -> list[str]:
@@ -126,7 +136,7 @@ def _heading(cells: Sequence[str], where: str) -> _Columns | None:
         known = next((key for key, words in _ALIASES.items() if name in words), None)
         if known:
             places.setdefault(known, number)
-    is_row = len(cells) >= 3 and (_CELL.fullmatch(cells[2]) or cells[2].casefold() in _NOTHING)
+    is_row = len(cells) >= 3 and (_number(cells[2]) or cells[2].casefold() in _NOTHING)
     if {"a", "b", "busbw"} <= places.keys():
         factor = named[places["busbw"]][1]
         return _Columns(places=places, factor=factor, is_directed=named[places["a"]][0] in _SENDERS)
@@ -191,7 +201,7 @@ def _rate(text: str, factor: float | None, where: str) -> tuple[float | None, st
     """Bytes per second, or why there is no number. Raises BadInput."""
     if text.casefold() in _NOTHING:
         return None, text or "no value"
-    match = _CELL.fullmatch(text.replace(",", ".") if text.count(",") == 1 else text)
+    match = _number(text)
     if match is None:
         refuse(where, f"{shortened(text, 40)!r} is not a bandwidth", "write a number, in GB/s or with its unit")
     rate = float(match[1]) * (_factor(match[2], where) if match[2] else factor or 1e9)

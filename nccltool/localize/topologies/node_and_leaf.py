@@ -1,4 +1,4 @@
-"""A file of lines `NODE LEAF`; nodes can be folded: `n[01-16] leaf1`. A third word lists rails: `n1 leaf1 mlx5_0,mlx5_1`."""
+"""Lines of `NODE LEAF`, folded as in `n[01-16] leaf1`; a third word lists rails: `n1 leaf1 mlx5_0,mlx5_1`."""
 
 from nccltool.core.text import shortened
 from nccltool.localize.topologies.base import refuse, unfolded

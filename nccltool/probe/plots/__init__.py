@@ -1,4 +1,4 @@
-"""Bandwidth curves as a file: one format a file, found by listing this folder; the suffix chooses."""
+"""Charts as a file: one format a file, found by listing this folder; the suffix chooses."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,6 +9,7 @@ from nccltool.core.errors import BadInput
 
 if TYPE_CHECKING:  # the command line checks the suffix, and imports nothing heavy
     from nccltool.core.documents import RunInfo
+    from nccltool.probe.chart import Shape
     from nccltool.probe.result import Measurement
 
 SUFFIXES = tuple(f".{name}" for name in members.names(__path__))
@@ -29,5 +30,10 @@ def drawn(info: "RunInfo", rows: "Sequence[Measurement]", path: str) -> bytes:
     shapes = chart.shapes(info, rows)
     if not shapes:
         raise BadInput(f"--plot {path}: run {info.id} has no measurements", "plot a run of nccltool probe")
+    return rendered(shapes, path)
+
+
+def rendered(shapes: "Sequence[Shape]", path: str) -> bytes:
+    """Shapes as a file of the format that the suffix names."""
     found: bytes = members.module(__name__, Path(path).suffix.lower()[1:]).render(shapes)
     return found

@@ -6,7 +6,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from nccltool.core.errors import BadInput
-from nccltool.probe.chart import HEIGHT, WIDTH, Curve, Dot, Label, Line, Shape
+from nccltool.probe.chart import HEIGHT, WIDTH, Box, Curve, Dot, Label, Line, Shape
 
 if TYPE_CHECKING:
     from PIL import Image, ImageDraw
@@ -43,6 +43,8 @@ def _draw(image: "Image.Image", draw: "ImageDraw.ImageDraw", shape: Shape) -> No
             draw.line([_at(*point) for point in points], fill=color, width=2 * _SCALE, joint="curve")
         case Dot(x=x, y=y, color=color):
             draw.ellipse([_at(x - 3, y - 3), _at(x + 3, y + 3)], fill=color)
+        case Box(x=x, y=y, width=width, height=height, color=color):
+            draw.rectangle([_at(x, y), _at(x + width, y + height)], fill=color)
         case Label():
             _write(image, draw, shape)
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from xml.sax.saxutils import escape
 
-from nccltool.probe.chart import HEIGHT, WIDTH, Curve, Dot, Label, Line, Shape
+from nccltool.probe.chart import HEIGHT, WIDTH, Box, Curve, Dot, Label, Line, Shape
 
 _ANCHORS = {"left": "start", "middle": "middle", "right": "end"}
 
@@ -27,6 +27,8 @@ def _drawn(shape: Shape) -> str:
             return f'<polyline points="{where}" fill="none" stroke="{color}" stroke-width="2"/>'
         case Dot(x=x, y=y, color=color):
             return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{color}"/>'
+        case Box(x=x, y=y, width=width, height=height, color=color):
+            return f'<rect x="{x:.2f}" y="{y:.2f}" width="{width:.2f}" height="{height:.2f}" fill="{color}"/>'
         case Label(x=x, y=y, text=text, size=size, anchor=anchor, upright=upright):
             turned = f' transform="rotate(-90 {x:.1f} {y:.1f})"' if upright else ""
             at = f'x="{x:.1f}" y="{y:.1f}" font-size="{size}" text-anchor="{_ANCHORS[anchor]}"{turned}'
