@@ -22,7 +22,7 @@ def command(files: tuple[str, ...], write_exclude: str | None, plot: str | None,
     """Name slow nodes, rails, and links from results of pairs.
 
     FILE is a CSV file with the columns a,b,busbw (GB/s), an mpiGraph matrix, a folder with a result of nccl-tests
-    or OSU for each pair, a run of nccltool pairs, or - for standard input. Several are judged together.
+    or OSU for each pair, a run of nccltool pairs, or - for standard input. Several are combined.
 
     Names suspects with a confidence, slow pairs that nothing explains, and what to measure next. Exit code 1:
     something is slow; 0: nothing is; 4: too few measurements.

@@ -5,7 +5,7 @@ from nccltool.core.errors import BadInput
 from nccltool.localize.topologies.base import OPTION
 from nccltool.localize.topology import Topology
 
-_FORMATS = members.names(__path__, first=("slurm_conf", "node_and_leaf"))
+_FORMATS = members.names(__path__, first=("slurm-conf", "node-and-leaf"))
 
 
 def read(file: str) -> Topology:

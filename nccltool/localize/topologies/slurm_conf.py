@@ -7,6 +7,7 @@ from nccltool.localize.topology import Topology
 
 _MARK = re.compile(r"^\s*(SwitchName|BlockName)\s*=", re.IGNORECASE | re.MULTILINE)
 _PAIR = re.compile(r"(\w+)\s*=\s*(\S+)")
+_GOES_ON = re.compile(r"\\\n[ \t]*")
 _COMMENT = re.compile(r"(?<!\\)#.*")
 
 
@@ -17,7 +18,7 @@ def recognises(content: str) -> bool:
 def read(content: str, where: str) -> Topology:
     """The nodes with their leaf switches, or their blocks. Raises BadInput that names the line."""
     leaf_of: dict[str, str] = {}
-    for number, line in enumerate(content.replace("\\\n", "  ").splitlines(), start=1):
+    for number, line in enumerate(_GOES_ON.sub("", content).splitlines(), start=1):
         given = {name.casefold(): value for name, value in _PAIR.findall(_COMMENT.sub("", line))}
         leaf = given.get("switchname") or given.get("blockname")
         if leaf is None or "nodes" not in given:

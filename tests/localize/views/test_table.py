@@ -1,0 +1,44 @@
+"""The table for people."""
+
+from nccltool.core.look import PLAIN, Look
+from nccltool.localize.accusations import localized
+from nccltool.localize.views import table
+from tests.support.pairs import FOUND_106, OF_106, info, localization, met
+
+RUN = localized(info(), OF_106, FOUND_106)
+
+
+def test_the_verdict_comes_first() -> None:
+    lines = table.render(RUN).splitlines()
+    assert lines[0] == "FAIL localize: suspect node 644; 1 slow pair unexplained; 5 measurements of 7 nodes"
+    assert lines[1].strip().startswith("healthy 87.60 GB/s; noise 1.3 %; smallest fault")
+    assert "    284 - 632: 284 with a node that is not slow" in lines
+
+
+def test_a_map_without_utf_8() -> None:
+    text = table.render(RUN, Look(width=80, unicode=False))
+    assert text.isascii()
+    assert max(map(len, text.splitlines())) <= 80
+    assert "    644     xx" in text
+
+
+def test_every_measurement_with_v() -> None:
+    assert "644 - 699" not in table.render(RUN).partition("slowest nodes first")[2]
+    assert "644 - 699       49.36" in table.render(RUN, Look(verbose=True))
+
+
+def test_a_healthy_one_has_no_map() -> None:
+    text = table.render(localized(info(), OF_106[1:2], localization(scope="nothing-slow")))
+    assert text.startswith("PASS localize: nothing slow found")
+    assert "slowest nodes" not in text
+
+
+def test_thousands_of_nodes_fit_a_screen() -> None:
+    pairs = [met(f"n{number}", f"n{number + 1}", 370.0) for number in range(4000)]
+    text = table.render(localized(info(), pairs, FOUND_106), PLAIN)
+    assert "a column is 84 nodes" in text
+    assert "and 3985 faster nodes" in text
+
+
+def test_long_names_keep_their_end() -> None:
+    assert table.shortened_name("a" * 30 + "-17") == ".." + "a" * 19 + "-17"
