@@ -16,6 +16,7 @@ from nccltool.core.text import escaped, escaped_lines, shortened
 SECTIONS = {
     "Measure and check": {
         "probe": "Measure bandwidth and latency of collectives",
+        "pairs": "Find the slow node, link, or direction by measuring pairs",
         "train": "Run small training jobs and check them against a reference",
         "preflight": "Check a cluster before jobs run on it",
         "doctor": "Check NCCL settings against this host",

@@ -98,6 +98,34 @@ class Lab:
         limits = ("tbf", "rate", rate, "burst", "16kb", "latency", "5ms")
         _run("ip", "netns", "exec", self.switch, "tc", "qdisc", "add", "dev", f"p-{host.name}", "root", *limits)
 
+    def wire(self, rate: str) -> None:
+        """Give every cable a rate of its own, each way, so that links limit what hosts exchange and not the
+        machine under them."""
+        for host in self.hosts:
+            for inside, device in ((self._on_switch, f"p-{host.name}"), (host.inside, "eth0")):
+                tc = (*inside, "tc")
+                _run(*tc, "qdisc", "add", "dev", device, "root", "handle", "1:", "htb", "default", "1")
+                _run(*tc, *_class_of(device, 1, rate))
+
+    def slow_down(self, host: Host, rate: str, *, sends: bool = True, receives: bool = True) -> None:
+        """A lower rate for a host that is wired."""
+        if receives:
+            _run(*self._on_switch, "tc", *_class_of(f"p-{host.name}", 1, rate, "change"))
+        if sends:
+            host.run("tc", *_class_of("eth0", 1, rate, "change"))
+
+    def slow_link(self, source: Host, to: Host, rate: str) -> None:
+        """A rate for what one wired host sends to another, while both reach all others at full rate."""
+        device = f"p-{to.name}"
+        _run(*self._on_switch, "tc", *_class_of(device, 2, rate))
+        match = ("u32", "match", "ip", "src", source.address, "flowid", "1:2")
+        where = ("dev", device, "parent", "1:", "protocol", "ip", "prio", "1")
+        _run(*self._on_switch, "tc", "filter", "add", *where, *match)
+
+    @property
+    def _on_switch(self) -> tuple[str, ...]:
+        return ("ip", "netns", "exec", self.switch)
+
     def lose(self, host: Host, percent: int) -> None:
         """Lose so many of the packets to and from a host on the switch, but for those of ssh."""
         port = f"p-{host.name}"
@@ -144,6 +172,11 @@ class Lab:
             )
             with contextlib.suppress(OSError):  # another laboratory has just begun
                 _UTS.rmdir()
+
+
+def _class_of(device: str, number: int, rate: str, verb: str = "add") -> tuple[str, ...]:
+    where = ("class", verb, "dev", device, "parent", "1:", "classid", f"1:{number}")
+    return (*where, "htb", "rate", rate, "burst", "16kb")
 
 
 def _remove_abandoned() -> None:

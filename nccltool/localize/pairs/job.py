@@ -26,6 +26,10 @@ class PairSpec:
     """The ranks of each node meet each other, not the nodes."""
     is_isolated: bool = False
     """Each meeting is a job of its own."""
+    targets: tuple[str, ...] = ()
+    """Isolated: the hosts as they were named, one for each node; () = emulated nodes."""
+    ssh_words: tuple[str, ...] = ()
+    """Isolated: the options with which each job reaches its hosts."""
     budget_s: float = 0.5
     """Time that one meeting may take to get precise, at one direction or both."""
     seed: int = 1

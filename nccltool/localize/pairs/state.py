@@ -16,6 +16,8 @@ class PairsState:
 
     def __init__(self) -> None:
         self.encounters: list[Encounter] = []
+        self.nodes: tuple[str, ...] = ()
+        """Where they are known without ranks."""
         self.done: set[int] = set()
         """Rounds."""
         self._wrong: list[WrongData] = []
