@@ -69,7 +69,7 @@ class _Isolated:
         names = units.names_of(names or (socket.gethostname(),) * (order.job.nodes or 0))
         self._units = [MeetingUnit(name=name, node=number, ranks=()) for number, name in enumerate(names)]
         self._state = RunState(order.job, 0, time.monotonic())
-        self._state.hosts_met = list(names)
+        self._state.hosts_met = list(names) if order.job.pairs.targets else [socket.gethostname()]
         assert isinstance(self._state.product, PairsState)
         self._product = self._state.product
         self._product.nodes = names
