@@ -13,7 +13,7 @@ pytestmark = pytest.mark.torch
 PAIRS = (*NCCLTOOL, "pairs")
 HOST = socket.gethostname()
 LIMIT_S = 240
-SMALL = ("--nodes", "4", "--size", "64KiB", "--budget", "0.05", "--rounds", "3", "--deadline", "200")
+SMALL = ("--nodes", "4", "--size", "64KiB", "--pair-time", "0.05", "--rounds", "3", "--deadline", "200")
 
 
 def measured(start: Start, *words: str, **env: str) -> Ended:
@@ -70,7 +70,7 @@ def test_a_killed_rank_is_named_and_what_was_measured_is_kept(start: Start) -> N
 
 @pytest.mark.slow
 def test_ctrl_c_keeps_what_was_measured(start: Start) -> None:
-    command = start(*SMALL, "--budget", "5", argv=PAIRS)
+    command = start(*SMALL, "--pair-time", "5", argv=PAIRS)
     command.wait_for("round-ended", LIMIT_S)
     command.process.send_signal(signal.SIGINT)
     ended = command.wait(LIMIT_S)

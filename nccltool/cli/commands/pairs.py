@@ -35,7 +35,7 @@ if TYPE_CHECKING:
         help="Size of each call.  [default: 4MiB on Gloo, 256MiB on NCCL]",
     ),
     option(
-        "--budget",
+        "--pair-time",
         type=Number(0.001),
         default=0.5,
         metavar="SECONDS",

@@ -115,7 +115,7 @@ class _Isolated:
         spec, job = self._job.pairs, self._job
         nodes = [next(unit.node for unit in self._units if unit.name == name) for name in members]
         words = ["pairs", "--rounds", "1", "--groups", str(len(members)), "--op", spec.op]
-        words += ["--budget", str(spec.budget_s), "--backend", job.backend]
+        words += ["--pair-time", str(spec.budget_s), "--backend", job.backend]
         words += ["--size", str(spec.bytes)] if spec.bytes else []
         words += ["--nproc-per-node", str(job.nproc_per_node)] if job.nproc_per_node else []
         words += ["--timeout", str(job.timeout_s), "--join-timeout", str(job.join_timeout_s)]

@@ -33,7 +33,7 @@ class PairsOptions:
     groups: int
     within: bool
     isolated: bool
-    budget: float
+    pair_time: float
     expect: str | None
     topology: str | None
     run_dir: str | None
@@ -42,7 +42,7 @@ class PairsOptions:
 def from_options(options: PairsOptions, env: Mapping[str, str] = os.environ) -> LaunchOrder[PairsJob]:
     """The order that the options of `nccltool pairs` describe. Raises BadInput."""
     if find_spec("scipy") is None:
-        raise BadInput("the judge of pairs needs numpy and scipy", "run pip install 'nccltool[localize]'")
+        raise BadInput("pairs needs numpy and scipy", "run pip install 'nccltool[localize]'")
     start = joined(options.start, env)
     where = plan_launch(start, env)
     _check(options, where)
@@ -65,7 +65,7 @@ def _spec(options: PairsOptions, where: LaunchPlan) -> PairSpec:
         is_isolated=options.isolated,
         targets=where.targets if options.isolated else (),
         ssh_words=_ssh_words(options.start) if options.isolated and where.targets else (),
-        budget_s=options.budget,
+        budget_s=options.pair_time,
         leaf_of=dict(topology.leaf_of),
         rails_of=dict(topology.rails_of),
         expected_busbw_bytes_per_s=expectation.of(options.expect, runs) if options.expect else None,
