@@ -33,7 +33,7 @@ def pairs(wired: Lab, with_sshd: Callable[[Lab], Sshd], start: Start, tmp_path: 
     servers = with_sshd(wired)
 
     def begin(*words: str) -> Command:
-        argv = (*NCCLTOOL, "pairs", "--hosts", "n[1-8]", "--ssh", " ".join(servers.ssh), "--size", "1MiB", *words)
+        argv = (*NCCLTOOL, "pairs", "--hosts", "n[1-8]", "--ssh", " ".join(servers.ssh), "--bytes", "1MiB", *words)
         return start(wired.hosts[0], argv)
 
     return begin

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.torch
 PAIRS = (*NCCLTOOL, "pairs")
 HOST = socket.gethostname()
 LIMIT_S = 240
-SMALL = ("--nodes", "4", "--size", "64KiB", "--pair-time", "0.05", "--rounds", "3", "--deadline", "200")
+SMALL = ("--nodes", "4", "--bytes", "64KiB", "--pair-time", "0.05", "--rounds", "3", "--deadline", "200")
 
 
 def measured(start: Start, *words: str, **env: str) -> Ended:

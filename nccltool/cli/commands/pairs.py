@@ -29,7 +29,7 @@ if TYPE_CHECKING:
         help="Operation; send_recv also measures each direction alone.",
     ),
     option(
-        "--size",
+        "--bytes",
         metavar="SIZE",
         settable="project",
         help="Size of each call.  [default: 4MiB on Gloo, 256MiB on NCCL]",

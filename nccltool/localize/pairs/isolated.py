@@ -116,7 +116,7 @@ class _Isolated:
         nodes = [next(unit.node for unit in self._units if unit.name == name) for name in members]
         words = ["pairs", "--rounds", "1", "--groups", str(len(members)), "--op", spec.op]
         words += ["--pair-time", str(spec.budget_s), "--backend", job.backend]
-        words += ["--size", str(spec.bytes)] if spec.bytes else []
+        words += ["--bytes", str(spec.bytes)] if spec.bytes else []
         words += ["--nproc-per-node", str(job.nproc_per_node)] if job.nproc_per_node else []
         words += ["--timeout", str(job.timeout_s), "--join-timeout", str(job.join_timeout_s)]
         if spec.targets:

@@ -27,7 +27,7 @@ class PairsOptions:
 
     start: StartOptions
     op: PairOp
-    size: str | None
+    bytes: str | None
     rounds: int
     all_pairs: bool
     groups: int
@@ -57,7 +57,7 @@ def _spec(options: PairsOptions, where: LaunchPlan) -> PairSpec:
     runs = run_directory.base_folder(options.run_dir)
     return PairSpec(
         op=options.op,
-        bytes=None if options.size is None else _size(options.size),
+        bytes=None if options.bytes is None else _size(options.bytes),
         most_rounds=options.rounds,
         is_all_pairs=options.all_pairs,
         group_size=options.groups,
@@ -108,7 +108,7 @@ def _size(text: str) -> int:
     try:
         size = parse_bytes(text)
     except BadInput as error:
-        raise BadInput(f"--size: {error.message}", error.remedy) from error
+        raise BadInput(f"--bytes: {error.message}", error.remedy) from error
     if size == 0 or size % _ELEMENT:
-        raise BadInput(f"--size {text}: not a whole number of float32 elements", f"use a multiple of {_ELEMENT}")
+        raise BadInput(f"--bytes {text}: not a whole number of float32 elements", f"use a multiple of {_ELEMENT}")
     return size

@@ -12,7 +12,7 @@ class PairsState:
     """What was measured (a nccltool.launch.job.ProductState)."""
 
     reader = EventReader(*EVERYWHERE, *OF_PAIRS)
-    ask_for_less = "--rounds, --size, --pair-time"
+    ask_for_less = "--rounds, --bytes, --pair-time"
 
     def __init__(self) -> None:
         self.encounters: list[Encounter] = []

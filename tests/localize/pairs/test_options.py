@@ -24,7 +24,7 @@ def test_without_words() -> None:
 def test_a_job_crosses_to_the_workers(tmp_path: Path) -> None:
     leaves = tmp_path / "leaves"
     leaves.write_text("n1 a\nn2 b\n")
-    words = ("--op", "send_recv", "--size", "1MiB", "--rounds", "5", "--expect", "50GB/s")
+    words = ("--op", "send_recv", "--bytes", "1MiB", "--rounds", "5", "--expect", "50GB/s")
     made = job("--nodes", "3", "--topology", str(leaves), *words)
     assert msgspec.json.decode(msgspec.json.encode(made), type=PairsJob) == made
     assert (made.pairs.bytes_on("nccl"), made.pairs.most_rounds) == (2**20, 5)
@@ -37,8 +37,8 @@ def test_a_job_crosses_to_the_workers(tmp_path: Path) -> None:
     [
         (("--nodes", "1"), "1 node cannot meet in groups of 2"),
         (("--nodes", "3", "--groups", "4"), "3 nodes cannot meet in groups of 4"),
-        (("--nodes", "4", "--size", "much"), "--size: 'much' is not a size"),
-        (("--nodes", "4", "--size", "6"), "--size 6: not a whole number of float32 elements"),
+        (("--nodes", "4", "--bytes", "much"), "--bytes: 'much' is not a size"),
+        (("--nodes", "4", "--bytes", "6"), "--bytes 6: not a whole number of float32 elements"),
         (("--nodes", "4", "--expect", "0GB/s"), "--expect 0GB/s is no speed"),
         (("--nodes", "4", "--within", "--groups", "3"), "--within cannot be combined with --groups"),
         (("--nodes", "4", "--all-pairs", "--groups", "3"), "--groups cannot be combined with --all-pairs"),
