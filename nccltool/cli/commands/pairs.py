@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     "What to measure",
     option(
         "--op",
+        "pair_op",
         type=click.Choice(("all_reduce", "send_recv")),
         default="all_reduce",
         settable="project",

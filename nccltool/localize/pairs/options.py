@@ -26,7 +26,7 @@ class PairsOptions:
     """The options of `nccltool pairs` as they were given; a field has the name of its option."""
 
     start: StartOptions
-    op: PairOp
+    pair_op: PairOp
     bytes: str | None
     rounds: int
     all_pairs: bool
@@ -56,7 +56,7 @@ def _spec(options: PairsOptions, where: LaunchPlan) -> PairSpec:
     topology = topologies.read(options.topology) if options.topology else Topology()
     runs = run_directory.base_folder(options.run_dir)
     return PairSpec(
-        op=options.op,
+        op=options.pair_op,
         bytes=None if options.bytes is None else _size(options.bytes),
         most_rounds=options.rounds,
         is_all_pairs=options.all_pairs,
