@@ -184,7 +184,7 @@ def localize(
         topology=arguments.optional_text("topology", topology),
         run_dir=arguments.optional_text("run_dir", run_dir),
     )
-    return commands.localized(arguments.words("paths", paths), options, ("nccltool.api.localize",))
+    return commands.localized(arguments.texts("paths", paths), options, ("nccltool.api.localize",))
 
 
 @in_words_of("run", "run_dir")
