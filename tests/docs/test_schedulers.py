@@ -85,6 +85,21 @@ def test_only_a_failure_of_the_node_is_one(name: str, said: int, code: int, tmp_
     assert done.returncode == code
 
 
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [(0, ""), (1, "reason\n"), (4, "reason\nnccltool: this node could not be checked (exit code 4)\n")],
+)
+def test_the_detector_of_kubernetes_always_gets_the_message_of_now(
+    said: int, message: str, tmp_path: Path
+) -> None:
+    command = tmp_path / "nccltool"
+    command.write_text(f"#!/bin/sh\n[ {said} = 0 ] || echo reason\nexit {said}\n")
+    command.chmod(0o755)
+    env = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
+    done = subprocess.run([KUBERNETES / "npd-nccltool.sh"], env=env, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (said, message)
+
+
 @script
 def test_the_folder_of_nccltool_needs_no_path_of_the_caller(file: Path, tmp_path: Path) -> None:
     """slurmd gives none, and a PATH that a script does not export is not that of `timeout`."""

@@ -14,11 +14,31 @@ from nccltool.interop import manifests
 if TYPE_CHECKING:
     from nccltool.interop.manifest_options import PodCommand
 
+    _Choice = click.Choice[str]
+else:
+    _Choice = click.Choice  # click 8.1 has no type parameter here
+
 MEASURED, PATCHED = "probe", "preflight"
 """What pods of a job run, and what is added before the containers of another job."""
 _LONGEST = 80
 """Characters of a word that are shown."""
-_KINDS = click.Choice(manifests.KINDS)
+_NOT_KINDS = {
+    "volcano": ("Volcano calls its jobs vcjob", "--kind vcjob"),
+    "kueue": ("Kueue is a queue for jobs of any kind", "--queue NAME"),
+    "mpijob": ("an MPIJob needs mpirun and sshd in the image; the probe does not", "--kind job"),
+}
+"""What people write instead, and what to write."""
+
+
+class _Kind(_Choice):
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value in _NOT_KINDS:
+            why, remedy = _NOT_KINDS[value]
+            raise BadInput(f"--kind {value}: {why}", f"use {remedy}")
+        return super().convert(value, param, ctx)
+
+
+_KINDS = _Kind(manifests.KINDS)
 
 
 @click.command(
