@@ -10,7 +10,7 @@ class Trial:
     """A case, and what must be reached."""
 
     case: Case
-    runs: int = 60
+    runs: int = 20
     exact: float = 0.0
     recall: float = 0.0
     wrong: float = 1.0
@@ -23,25 +23,25 @@ class Trial:
 
 
 _GOALS = (
-    Trial(case=Case(name="4 bad, 0.7", bad=4), runs=1000, exact=0.999),
-    Trial(case=Case(name="4 bad, 0.82", bad=4, speed=0.82), runs=500, exact=0.99),
-    Trial(case=Case(name="4 bad, 0.6 half of the time", bad=4, speed=0.6, share=0.5), runs=200, recall=0.95),
-    Trial(case=Case(name="no fault, 6 % noise", noise=0.06), runs=1000, wrong=0.002),
-    Trial(case=Case(name="16 of 64 bad", bad=16), runs=300, exact=0.98),
+    Trial(case=Case(name="4 bad, 0.7", bad=4), runs=200, exact=0.999),
+    Trial(case=Case(name="4 bad, 0.82", bad=4, speed=0.82), runs=150, exact=0.99),
+    Trial(case=Case(name="4 bad, 0.6 half of the time", bad=4, speed=0.6, share=0.5), runs=100, recall=0.95),
+    Trial(case=Case(name="no fault, 6 % noise", noise=0.06), runs=200, wrong=0.002),
+    Trial(case=Case(name="16 of 64 bad", bad=16), runs=100, exact=0.98),
 )
 _OTHERS = (
-    Trial(case=Case(name="no fault", bad=0), runs=200, wrong=0.005),
+    Trial(case=Case(name="no fault", bad=0), runs=40, wrong=0.005),
     Trial(case=Case(name="4 bad, 0.5", bad=4, speed=0.5), exact=0.98),
     Trial(case=Case(name="4 bad, 0.9", bad=4, speed=0.9), exact=0.9),
     Trial(case=Case(name="4 bad, 0.82, 1 % noise", bad=4, speed=0.82, noise=0.01), exact=0.98),
     Trial(case=Case(name="4 bad, 0.82, 6 % noise", bad=4, speed=0.82, noise=0.06), exact=0.9),
     Trial(case=Case(name="4 bad, heavy-tailed noise", bad=4, is_heavy=True), exact=0.95),
-    Trial(case=Case(name="no fault, heavy-tailed noise", is_heavy=True), runs=100, wrong=0.02),
+    Trial(case=Case(name="no fault, heavy-tailed noise", is_heavy=True), runs=30, wrong=0.02),
     Trial(case=Case(name="4 bad, 2 % of results missing", bad=4, missing=0.02), exact=0.95),
     Trial(case=Case(name="2 nodes without any result", dead=2), exact=0.95),
     Trial(case=Case(name="4 bad, first node among them", bad=4, is_reference_bad=True), exact=0.98),
-    Trial(case=Case(name="8 nodes, 1 bad", nodes=8, bad=1), runs=200, exact=0.98),
-    Trial(case=Case(name="512 nodes, 5 % bad", nodes=512, bad=26), runs=12, exact=0.9),
+    Trial(case=Case(name="8 nodes, 1 bad", nodes=8, bad=1), runs=60, exact=0.98),
+    Trial(case=Case(name="512 nodes, 5 % bad", nodes=512, bad=26), runs=4, exact=0.9),
 )
 _WAYS = (
     Trial(case=Case(name="2 bad, sending only", bad=2, way="send"), exact=0.9, has_others=False),

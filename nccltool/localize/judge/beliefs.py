@@ -15,7 +15,7 @@ from nccltool.localize.judge.states import FIRST_BAD, LEVELS, SHARES, Floats, In
 
 _MOST_TURNS = 30
 _SETTLED = 2e-3
-_TURNS_OF_ALL = 3
+_TURNS_OF_ALL, _TURNS_OF_ALL_AGAIN = 3, 1
 _CLOSED = 1e-4
 _DAMPED = 0.35
 _TINY = 1e-12
@@ -43,7 +43,7 @@ def propagate(parts: Parts, likelihood: Floats, messages: Floats | None = None) 
     shape = (len(parts.encounter_of), *parts.priors.shape[1:])
     told = np.zeros(shape) if messages is None else messages
     whole = _Graph.of(parts, parts.priors, likelihood)
-    told = whole.settle(told, _TURNS_OF_ALL)
+    told = whole.settle(told, _TURNS_OF_ALL if messages is None else _TURNS_OF_ALL_AGAIN)
     open_parts = _probabilities(whole.totals(told))[..., FIRST_BAD - 1 :].sum(axis=(1, 2, 3)) > _CLOSED
     is_open = np.zeros(len(likelihood), dtype=bool)
     is_open[parts.encounter_of[open_parts[parts.part_of]]] = True

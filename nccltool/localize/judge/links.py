@@ -9,15 +9,15 @@ def suspects(fit: Fit) -> dict[int, Suspect]:
     """Part to suspect: slow at least twice, and both ends pass with others."""
     found = {}
     for part in fit.parts.number("link"):
+        if fit.bad[part] < controls.SURE:
+            continue
         ends = fit.parts.keys[part][1][:2]
         slow = controls.with_cleared(fit, part, {*ends})
         numbers = [fit.observed.nodes.index(end) for end in ends]
         if (
-            fit.bad[part] < controls.SURE
-            or len(slow) < controls.FEWEST
-            or not all(
-                controls.is_cleared(fit, end, {*ends} - {name}) for end, name in zip(numbers, ends, strict=True)
-            )
+            len(slow) < controls.FEWEST
+            or any(controls.times_fast(fit, end, {*ends}) < controls.enough(fit) for end in numbers)
+            or any(fit.bad[end] > controls.CLEARED for end in numbers)
         ):
             continue
         way = controls.direction(fit, part)

@@ -95,5 +95,5 @@ def _likeness(one: tuple[str, ...], other: tuple[str, ...]) -> int:
 def _key(each: Encounter, topology: Topology) -> tuple[str, ...]:
     """From what matters most for the bandwidth to what matters least."""
     size = min(len({*each.members}), 3) - 1
-    is_across = topology.is_across(*each.members) if len(each.members) == 2 else None
+    is_across = topology.is_across(*each.members) if topology.leaf_of and len(each.members) == 2 else None
     return (str(size), str(each.is_directed), str(each.rail is not None), str(is_across))

@@ -101,6 +101,8 @@ def _used(each: Encounter, rails: set[str | None], topology: Topology) -> Iterat
                 yield ("node-rail", (node, rail)), way
     if each.rail is not None and rails:
         yield ("rail", (each.rail,)), _FULL
+    if not topology.leaf_of:
+        return
     leaves = {leaf: way for node, way in zip(each.members, ways, strict=True) if (leaf := topology.leaf(node))}
     if len(leaves) > 1:
         for leaf in sorted(leaves):
