@@ -39,9 +39,9 @@ def _parts_of(fit: Fit) -> list[list[int]]:
 
 
 def next_tests(fit: Fit, suspects: Mapping[int, Suspect], nodes: Sequence[str]) -> tuple[NextTest, ...]:
-    """The most doubtful first."""
+    """What was slow together first, if its nodes are cleared; then the most doubtful nodes."""
     partners = _Partners.of(fit)
-    return (*_of_nodes(fit, suspects, partners), *_never_met(fit, nodes, partners), *_again(fit, suspects))
+    return (*_again(fit, suspects), *_of_nodes(fit, suspects, partners), *_never_met(fit, nodes, partners))
 
 
 @dataclass(slots=True)

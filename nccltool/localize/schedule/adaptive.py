@@ -10,6 +10,8 @@ from nccltool.localize.topology import Topology
 
 FIRST_ROUNDS = 6
 """With fewer, a node that is slow half of the time can look healthy."""
+MOST_FIRST_ROUNDS = 8
+"""All pairs, where that many rounds hold them: then links are seen too."""
 ROUNDS_AFTER_ALL = 6
 """How many control rounds may follow all pairs."""
 
@@ -39,7 +41,7 @@ def next_round(
         most_rounds = every + ROUNDS_AFTER_ALL
     if done >= most_rounds or len(names) < 2:
         return ()
-    if done < min(FIRST_ROUNDS, max(every, 2)):
+    if done < (max(every, 2) if every <= MOST_FIRST_ROUNDS else FIRST_ROUNDS):
         return _first(names, encounters, done, topology, seed, group_size)
     found = found or judge(
         encounters, nodes=names, topology=topology, expected_busbw_bytes_per_s=expected_busbw_bytes_per_s
