@@ -4,12 +4,15 @@ from nccltool.localize.judge import controls
 from nccltool.localize.judge.fit import Fit
 from nccltool.localize.result import Suspect
 
+_SURE = 0.95
+"""Higher than for others: a node that is slow now and then can look like a link that is slow twice."""
+
 
 def suspects(fit: Fit) -> dict[int, Suspect]:
     """Part to suspect: slow at least twice, and both ends pass with others."""
     found = {}
     for part in fit.parts.number("link"):
-        if fit.bad[part] < controls.SURE:
+        if fit.bad[part] < _SURE:
             continue
         ends = fit.parts.keys[part][1][:2]
         slow = controls.with_cleared(fit, part, {*ends})
