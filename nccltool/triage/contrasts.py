@@ -28,6 +28,8 @@ _OWN_FAULT = frozenset({"NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL", "NCCL_SHM_DISABLE"
 """Variables that make a run bad by themselves: the setting is the cause, not what it switches off."""
 
 
+_SELECTS = frozenset({"NCCL_IB_HCA", "NCCL_SOCKET_IFNAME", "NCCL_NET"})
+"""Variables that only name the devices to take."""
 _SAME_IN_BOTH = frozenset({"gpu-fault", "nvlink-fabric", "p2p-acs-iommu", "straggler-timeout", "app-error"})
 """What another version of NCCL does not mend."""
 _CRASHES = ("app.segfault", "app.nccl-crash", "app.heap")
@@ -68,6 +70,8 @@ def _cause(contrast: Contrast) -> str | None:
     if contrast.name.endswith("_IFNAME") and contrast.value == "lo" and not contrast.in_bad:
         return "net-unreachable"  # what works over the loopback does not leave its own host
     if contrast.outcome == "slow" and not contrast.in_bad and not switches_off(contrast.name, contrast.value):
+        if contrast.name in _SELECTS:
+            return "slow-path"  # left to itself, NCCL took worse devices
         return None  # what a setting adds is no fault of the run without it
     if contrast.in_bad and (contrast.name in _OWN_FAULT or contrast.name.startswith(("NCCL_ALGO", "NCCL_PROTO"))):
         return "slow-path" if contrast.outcome == "slow" and contrast.name == "NCCL_IB_DISABLE" else "env-invalid"
@@ -89,6 +93,10 @@ def _why(contrast: Contrast) -> str:
     return f"the run {'with' if contrast.in_bad else 'without'} {setting} {how}"
 
 
+_BY_THE_GOOD_RUN = ("ib-config", "data-corruption", "slow-path")
+"""Causes of which also the setting of the good run is what to look at."""
+
+
 def offender(label: str, timeline: Timeline) -> Offender | None:
     """What an experiment for this cause changed."""
     for contrast in timeline.contrasts:
@@ -98,7 +106,7 @@ def offender(label: str, timeline: Timeline) -> Offender | None:
             return Offender("library", contrast.name)
         if contrast.what == "hosts":
             return Offender("host", contrast.name.partition(",")[0].partition(":")[0])
-        if contrast.what == "setting" and (contrast.in_bad or label in ("ib-config", "data-corruption")):
+        if contrast.what == "setting" and (contrast.in_bad or label in _BY_THE_GOOD_RUN):
             return Offender("plugin" if label == "plugin" else "variable", _named(contrast, label))
     return None
 

@@ -24,7 +24,8 @@ _GPU = ("gpu", r"(?i)\b(?:device(?: ordinal)?|gpu|cuda)[ :#]{0,2}(?P<name>\d{1,2
 _RANK = ("rank", r"(?i)\brank[ :=_]{0,2}(?P<name>\d{1,5})\b")
 _HOST_LABELS = frozenset(
     {"nvlink-fabric", "imex-mnnvl", "gdr-missing", "topology", "ib-link", "ib-memlock", "slow-path", "plugin"}
-    | {"out-of-memory", "gpu-fault", "other", "fd-limit"}
+    | {"out-of-memory", "gpu-fault", "other", "fd-limit", "collnet-sharp", "data-corruption", "p2p-acs-iommu"}
+    | {"preempted", "version-mismatch", "nccl-bug"}
 )
 """Causes of which a host is what to look at, where the log shows one only."""
 
@@ -49,6 +50,7 @@ _NAMES = {
 """What the lines of a cause name, in the order in which it is worth looking at."""
 _COMPILED = {label: [(kind, re.compile(text)) for kind, text in kinds] for label, kinds in _NAMES.items()}
 _MOST_PROOFS = 6
+_ON_A_NODE = ("bench.device", "job.exit", "job.cancelled", "job.on-node", "shell.command")
 
 
 def named(label: str, timeline: Timeline, clues: Clues) -> Offender | None:
@@ -67,5 +69,5 @@ def _in_proofs(label: str, clues: Clues) -> Iterator[Offender]:
 def _only_host(timeline: Timeline) -> Offender | None:
     """The host, where the lines are of one only."""
     told = {event.host for event in timeline.everything() if event.host} | set(timeline.host_names)
-    told |= {event.get("node") for event in timeline.of("bench.device", "job.exit", "job.cancelled")} - {""}
+    told |= {event.get("node") for event in timeline.of(*_ON_A_NODE)} - {""}
     return Offender("host", told.pop()) if len(told) == 1 else None

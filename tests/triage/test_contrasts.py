@@ -53,6 +53,17 @@ def test_the_variable_without_which_data_is_right_is_the_suspect() -> None:
     assert found.offender.name == "NCCL_IB_CUDA_SUPPORT"
 
 
+def test_devices_that_a_run_left_to_itself_did_not_take_are_a_slow_path() -> None:
+    row = "  1073741824  134217728  float  none  -1  178410  6.02  {}  0  178300  6.02  {}  0\n"
+    slow, fast = row.format("3.01", "3.01"), row.format("23.74", "23.75")
+    found = judged_log(
+        f"$ mpirun -np 2 ./all_gather_perf\n{slow}$ mpirun -np 2 -x NCCL_IB_HCA=a,b ./all_gather_perf\n{fast}"
+    )
+    assert found.root_cause == "slow-path", found.candidates
+    assert found.offender
+    assert found.offender.name == "NCCL_IB_HCA"
+
+
 def test_the_version_that_fails_is_named() -> None:
     found = judged_log(f"NCCL version 2.90.3\n{LOST}# another library\nNCCL version 2.90.1\n{GOOD}")
     assert found.root_cause == "nccl-bug"

@@ -37,3 +37,16 @@ def test_the_only_host_of_a_log_is_named_and_no_host_of_several() -> None:
     assert suspects.named("topology", one, Clues()) == Offender("host", "h1")
     assert suspects.named("topology", two, Clues()) is None
     assert suspects.named("app-error", one, Clues()) is None
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Node:\t\tgke-pool-7f1c/10.0.0.3\n",
+        "Exec host:  gke-pool-7f1c/5\n",
+        "[root@gke-pool-7f1c ~]# kubectl logs train-0\n",
+        "user@gke-pool-7f1c:~/work$ python train.py\n",
+    ],
+)
+def test_the_host_that_a_tool_or_a_prompt_shows_is_the_only_one(line: str) -> None:
+    assert suspects.named("preempted", timeline_of(line), Clues()) == Offender("host", "gke-pool-7f1c")

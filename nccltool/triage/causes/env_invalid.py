@@ -44,9 +44,14 @@ SIGNS = {
 }
 SIGNS_OF_FAILURE = {
     "nccl.ignored-value": (TYPICAL, "a value was ignored as invalid"),
+    "env.rejected": (0.85, "a program refused the value of a variable"),
+    "env.unused": (FITS, "a variable was set that no program reads, and that resembles one"),
     "nccl.bad-rank": (0.75, "a rank is not below the world size that the ranks were given"),
 }
-_NAMING = ("nccl.no-algorithm", "nccl.ignored-value", "nccl.setting-ignored", "env.refused", "env.misspelled")
+_NAMING = (
+    *("nccl.no-algorithm", "nccl.ignored-value", "nccl.setting-ignored", "env.refused", "env.misspelled"),
+    *("env.rejected", "env.unused"),
+)
 _CHOICES = ("NCCL_ALGO", "NCCL_PROTO")
 
 

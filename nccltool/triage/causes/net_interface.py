@@ -121,7 +121,8 @@ def _owner(timeline: Timeline, address: str) -> str | None:
     """The interface that has an address, among those that NCCL lists for its sockets."""
     events = (*timeline.of("nccl.socket"), *timeline.of("nccl.bootstrap"))
     listed = (pair for event in events for pair in _LISTED.findall(event.text))
-    return next((interface for interface, own in listed if own == address), None)
+    plain = address.partition("%")[0]  # the number of a scope differs from host to host
+    return next((interface for interface, own in listed if own.partition("%")[0] == plain), None)
 
 
 def _network(address: str) -> str:

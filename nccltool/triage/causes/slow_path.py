@@ -91,7 +91,8 @@ def _told_to_wait(timeline: Timeline) -> Given:
             TYPICAL, f"NCCL_IB_HCA={one.get('value')} allows one HCA, and less was measured than expected", one
         )
     if event := timeline.first("bench.below"):
-        yield Clue(0.6, f"{event.get('rate')} GB/s were measured, {event.get('wanted')} expected", event)
+        unit = event.get("unit", "GB/s")
+        yield Clue(0.6, f"{event.get('rate')} {unit} were measured, {event.get('wanted')} expected", event)
 
 
 def _waits_for_data(event: LogEvent) -> bool:

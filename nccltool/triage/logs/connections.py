@@ -41,7 +41,8 @@ failure
     net.no-interface     `is not available` => device '(?P<interface>(?:e(?:th|n)|bond|br|wl|ib)[\w.-]*)
                          (?::\d+)?' is
                          [ ]not available
-    net.no-interface     `interface` => (?i)(?:cannot|could not|unable to|failed to) find (?:\w+ ){0,3}interface
+    net.no-interface     `interface` => (?i)(?:can'?t|cannot|could not|unable to|failed to) find (?:\w+ ){0,3}
+                         interface
                          [ ](?:named |called )?'?(?P<interface>(?!for\b|on\b|with\b|that\b)[\w.-]{2,15})
     net.no-interface     `interface` => (?i)\bno (?:\w+ ){0,2}interface (?:matches|matching|named|called)\b
     net.no-interface     `SIOCGIFADDR|SIOCGIFINDEX|None of the TCP networks`

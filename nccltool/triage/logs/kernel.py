@@ -19,7 +19,7 @@ failure
     kernel.gpu-lost     `nable to determine the device handle` => device handle for [Gg][Pp][Uu] ?(?:\d+: )?
                         (?P<gpu>[\da-fA-F:.]+[\da-fA-F])
     kernel.gpu-lost     `GPU is lost|GPU requires reset|GPU recovery action changed`
-    kernel.gpu-lost     GPU (?P<gpu>[\da-fA-F:.]+): `RmInitAdapter failed`
+    kernel.gpu-lost     (?:GPU (?P<gpu>[\da-fA-F:.]+): )?`RmInitAdapter failed`
     kernel.gpu-lost     `NV_ERR_GPU_IS_LOST|GPU lost from the bus`
     kernel.gpu-broken   `rm_init_adapter failed|assigned to your NVIDIA device is invalid|probe routine failed for`
     kernel.gpu-broken   `GPU is probably locked|kgspIsHeartbeatTimedOut|GSP RM heartbeat`
@@ -68,7 +68,7 @@ failure
     kernel.nic-fault    `NETDEV WATCHDOG`: (?P<device>\S+) .*timed out
     kernel.link-down    (?:mlx5\w*)\b.*`Port module event`.*(?:[Uu]nplugged|error|[Ff]ailed)
     kernel.link-down    `state changed from ACTIVE` => (?P<device>[\w.-]+): port \d+ state changed from ACTIVE
-    kernel.link-down    `link status definitely down` => for (?:interface|slave) (?P<device>[\w.-]+)
+    kernel.link-down    `link status definitely down` => (?:for interface|for slave|\(slave) (?P<device>[\w.-]+)
     kernel.link-down    (?P<device>[\w.-]+)\b.* `NIC Link is Down`
     kernel.link-down    `lost carrier` => (?P<device>[\w.-]+): (?:.* )?[Ll]ost carrier
     kernel.nic-fault    `mlx5`\w*\b.*(?:health compromised|poll_health|(?<!non-)fatal|hardware error|firmware.*(?:

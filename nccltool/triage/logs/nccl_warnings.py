@@ -113,8 +113,8 @@ failure
     plugin.config            `NCCL config checker|guest config`
     sharp.failed             device (?P<hca>[\w.-]+) port \d+ `is not valid (port is used by SM)`
     sharp.failed             `SHARP coll init error`
-    sharp.failed             `SHARP` => (?:SHARP|SHArP)\b.*?(?:[Ff]ailed|Cannot create|init error|Job init error|
-                             not supported|unsupported|unable to|group create)
+    sharp.failed             `SHARP` => (?<!NVLink )(?:SHARP|SHArP)\b.*?(?:[Ff]ailed|Cannot create|init error|
+                             Job init error|not supported|unsupported|unable to|group create)
     sharp.failed             `sharp_`\w+.*(?:[Ff]ailed|ERROR|error)
     sharp.failed             `COLLNET` => (?:COLLNET|CollNet)\b.*(?:[Ff]ailed|error)
     sharp.crash              `sharp` => ^\s*\d+ 0x[0-9a-f]+ (?P<symbol>\w*[Ss]harp\w*)\(

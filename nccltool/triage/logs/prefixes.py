@@ -32,15 +32,19 @@ _BEFORE = re.compile(
     | \[(?P<bracket>[a-z][a-z\d.]*(?:-[a-z\d.]+)*-[a-z]*\d+
       |(?:node|worker|host|trainer|dgx|hgx|server|hpc)\d+)\]:?[ ]?(?=\S)
     | \(raylet(?:,[ ]ip=(?P<rayip>[\d.a-f:]+))?\)[ ]?
+    | (?P<letter>(?:node|host|worker|server|trainer|machine)[-_][a-z]):[ ](?=\S)
     | (?P<clush>(?!(?:gpu|cuda)\d*:|mlx|step|epoch|iter|slurmstepd)[a-z][\w-]*\d[\w-]*):[ ](?=\S)(?!Test[ ])
     | [A-Z][a-z]{2}[ ]{1,2}\d{1,2}[ ][\d:]{8}[ ](?P<syslog>[\w.-]+)[ ]
       (?=kernel:|systemd|nv-fabric|nvidia|slurm|kubelet)
     | \d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:?\d\d)[ ](?:std(?:out|err)[ ][FP][ ])?
     | \d{4}-\d\d-\d\d[ ]\d\d:\d\d:\d\d(?:[.,]\d+)?[ ]
       (?=Traceback[ ]|[A-Za-z_][\w.]*(?:Error|Exception)\b|[ ]+File[ ]")
+    | \d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d+)?Z?[ ](?:[-|][ ])?(?:\[?[\w./-]{1,40}\]?(?:[ ][-|])?[ ])?
+      \[?(?:CRITICAL|ERROR|WARNING|INFO)\]?(?:[ ][-|:][ ]|:[ ]{4}|:[ ]|[ ])
+      (?=Traceback[ ]|[A-Za-z_][\w.]*(?:Error|Exception)\b|[ ]+File[ ]"|\[[Rr]ank[ ]?\d+\]:|[EWIF]\d{4}[ ])
     | (?:CRITICAL|ERROR|WARNING|INFO)[ ]\d\d-\d\d[ ][\d:]{8}(?:\.\d+)?[ ]\[[\w./]+(?::\d+)?\][ ]?
     | (?:CRITICAL|ERROR|WARNING|INFO)[ ]\d\d-\d\d[ ][\d:]{8}[ ][\w/]+\.py:\d+\][ ]?
-    | [EWIF]\d{4}[ ][\d:.]+[ ]+\d+[ ][\w./-]+:\d+\][ ]
+    | [EWIF]\d{4}[ ][\d:.]+[ ]+(?P<glogpid>\d+)[ ][\w./-]+:\d+\][ ]+
     | \d\d:\d\d:\d\d[ ](?=\S)
     )""",
     re.VERBOSE,
@@ -61,10 +65,10 @@ _CLOCK = re.compile(r":\d\d:\d\d")
 _WHERE_TIMES_STAND = 160
 """Characters from the beginning of a line in which its time is looked for."""
 
-_HOSTS = ("pod", "compose", "syslog", "clush", "bracket", "crashed")
+_HOSTS = ("pod", "compose", "syslog", "clush", "letter", "bracket", "crashed")
 _WRITERS = (
     *("mpi", "prte", "task", "label", "local", "rank", "plain"),
-    *("pod", "compose", "actor", "pid", "ip", "skypid", "skyip", "clush", "bracket"),
+    *("pod", "compose", "actor", "pid", "ip", "skypid", "skyip", "clush", "letter", "bracket"),
 )
 """Parts of a label that do not change from line to line, as times do."""
 
@@ -90,7 +94,7 @@ def line(file: str, number: int, text: str) -> SourceLine:
     if rank is None and "plain" in parts:
         rank = parts["plain"].lower().removeprefix("rank").strip()
     task = parts.get("task") or parts.get("label") or parts.get("skytask")
-    pid = parts.get("pid") or parts.get("skypid")
+    pid = parts.get("pid") or parts.get("skypid") or parts.get("glogpid")
     return SourceLine(
         file=file,
         number=number,

@@ -30,6 +30,7 @@ from nccltool.triage.logs import (
     remarks,
     rendezvous,
     schedulers,
+    settings,
     shell,
     torch,
     torchrun,
@@ -40,7 +41,7 @@ from nccltool.triage.logs.patterns import literals
 
 _DIALECTS = (
     *(torch, gloo, rendezvous, connections, schedulers, job_ids, kernel, limits, cuda, fabrics, rdma),
-    *(nccl_tests, progress, shell),
+    *(nccl_tests, progress, settings, shell),
 )
 """Those that look at one line at a time. NCCL's writers can share a line; torchrun's tables, stacks and tracebacks
 have several lines."""

@@ -47,6 +47,8 @@ state
     plugin.loaded       `Loaded net plugin|NET/OFI|NET/FasTrak`
     job.split           `fwd|forward|bwd|backward|compute` => (?i){COMM}\w*["']?[ :=]+(?P<comm>\d+\.?\d*)
                         [ ]?m?s?\b.{1,40}?(?:fwd|forward|bwd|backward|compute)\w*["']?[ :=]+(?P<compute>\d+\.?\d*)
+    bench.below         `Gb/s` => (?P<rate>\d+(?:\.\d+)?) ?(?P<unit>Gb/s)\W{1,3}(?:wanted|expected|required)
+                        (?: at least| about)? (?P<wanted>\d+(?:\.\d+)?) ?Gb/s
     bench.below         `GB/s` => (?P<rate>\d+(?:\.\d+)?) ?GB/s, (?:wanted|expected|required|need) (?:at least )?
                         (?P<wanted>\d+(?:\.\d+)?) ?GB/s
     bench.wanted        `GB/s` => ^\W*(?:expected|wanted|should be) (?:about |at least |some )?

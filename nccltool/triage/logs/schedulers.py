@@ -81,6 +81,8 @@ failure
     job.interrupted  ^`^C`
     job.interrupted  `sending Ctrl-C to|closing signal SIGINT|more within 1 sec to abort`
     job.sigterm      `Killed by signal 15`
+    job.sigterm      `*** SIGTERM (@`
+    job.cancelled    `The operation was canceled`
     job.terminated   `forcing job termination`
     job.terminated   ^`Terminated`$
     job.killed       ^(?:.*: line \d+: +\d+ )?`Killed`\b(?! by signal)\s*(?:$|[a-z./(])

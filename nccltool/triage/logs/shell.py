@@ -54,6 +54,8 @@ state
     shell.iommu        `iommu.strict=1|iommu=force`
     shell.loads        `libnccl.so` => libnccl\.so\S* => (?P<library>/\S+)
     shell.missing      `cannot access` '(?P<path>[^']+)': No such file
+    job.on-node        ^`Node:`\s+(?P<node>[a-z][\w.-]*\w)/?
+    job.on-node        ^`Exec host:`\s+(?P<node>[a-z][\w.-]*\w)/\d
     shell.peermem      `peermem ` => nv(?:idia)?_peer_?mem\s+\d+
     shell.speed        `Speed:` (?P<mbps>\d+)Mb/s
     shell.shm          ^(?:tmpfs|shm)\s+(?P<size>\S+)\s+(?P<used>\S+)\s+(?P<free>\S+)\s+(?P<full>\d+)% `/dev/shm`
@@ -68,10 +70,15 @@ state
 
 _SETTING = re.compile(r"\b(?P<name>(?:TORCH_)?(?:NCCL_|GLOO_|MASTER_)[A-Z0-9_]+)=(?P<value>[^\s'\"]+)")
 
+_PROMPT = re.compile(r"^(?:\([^)]*\) ?)?\[?[\w.-]+@(?P<host>[\w.-]+)[: ][^$#]*[$#] ")
+"""The host in the prompt of a shell."""
+
 
 def events(line: SourceLine) -> Iterator[LogEvent]:
     """What a line says; a command can set many variables."""
     for item, fields in PATTERNS.found(line.text):
+        if item.kind == "shell.command" and (host := _PROMPT.match(line.text)):
+            fields["node"] = host["host"]
         if item.kind != "shell.env":
             yield event(item, line, fields)
             continue

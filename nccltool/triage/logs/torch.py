@@ -91,6 +91,8 @@ failure
                          rank|element|index)
     data.check-failed    `differs from reference|differ from reference|iterations wrong|iterations differ` => ^
                          (?!.*\b0 of)(?!.*\bno ).*differ|[1-9]\d* of \d+ iterations
+    data.check-failed    `different from ` => (?i)\b(?:result|sum|tensor|output|value|gradient|element)s?\b.{0,60}
+                         \bdifferent from (?:the )?(?:reference|expected|rank|other)
     data.check-failed    `expected ` => \(expected (?P<want>-?[\d.]+), got (?P<got>(?!(?P=want)\b)-?[\d.]+)\)
     data.check-failed    `differ|mismatch|not equal|incorrect` => ^AssertionError: .{0,40}\b(?:gathered|reduced|
                          broadcast|scattered|received|all_?(?:gather|reduce)\w*)\b.{0,60}\b(?:differ|mismatch|

@@ -26,6 +26,11 @@ from nccltool.triage.logs.prefixes import line, time_of, unlabelled
         ("1: [rank9]:[W1015 x", "[W1015 x", {"task": 1, "rank": 9}),
         ("Mar 03 11:11:11 epyc3 kernel: oops", "kernel: oops", {"host": "epyc3"}),
         ("mlx5_0: not a host", "mlx5_0: not a host", {}),
+        ("node-b: [rank4]: OSError: gone", "OSError: gone", {"host": "node-b", "rank": 4}),
+        ("2025-10-11 09:52:28.380 ERROR:    OSError: full", "OSError: full", {}),
+        ('2025-10-31 03:11:02,477 - Tuner - INFO - [rank0]:   File "a.py"', '  File "a.py"', {"rank": 0}),
+        ("2025-10-31 03:11:02,477 - Tuner - INFO - step 3", "2025-10-31 03:11:02,477 - Tuner - INFO - step 3", {}),
+        ("E1016 17:14:42.006647171   33721 tcp_server.cc:213]    Failed", "Failed", {"pid": 33721}),
         ("    134217728   33554432   float", "    134217728   33554432   float", {}),
     ],
 )

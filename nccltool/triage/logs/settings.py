@@ -1,0 +1,42 @@
+"""Environment variables that a program names when it refuses their value, whatever the program."""
+
+from nccltool.triage.logs.patterns import table
+
+_NAME = (
+    r"\b(?P<name>(?!\w*(?:ERROR|ERR_|_STATUS|_CHECK|VERSION|_HOME\b|SUCCESS|_INTERNAL))"
+    r"(?:NCCL|RCCL|MSCCLPP|TORCH|PYTORCH|"
+    r"GLOO|UCX|UCC|HCOLL|FI|OFI|OMPI|PRTE|PMIX|I_MPI|MPICH|MV2|CUDA|HIP|ROCR|ROCM|HSA|AMD|NVIDIA|NVSHMEM|NVTE|OMP|GOMP|"
+    r"KMP|MKL|MASTER|LOCAL|WORLD|NODE|PET|PSM2|PSM3|VLLM|SGLANG|SGL|HOROVOD|DS|DEEPSPEED|ACCELERATE|FSDP|RAY|HF|"
+    r"JAX|XLA|TF|PL|MAX_JOBS|PALS|SHARP)_[A-Z0-9_]*[A-Z0-9])\b"
+)
+_BAD = (
+    r"(?:[Ii]nvalid|[Uu]nknown|[Uu]nrecogni[sz]ed|[Uu]nsupported|[Ii]llegal|[Bb]ad|[Uu]nexpected|[Ww]rong|"
+    r"(?:[Cc]ould not|[Cc]annot|[Ff]ailed to|[Uu]nable to) parse)"
+)
+_IS_BAD = (
+    r"(?:is (?:an? )?(?:invalid|unknown|unrecogni[sz]ed|unsupported|illegal|malformed)|"
+    r"is not (?:an? )?(?:valid|supported|recogni[sz]ed|integer|number|one of)|must be (?!set\b)|"
+    r"should be (?:one of|an? (?:integer|number)|in )|has to be |"
+    r"(?:invalid|unknown|unsupported|unrecogni[sz]ed) (?:value|option|argument|algorithm|protocol|device)|"
+    r"expected one of|c(?:an|ould) ?not be parsed|out of range|does not accept|accepts only)"
+)
+
+PATTERNS = table(
+    r"""
+doubt
+    env.rejected  `nvalid |nknown |nrecogni|nsupported |llegal |parse |nexpected |ad value|rong value` => ^
+                  (?!.* INFO ).*?\b{BAD}\b[\w '"-]{0,60}?{NAME}
+    env.rejected  `must be |not a valid|not valid|is not one of|xpected one of|has to be |out of range` => ^
+                  (?!.* INFO ).*?{NAME}.{0,60}?\b{IS_BAD}
+    env.rejected  `s invalid|nvalid value|nknown value|nsupported value|nknown algorithm|nknown protocol` => ^
+                  (?!.* INFO ).*?{NAME}.{0,60}?\b{IS_BAD}
+    env.rejected  `s unsupported|not supported|be parsed|ccepts only|s malformed|not an integer|should be ` => ^
+                  (?!.* INFO ).*?{NAME}.{0,60}?\b{IS_BAD}
+    env.rejected  `hile reading |hile parsing ` => (?:[Ii]nvalid|[Ee]rror|[Ff]ail).*\bwhile (?:reading|parsing)
+                  [ ](?:the )?(?:environment variable )?['"]?{NAME}
+    env.unused    `unused environment variable` => variables?:? (?P<name>UCX_\w+|UCC_\w+) \(maybe
+""",
+    NAME=_NAME,
+    BAD=_BAD,
+    IS_BAD=_IS_BAD,
+)
