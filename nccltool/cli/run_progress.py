@@ -12,7 +12,7 @@ from nccltool.localize.pairs.state import PairsState
 from nccltool.probe import folding
 from nccltool.probe.finding_kinds import LEFT_OUT
 from nccltool.probe.result import Measurement
-from nccltool.probe.state import ProbeState, measurement
+from nccltool.probe.state import ProbeState
 from nccltool.train.events import Flowed, OfTraining, TimedSteps, TrainedStep
 from nccltool.train.finding_kinds import NOT_COMPARED, REFERENCE_COST
 from nccltool.train.state import TrainState
@@ -37,9 +37,8 @@ class RunNews:
     def rows(self, state: RunState) -> list[str]:
         """A line for each step that is done."""
         match state.product:
-            case ProbeState(results=results):
-                world_size = state.world.world_size if state.world else 1
-                rows = [_row(measurement(*result, world_size)) for result in results[self._rows :]]
+            case ProbeState(results=results) as measured:
+                rows = [_row(measured.row(*result)) for result in results[self._rows :]]
                 self._rows = len(results)
             case TrainState(said=said) as heard:
                 rows = [row for event in said[self._rows :] if (row := _trained_row(event, heard))]
@@ -97,9 +96,11 @@ def _left(state: RunState, done: int, steps: int, now: float) -> str:
 
 
 def _row(row: Measurement) -> str:
+    wrong = "-" if row.wrong is None else str(row.wrong)
+    of = f"  {escaped(row.group.text)}" if row.group else ""
     return (
         f"{row.op:14} {format_bytes(row.bytes):>9} {format_seconds(row.time_s.seconds):>9}  "
-        f"busbw {format_gb_per_s(row.busbw_bytes_per_s):>8} GB/s  wrong {'-' if row.wrong is None else row.wrong}"
+        f"busbw {format_gb_per_s(row.busbw_bytes_per_s):>8} GB/s  wrong {wrong}{of}"
     )
 
 

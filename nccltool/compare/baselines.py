@@ -54,6 +54,9 @@ CREATE TABLE measurement (
 CREATE INDEX measurement_of_run ON measurement (baseline, run);
 """
 
+_OF_KEYS = tuple(field.name for field in fields(RowKey) if field.name != "of_group")
+"""A baseline has no rows of groups."""
+
 Mode = Literal["new", "add", "replace"]
 
 
@@ -218,6 +221,8 @@ def _of_one_kind(runs: Sequence[RunSample]) -> None:
     for run in runs:
         if not run.rows:
             raise BadInput(f"run {run.id} has no measurements", "leave it out")
+        if any(row.key.of_group for row in run.rows):
+            raise BadInput(f"run {run.id} was split into groups", "save a run without --split")
         if any(row.mean_s <= 0 or (row.median_s is not None and row.median_s <= 0) for row in run.rows):
             raise BadInput(f"run {run.id} has a time of 0 or less", "leave it out")
         if any(not 0 <= count <= LARGEST for row in run.rows for count in (row.key.bytes, row.iterations or 0)):
@@ -237,7 +242,7 @@ def _write(db: sqlite3.Connection, baseline: Baseline) -> None:
         db.execute("INSERT INTO run VALUES (?, ?, ?, ?, ?)", (baseline.name, run.id, run.started, *texts))
         db.executemany(
             "INSERT INTO measurement VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            [(baseline.name, run.id, *key, *numbers) for key, *numbers in map(astuple, run.rows)],
+            [(baseline.name, run.id, *key[: len(_OF_KEYS)], *numbers) for key, *numbers in map(astuple, run.rows)],
         )
 
 
@@ -265,9 +270,9 @@ def _load(db: sqlite3.Connection, name: str) -> Baseline | None:
 
 def _row(cells: Sequence[Any]) -> RowSample:
     """Columns of SQLite hold anything: what is no number must not go further."""
-    names, more = [field.name for field in fields(RowKey)], [field.name for field in fields(RowSample)][1:]
-    key, numbers = cells[: len(names)], cells[len(names) :]
-    plain = {"key": dict(zip(names, key, strict=True)), **dict(zip(more, numbers, strict=True))}
+    more = [field.name for field in fields(RowSample)][1:]
+    key, numbers = cells[: len(_OF_KEYS)], cells[len(_OF_KEYS) :]
+    plain = {"key": dict(zip(_OF_KEYS, key, strict=True)), **dict(zip(more, numbers, strict=True))}
     return msgspec.convert(plain, type=RowSample)
 
 

@@ -62,7 +62,8 @@ def with_interval(effect: Effect) -> str:
 
 
 def row_name(row: ComparedRow) -> str:
-    return f"{row.key.op} at {format_bytes(row.key.bytes)}"
+    of = f" in {row.key.of_group}" if row.key.of_group else ""
+    return f"{row.key.op} at {format_bytes(row.key.bytes)}{of}"
 
 
 def headline(comparison: Comparison) -> str:

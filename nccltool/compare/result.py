@@ -39,6 +39,8 @@ class RowKey:
     reduce_op: str | None
     placement: Placement
     cadence: Cadence
+    of_group: str | None = None
+    """The group of ranks, how many these are, and whether the others were idle; None = all ranks of the run."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -10,6 +10,7 @@ from nccltool.compare.result import Circumstances, Difference, RowKey, RowSample
 from nccltool.core.documents import RunInfo
 from nccltool.core.errors import BadInput
 from nccltool.core.statistics import MIN_FOR_INTERVAL, Stats
+from nccltool.core.text import counted
 from nccltool.core.units import format_bytes
 from nccltool.probe.result import Measurement
 
@@ -69,7 +70,9 @@ def _spread(times: Stats, iterations: int | None) -> float | None:
 
 
 def key_of(row: Measurement) -> RowKey:
-    return msgspec.convert(row, RowKey, from_attributes=True)
+    key = msgspec.convert(row, RowKey, from_attributes=True)
+    of = row.group
+    return replace(key, of_group=f"{of.text} ({counted(of.world_size, 'rank')})") if of else key
 
 
 def ignored(words: Sequence[str]) -> frozenset[str]:
@@ -114,9 +117,13 @@ def row_differences(a: Collection[RowKey], b: Collection[RowKey]) -> Iterator[st
     for name in (field.name for field in fields(RowKey)):
         ours, theirs = ({getattr(key, name) for key in side} for side in (a, b))
         if not ours & theirs:
-            form = format_bytes if name == "bytes" else str
+            form = format_bytes if name == "bytes" else _group if name == "of_group" else str
             texts = [", ".join(sorted(form(value) for value in side)[:4]) for side in (ours, theirs)]
             yield f"{name.replace('_', '-')} (A: {texts[0]}; B: {texts[1]})"
+
+
+def _group(of_group: str | None) -> str:
+    return of_group or "all ranks"
 
 
 def without(key: RowKey, ignore: Collection[str]) -> tuple[object, ...]:

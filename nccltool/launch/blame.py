@@ -96,7 +96,7 @@ def after_timeout(run: RunState, waited_s: float) -> Finding:
         return _hung(
             run, outside, waited_s, "it is not in a communication call, but the others are waiting in one"
         )
-    return _undetermined(run, living, waited_s)
+    return _undetermined(run, [s for s in living if not s.is_waiting_for_groups] or living, waited_s)
 
 
 def seen_standing(run: RunState, waited_s: float) -> Finding | None:

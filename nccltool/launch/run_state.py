@@ -22,6 +22,8 @@ RESUMED_S = 5.0
 """What ranks said while a connection was stopped comes at once when it goes on; it is read within seconds."""
 LOOKING_AT_GPU = "checking its GPU"
 """The phase of a rank while it asks CUDA, which may hang with the driver."""
+WAITING_FOR_GROUPS = "waiting for other groups"
+"""The phase of a rank whose own group is done with a step that other groups run at the same time."""
 
 
 @dataclass(slots=True)
@@ -72,6 +74,11 @@ class RankState:
     def is_looking_at_gpu(self) -> bool:
         """It has asked CUDA, and has no answer yet."""
         return self.beat is not None and self.beat.phase == LOOKING_AT_GPU and not self.ended
+
+    @property
+    def is_waiting_for_groups(self) -> bool:
+        """Its own group got over the step: what the others hang in is not its fault."""
+        return self.beat is not None and self.beat.phase == WAITING_FOR_GROUPS
 
     @property
     def inside_call(self) -> bool:

@@ -5,7 +5,7 @@ One meaning a metric, base units, and labels whose values come from short lists:
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal, TypeAlias, get_args
@@ -145,12 +145,17 @@ def _build(run: ExportedRun) -> Values:
         yield (run.info.nccltool, run.info.torch or "", nccl or ""), 1.0
 
 
+def _whole(run: ExportedRun) -> Iterator[Measurement]:
+    """The rows of all ranks: the labels do not tell those of groups apart."""
+    return (row for row in run.measurements if row.group is None)
+
+
 def _row_labels(run: ExportedRun, row: Measurement) -> tuple[str, ...]:
     return (row.op, str(row.bytes), row.dtype, *run.world, row.placement)
 
 
 def _latency(run: ExportedRun) -> Values:
-    for row in run.measurements:
+    for row in _whole(run):
         for quantile, seconds in (("0.5", row.time_s.median), ("0.9", row.time_s.p90), ("0.99", row.time_s.p99)):
             yield (*_row_labels(run, row), quantile), seconds
 
@@ -167,7 +172,7 @@ def _baseline_ratio(run: ExportedRun) -> Values:
     """Of several forms of one operation and size the worst."""
     worst: dict[tuple[str, ...], float] = {}
     for row in run.baseline:
-        if row.expected_busbw_bytes_per_s and row.status in ("pass", "warn", "fail"):
+        if not row.key.of_group and row.expected_busbw_bytes_per_s and row.status in ("pass", "warn", "fail"):
             labels = (row.key.op, str(row.key.bytes), *run.world)
             ratio = row.measured_busbw_bytes_per_s / row.expected_busbw_bytes_per_s
             worst[labels] = min(ratio, worst.get(labels, ratio))
@@ -185,7 +190,7 @@ def _of_command(name: str, text: str, number: Callable[[ExportedRun], float | No
 
 def _of_row(name: str, text: str, number: Callable[[Measurement], float | None]) -> PrometheusMetric:
     def take(run: ExportedRun) -> Values:
-        return ((_row_labels(run, row), number(row)) for row in run.measurements)
+        return ((_row_labels(run, row), number(row)) for row in _whole(run))
 
     return PrometheusMetric(name, text, _ROW, take, "row")
 
@@ -255,7 +260,7 @@ METRICS = (
         _MEASURED,
         "Unix time of the oldest run that contributes rows of an operation.",
         ("op", "nodes", "world_size"),
-        lambda run: [((row.op, *run.world), run.started) for row in run.measurements],
+        lambda run: [((row.op, *run.world), run.started) for row in _whole(run)],
     ),
     PrometheusMetric(
         "baseline_ratio",

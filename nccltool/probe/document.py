@@ -2,7 +2,10 @@
 
 from nccltool.core import documents
 from nccltool.core.documents import RunDocument
+from nccltool.probe import group_summary
+from nccltool.probe.group_summary import GroupInterference, SlowestGroup
 from nccltool.probe.result import LatencyModel, Measurement, Run
+from nccltool.probe.split import SplitGroup
 
 
 class ProbeDocument(RunDocument, kw_only=True):
@@ -10,6 +13,9 @@ class ProbeDocument(RunDocument, kw_only=True):
 
     measurements: tuple[Measurement, ...]
     models: tuple[LatencyModel, ...] = ()
+    groups: tuple[SplitGroup, ...] = ()
+    slowest_groups: tuple[SlowestGroup, ...] = ()
+    interference: tuple[GroupInterference, ...] = ()
 
 
 def document_of(run: Run) -> ProbeDocument:
@@ -22,6 +28,9 @@ def document_of(run: Run) -> ProbeDocument:
         findings=run.findings,
         measurements=run.measurements,
         models=run.models,
+        groups=run.groups,
+        slowest_groups=group_summary.slowest(run.measurements),
+        interference=group_summary.interference(run.measurements),
     )
 
 

@@ -5,11 +5,16 @@ from typing import ClassVar
 
 from nccltool.launch import events
 from nccltool.launch.events import Event
-from nccltool.probe.result import Cadence, Launched, Placement
+from nccltool.probe.result import Cadence, Launched, Placement, RowGroup
+from nccltool.probe.split import SplitGroup
 from nccltool.probe.transport import Limit
 
 SAMPLES_PER_EVENT = 180
 """Nanosecond integers of up to 19 digits that fit an event."""
+
+_RANKS_PER_EVENT = 150
+_NODES_PER_EVENT = 12
+"""Of up to 64 letters each, beside the limits of ten operations."""
 
 
 class Samples(Event, frozen=True, tag="samples"):
@@ -48,6 +53,32 @@ class Result(Event, frozen=True, tag="result"):
     """(rank, seconds) of all that came late, the latest first; None = not measured."""
     launched: Launched | None = None
     launch_limited: bool = False
+    group: RowGroup | None = None
+    """None = of all ranks."""
+
+
+class Grouped(Event, frozen=True, tag="grouped"):
+    """Rank 0: a piece of a group into which the ranks were divided."""
+
+    number: int
+    """Of the group."""
+    name: str
+    ranks: tuple[int, ...]
+    nodes: tuple[str, ...]
+    limits: tuple[Limit, ...] = ()
+    """In its first piece."""
+
+    @classmethod
+    def of(cls, number: int, group: SplitGroup, limits: tuple[Limit, ...]) -> "Iterator[Grouped]":
+        """All of a group, in as many events as it needs."""
+        for at in range(max(-(-len(group.ranks) // _RANKS_PER_EVENT), -(-len(group.nodes) // _NODES_PER_EVENT))):
+            yield cls(
+                number=number,
+                name=group.name,
+                ranks=group.ranks[at * _RANKS_PER_EVENT : (at + 1) * _RANKS_PER_EVENT],
+                nodes=group.nodes[at * _NODES_PER_EVENT : (at + 1) * _NODES_PER_EVENT],
+                limits=() if at else limits,
+            )
 
 
 class WrongData(Event, frozen=True, tag="wrong"):
@@ -78,10 +109,11 @@ class MeasuredWorld(events.World, frozen=True, tag="world"):
     """What carries the bytes, and the most that it allows."""
 
     limits: tuple[Limit, ...] = ()
+    """Of all ranks together."""
     limit_source: str | None = None
     limit_unknown_reason: str | None = None
     transport: str | None = None
     nics: str | None = None
 
 
-OF_PROBES: tuple[type[Event], ...] = (MeasuredWorld, Samples, Result, WrongData, PluginRaised)
+OF_PROBES: tuple[type[Event], ...] = (MeasuredWorld, Grouped, Samples, Result, WrongData, PluginRaised)

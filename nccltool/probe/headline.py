@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from nccltool.core.findings import Finding
 from nccltool.core.text import counted, named
 from nccltool.core.units import format_bytes, format_gb_per_s
-from nccltool.probe import collectives
-from nccltool.probe.result import LatencyModel, Measurement, Run
+from nccltool.probe import collectives, group_summary
+from nccltool.probe.result import LatencyModel, Measurement, RowGroup, Run
 
 _NAMED = 3
 INTERRUPTED = 130
@@ -14,7 +14,8 @@ INTERRUPTED = 130
 
 def of(run: Run) -> str:
     """What follows the verdict in the first line."""
-    parts = [_what(run), *_troubles(run.findings), *_unknown(run), *_peaks(run.measurements)]
+    best = _groups(run) if run.groups else _peaks(run.measurements)
+    parts = [_what(run), *_troubles(run.findings), *_unknown(run), *best]
     source = f"{run.info.source}: " if run.info.source else ""
     end = f" (exit code {run.verdict.exit_code})" if run.verdict.exit_code else ""
     return f"{source}{'; '.join(parts)}{end}"
@@ -71,6 +72,14 @@ def suspects(findings: Sequence[Finding]) -> Iterator[str]:
         yield f"suspect{'s' if len(accused) > 1 else ''}: {named(accused, _NAMED)}"
 
 
+def _groups(run: Run) -> Iterator[str]:
+    """How many there are, and which is the slowest where that can be told."""
+    yield f"{len(run.groups)} groups"
+    named_once = dict.fromkeys(one.group for one in group_summary.slowest(run.measurements) if one.stands_out)
+    if named_once:
+        yield f"slowest: {named(named_once, _NAMED)}"
+
+
 def _peaks(rows: Sequence[Measurement]) -> Iterator[str]:
     peaks = [peak([row for row in rows if row.op == op]) for op in dict.fromkeys(row.op for row in rows)]
     if not peaks:
@@ -94,16 +103,17 @@ def peak(rows: Sequence[Measurement]) -> Measurement:
 
 
 def of_operations(rows: Sequence[Measurement]) -> list[list[Measurement]]:
-    """The rows of each operation in each placement, in the order of their sizes."""
-    groups: dict[tuple[str, str], list[Measurement]] = {}
+    """The rows of each operation in each placement, of each group of ranks, in the order of their sizes."""
+    groups: dict[tuple[str, str, RowGroup | None], list[Measurement]] = {}
     for row in rows:
-        groups.setdefault((row.op, row.placement), []).append(row)
+        groups.setdefault((row.op, row.placement, row.group), []).append(row)
     return [sorted(group, key=lambda row: row.bytes) for group in groups.values()]
 
 
 def name(row: Measurement) -> str:
-    """The operation, and its placement where that is not the usual one."""
-    return f"{row.op} {row.placement}" if is_rare(row) else row.op
+    """The operation, its placement where that is not the usual one, and its group of ranks where there is one."""
+    what = f"{row.op} {row.placement}" if is_rare(row) else row.op
+    return f"{what}, {row.group.text}" if row.group else what
 
 
 def is_rare(row: Measurement | LatencyModel) -> bool:

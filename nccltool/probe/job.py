@@ -5,6 +5,7 @@ from typing import Literal
 
 from nccltool.launch.job import Job
 from nccltool.probe.result import Cadence
+from nccltool.probe.split import Split
 from nccltool.probe.state import ProbeState
 
 
@@ -41,6 +42,8 @@ class ProbeJob(Job):
     placement: Literal["natural", "in-place", "out-of-place", "both"] = "natural"
     """Which forms of an operation to run; natural = the one that torch users call."""
     cuda_graph: bool = False
+    split: Split | None = None
+    """Divide the ranks into groups that run at the same time; None = all ranks run together."""
 
     def new_state(self) -> ProbeState:
         return ProbeState()

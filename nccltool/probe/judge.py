@@ -9,7 +9,7 @@ from nccltool.launch import plugin_ends
 from nccltool.probe import collectives
 from nccltool.probe.events import PluginRaised, WrongData
 from nccltool.probe.finding_kinds import BUSBW_LOW, BUSBW_UNKNOWN, WRONG_DATA
-from nccltool.probe.result import Measurement
+from nccltool.probe.result import Measurement, RowGroup
 
 
 def wrong_data(wrong: Sequence[WrongData]) -> tuple[Finding, ...]:
@@ -53,13 +53,13 @@ def below(
     """
     if min_busbw_gb_per_s is None:
         return ()
-    largest: dict[tuple[str, str], Measurement] = {}
+    largest: dict[tuple[str, str, RowGroup | None], Measurement] = {}
     for row in measurements:
-        key = (row.op, row.placement)
+        key = (row.op, row.placement, row.group)
         if key not in largest or row.bytes > largest[key].bytes:
             largest[key] = row
     found = [_against_threshold(row, min_busbw_gb_per_s) for row in largest.values()]
-    measured = {op for op, _ in largest}
+    measured = {op for op, _, _ in largest}
     missing = [_not_measured(op) for op in ops if op not in measured]
     return (*(finding for finding in found if finding is not None), *missing)
 
@@ -76,7 +76,8 @@ def _not_measured(op: str) -> Finding:
 def _against_threshold(row: Measurement, min_gb_per_s: float) -> Finding | None:
     low, high = row.busbw_interval
     threshold = min_gb_per_s * 1e9
-    what = f"{row.op} at {format_bytes(row.bytes)}: busbw {format_gb_per_s(row.busbw_bytes_per_s)} GB/s"
+    of = f" in group {row.group.text}" if row.group else ""
+    what = f"{row.op} at {format_bytes(row.bytes)}{of}: busbw {format_gb_per_s(row.busbw_bytes_per_s)} GB/s"
     evidence = (
         f"between {format_gb_per_s(low)} and {format_gb_per_s(high)} GB/s",
         "threshold: --min-busbw, checked at the operation's largest size",

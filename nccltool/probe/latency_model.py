@@ -12,7 +12,7 @@ from statistics import median
 from nccltool.core.findings import Finding, Subject
 from nccltool.core.units import format_bytes, format_gb_per_s
 from nccltool.probe.finding_kinds import DIP
-from nccltool.probe.result import LatencyModel, Measurement, Placement
+from nccltool.probe.result import LatencyModel, Measurement, Placement, RowGroup
 
 MIN_SIZES = 4
 DIP_SLACK = 0.05
@@ -27,7 +27,7 @@ Point = tuple[int, float]
 def models(rows: Iterable[Measurement]) -> tuple[LatencyModel, ...]:
     """A model for each operation and placement that was measured at enough sizes."""
     found = []
-    for (op, placement), group in _by_operation(rows).items():
+    for (op, placement, of), group in _by_operation(rows).items():
         points = [(row.bytes, row.time_s.seconds) for row in group]
         if len({size for size, _ in points}) < MIN_SIZES:
             continue
@@ -43,6 +43,7 @@ def models(rows: Iterable[Measurement]) -> tuple[LatencyModel, ...]:
                 beta_bytes_per_s=1 / seconds_per_byte,
                 n_half_bytes=alpha_s / seconds_per_byte,
                 residual=residual,
+                group=of,
             )
         )
     return tuple(found)
@@ -84,19 +85,19 @@ def _least_squares(points: Sequence[Point], weights: Sequence[float]) -> tuple[f
 def dips(rows: Iterable[Measurement]) -> tuple[Finding, ...]:
     """Sizes whose bandwidth is below that of the next smaller one by more than the noise of both, where known."""
     found = []
-    for (op, _), group in _by_operation(rows).items():
+    for (op, _, of), group in _by_operation(rows).items():
         ordered = sorted((row for row in group if row.time_s.ci95), key=lambda row: row.bytes)
         for small, large in pairwise(ordered):
             if small.bytes < large.bytes and large.busbw_interval[1] < small.busbw_interval[0] * (1 - DIP_SLACK):
-                found.append(_dip(op, small, large))
+                found.append(_dip(f"{op} in group {of.text}" if of else op, small, large))
     return tuple(found)
 
 
-def _dip(op: str, small: Measurement, large: Measurement) -> Finding:
+def _dip(what: str, small: Measurement, large: Measurement) -> Finding:
     before, after = format_gb_per_s(small.busbw_bytes_per_s), format_gb_per_s(large.busbw_bytes_per_s)
     return DIP.finding(
-        subject=Subject(kind="operation", name=op),
-        message=f"{op}: busbw drops from {before} GB/s at {format_bytes(small.bytes)} "
+        subject=Subject(kind="operation", name=small.op),
+        message=f"{what}: busbw drops from {before} GB/s at {format_bytes(small.bytes)} "
         f"to {after} GB/s at {format_bytes(large.bytes)}",
         evidence=("the intervals of the two sizes are more than 5 % apart",),
         remedy="likely cause: the protocol or algorithm changes between these sizes; on CPUs, a cache "
@@ -104,9 +105,11 @@ def _dip(op: str, small: Measurement, large: Measurement) -> Finding:
     )
 
 
-def _by_operation(rows: Iterable[Measurement]) -> dict[tuple[str, Placement], list[Measurement]]:
-    groups: dict[tuple[str, Placement], list[Measurement]] = defaultdict(list)
+def _by_operation(
+    rows: Iterable[Measurement],
+) -> dict[tuple[str, Placement, RowGroup | None], list[Measurement]]:
+    groups: dict[tuple[str, Placement, RowGroup | None], list[Measurement]] = defaultdict(list)
     for row in rows:
         if not row.launch_limited:  # that is the time of Python, and says nothing of the operation
-            groups[row.op, row.placement].append(row)
+            groups[row.op, row.placement, row.group].append(row)
     return groups

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 from operator import attrgetter
 
+from nccltool.core.errors import BadInput
 from nccltool.probe import collectives
 from nccltool.probe.result import Measurement, Placement, Run
 
@@ -147,7 +148,12 @@ class Table:
 
 
 def tables(run: Run) -> tuple[Table, ...]:
-    """The tables of a run, in the order of its measurements."""
+    """The tables of a run, in the order of its measurements. Raises BadInput where they have no place for its
+    rows."""
+    if run.groups or any(row.group for row in run.measurements):
+        raise BadInput(
+            f"the formats of nccl-tests cannot show the groups of run {run.info.id}", "use table, json, or csv"
+        )
     return tuple(Table(*kind, tuple(lines)) for kind, lines in groupby(_lines(run), key=_kind))
 
 

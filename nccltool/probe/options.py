@@ -1,12 +1,13 @@
 """From the words of the command line to an order; every word that cannot be used is one clear sentence."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from nccltool.core import run_directory
 from nccltool.core.errors import BadInput
+from nccltool.core.text import counted
 from nccltool.core.units import parse_bytes
 from nccltool.core.unknown_names import unknown
 from nccltool.launch import fault_injection
@@ -16,6 +17,8 @@ from nccltool.launch.order import LaunchOrder, joined, likely_backend, ordered, 
 from nccltool.probe import collectives, dtypes, plan
 from nccltool.probe.job import ProbeJob, Sizes
 from nccltool.probe.result import Cadence
+from nccltool.probe.split import Split
+from nccltool.probe.split_reader import Leaves, split_of
 
 MOST_SIZES = 10_000
 """More is a slip of the keyboard: -b 8 -e 1G -i 8 would be 134 million."""
@@ -43,6 +46,10 @@ class ProbeOptions:
     placement: Literal["natural", "in-place", "out-of-place", "both"]
     cuda_graph: bool
     checks: int
+    split: str | None = None
+    also_alone: bool = False
+    leaves: Callable[[], Leaves] | None = None
+    """Reads the file of --topology; None = there is none."""
 
 
 def from_options(options: ProbeOptions, env: Mapping[str, str] = os.environ) -> LaunchOrder[ProbeJob]:
@@ -69,7 +76,33 @@ def _job(options: ProbeOptions, where: LaunchPlan) -> ProbeJob:
         cuda_graph=_cuda_graph(options, where),
         checks=options.checks,
         fault=_fault(options.start.fault, where),
+        split=_split(options, where, ops),
     )
+
+
+def _split(options: ProbeOptions, where: LaunchPlan, ops: Sequence[str]) -> Split | None:
+    split = split_of(options.split, also_alone=options.also_alone, leaves=options.leaves)
+    if split is not None and (foreign := [op for op in ops if collectives.origin(op) is not None]):
+        raise BadInput(f"--split cannot run {foreign[0]}, an operation of a plug-in", "leave it out of --op")
+    if split is not None and split.by in ("node", "nodes") and where.nodes is not None:
+        if max(split.nodes, 1) >= where.nodes:
+            problem = f"--split {split.word}: with {counted(where.nodes, 'node')}, there is one group"
+            raise BadInput(problem, "start more nodes (--nodes), or omit --split")
+        if split.nodes <= 1 and where.nproc == 1:
+            problem = f"--split {split.word}: with one rank per node, no group has two ranks"
+            raise BadInput(problem, "start more ranks (--nproc-per-node), or make larger groups: --split 2")
+    if split is not None and split.by == "file" and where.ranks is not None:
+        _ranks_there(split, where.ranks)
+    if split is not None and split.by == "rail" and where.nproc == 1:
+        raise BadInput("--split rail: with one rank per node, there is one rail", "start more: --nproc-per-node")
+    return split
+
+
+def _ranks_there(split: Split, ranks: int) -> None:
+    for group in split.members:
+        if too_high := [rank for rank in group.ranks if rank >= ranks]:
+            problem = f"{group.where}: there is no rank {too_high[0]}; ranks are 0 to {ranks - 1}"
+            raise BadInput(problem, "correct the number, or start more ranks")
 
 
 def _fault(text: str, where: LaunchPlan) -> str:

@@ -1,7 +1,8 @@
 """From a job to its steps: the operations and sizes in the order in which every rank runs them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 
 from nccltool.core.findings import Finding, Subject
 from nccltool.core.plugins import PluginFailed
@@ -45,18 +46,82 @@ def sizes_in_bytes(sizes: Sizes, backend: str) -> tuple[int, ...]:
     return tuple(found)
 
 
+@dataclass(frozen=True, slots=True)
+class Round:
+    """What groups of ranks do at the same time."""
+
+    steps: tuple[Step | None, ...]
+    """Of each group; None = it is idle."""
+
+    @property
+    def running(self) -> int:
+        """How many groups have something to do."""
+        return sum(step is not None for step in self.steps)
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether one group runs and the others do not."""
+        return self.running == 1
+
+
+def rounds(
+    job: ProbeJob, backend: str, world_sizes: Sequence[int], bytes_for_step: int | None = None
+) -> tuple[Round, ...]:
+    """The steps of groups of so many ranks: each operation at each size at the same time, and if it is asked for,
+    then one group after the other. Steps are numbered through."""
+    assert job.split is not None
+    by_key: dict[StepKey, list[Step | None]] = {}
+    for group, size in enumerate(world_sizes):
+        for key, step in _possible(job, backend, size, bytes_for_step):
+            by_key.setdefault(key, [None] * len(world_sizes))[group] = step
+    found, number = [], count()
+    for key in sorted(by_key, key=_place_of(job, backend)):
+        together = by_key[key]
+        orders = [together]
+        if job.split.also_alone and sum(step is not None for step in together) > 1:
+            orders += [
+                [step if at == group else None for at, step in enumerate(together)]
+                for group, mine in enumerate(together)
+                if mine is not None
+            ]
+        for order in orders:
+            numbered = tuple(step and replace(step, index=next(number)) for step in order)
+            found.append(Round(numbered))
+    return tuple(found)
+
+
+StepKey = tuple[str, int, Placement]
+"""Operation, nominal size, and placement."""
+
+
+def _possible(
+    job: ProbeJob, backend: str, world_size: int, bytes_for_step: int | None
+) -> Iterator[tuple[StepKey, Step]]:
+    for key, step in _all(job, backend, world_size):
+        if isinstance(step, Step) and (
+            bytes_for_step is None or _needs(job, backend, step).total <= bytes_for_step
+        ):
+            yield key, step
+
+
+def _place_of(job: ProbeJob, backend: str) -> Callable[[StepKey], tuple[int, int, str]]:
+    """In the order in which one world runs them: groups may leave out different ones."""
+    sizes = {size: place for place, size in enumerate(sizes_in_bytes(job.sizes, backend))}
+    ops = {op: place for place, op in enumerate(job.ops)}
+    return lambda key: (ops[key[0]], sizes[key[1]], key[2])
+
+
 def steps(job: ProbeJob, backend: str, world_size: int, bytes_for_step: int | None = None) -> tuple[Step, ...]:
     """The steps that can be run in a world of this size, and with so much memory for one (None = enough);
     `left_out` and `too_large` name the others."""
-    possible = [step for step in _all(job, backend, world_size) if isinstance(step, Step)]
-    if bytes_for_step is not None:
-        possible = [step for step in possible if _needs(job, backend, step).total <= bytes_for_step]
-    return tuple(replace(step, index=index) for index, step in enumerate(possible))
+    possible = _possible(job, backend, world_size, bytes_for_step)
+    return tuple(replace(step, index=index) for index, (_, step) in enumerate(possible))
 
 
-def left_out(job: ProbeJob, backend: str, world_size: int) -> tuple[Finding, ...]:
-    """What `steps` leaves out, and why."""
-    return tuple(dict.fromkeys(out for out in _all(job, backend, world_size) if isinstance(out, Finding)))
+def left_out(job: ProbeJob, backend: str, world_sizes: Sequence[int]) -> tuple[Finding, ...]:
+    """What `steps` leaves out in worlds of these sizes, and why."""
+    every = (out for size in dict.fromkeys(world_sizes) for _, out in _all(job, backend, size))
+    return tuple(dict.fromkeys(out for out in every if isinstance(out, Finding)))
 
 
 def too_large(job: ProbeJob, backend: str, world_size: int, room: Room | None) -> tuple[Finding, ...]:
@@ -99,20 +164,21 @@ def one_left_out(op: str, what: str, reason: str) -> Finding:
     return LEFT_OUT.finding(subject=Subject(kind="operation", name=op), message=f"{what} was left out: {reason}")
 
 
-def _all(job: ProbeJob, backend: str, world_size: int) -> Iterator[Step | Finding]:
+def _all(job: ProbeJob, backend: str, world_size: int) -> Iterator[tuple[StepKey, Step | Finding]]:
     for op in sorted(job.ops, key=lambda op: collectives.origin(op) is not None):  # what may break comes last
         collective = collectives.get(op)
         if world_size < collective.min_world:
-            yield one_left_out(op, op, f"it needs {collective.min_world} ranks")
+            yield (op, 0, "in-place"), one_left_out(op, op, f"it needs {collective.min_world} ranks")
             continue
         placements = collective.placements[:1]
         if job.placement != "natural":
             placements = tuple(have for have in collective.placements if job.placement in ("both", have))
         if not placements:
-            yield one_left_out(op, op, f"torch.distributed offers no {job.placement} form of it")
+            reason = f"torch.distributed offers no {job.placement} form of it"
+            yield (op, 0, "in-place"), one_left_out(op, op, reason)
         for size in sizes_in_bytes(job.sizes, backend):
             for placement in placements:
-                yield _step(job, op, size, placement, world_size)
+                yield (op, size, placement), _step(job, op, size, placement, world_size)
 
 
 def _step(job: ProbeJob, op: str, size: int, placement: Placement, world_size: int) -> Step | Finding:
@@ -128,9 +194,13 @@ def _step(job: ProbeJob, op: str, size: int, placement: Placement, world_size: i
     return Step(0, op, placement, layout)
 
 
-def before_start(job: ProbeJob, backend: str, world_size: int, room: Room | None) -> tuple[Finding, ...]:
-    """What is to be said of the job when the ranks are known, and nothing has begun."""
-    return (*unsupported(job, backend), *too_large(job, backend, world_size, room))
+def before_start(
+    job: ProbeJob, backend: str, world_sizes: Sequence[int], room: Room | None
+) -> tuple[Finding, ...]:
+    """What is to be said of the job when the ranks are known, and nothing has begun. `world_sizes`: of all ranks,
+    or of each group."""
+    needs = (finding for size in sorted(set(world_sizes)) for finding in too_large(job, backend, size, room))
+    return (*unsupported(job, backend), *dict.fromkeys(needs))
 
 
 def unsupported(job: ProbeJob, backend: str) -> tuple[Finding, ...]:

@@ -8,6 +8,7 @@ from nccltool.core.findings import Finding
 from nccltool.core.statistics import Stats
 from nccltool.core.verdicts import Verdict
 from nccltool.probe.late_rank import RankLateness
+from nccltool.probe.split import SplitGroup
 
 Placement = Literal["in-place", "out-of-place"]
 
@@ -19,8 +20,23 @@ its own rate. graph: replays of a CUDA graph, queued in the same way."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class RowGroup:
+    """The group of ranks that a measurement is of, in a run that was split into groups."""
+
+    name: str
+    world_size: int
+    alone: bool = False
+    """The other groups were idle; else all ran at the same time."""
+
+    @property
+    def text(self) -> str:
+        """`node 1`, or `node 1 alone`."""
+        return f"{self.name} alone" if self.alone else self.name
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Measurement:
-    """One operation at one size, over all ranks."""
+    """One operation at one size, over all ranks or those of a group."""
 
     op: str
     bytes: int
@@ -54,6 +70,8 @@ class Measurement:
     """The most that the wires allow (nccltool.probe.transport); None = not known."""
     limit_may_be_exceeded: bool = False
     """A switch that reduces (NVLS, SHARP) can save bytes that the limit counts."""
+    group: RowGroup | None = None
+    """None = all ranks of the run."""
 
     @property
     def busbw_interval(self) -> tuple[float, float]:
@@ -75,6 +93,8 @@ class LatencyModel:
     """The size at which half of beta is reached."""
     residual: float
     """Median relative deviation of the measured times."""
+    group: RowGroup | None = None
+    """None = of all ranks."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -86,5 +106,7 @@ class Run:
     measurements: tuple[Measurement, ...]
     findings: tuple[Finding, ...]
     models: tuple[LatencyModel, ...] = ()
+    groups: tuple[SplitGroup, ...] = ()
+    """Into which the ranks were divided; empty = they were not."""
     kind: str = "probe"
     """The command that made it."""

@@ -24,12 +24,13 @@ from nccltool.launch.job import Job
 from nccltool.launch.job import run_dir as run_dir_of
 from nccltool.launch.order import LaunchOrder
 from nccltool.launch.printed_events import Begun, StreamEnd, Teller, ToldRunDir
+from nccltool.launch.run_state import RunState
 from nccltool.launch.runner import LaunchOutcome
 from nccltool.probe import document, late_findings, latency_model, plan
 from nccltool.probe import judge as probe_judge
 from nccltool.probe.events import MeasuredWorld
 from nccltool.probe.job import ProbeJob
-from nccltool.probe.result import Run
+from nccltool.probe.result import Measurement, Run
 from nccltool.probe.state import ProbeState
 from nccltool.triage import failed_run
 
@@ -143,14 +144,15 @@ def judged(outcome: LaunchOutcome, begun: ProbeBegun) -> Run:
     assert isinstance(measured, ProbeState)
     measurements = measured.measurements()
     ops = job.ops if state.everybody_left else ()  # what a fault cut off is no open question
+    world_sizes = [len(group.ranks) for group in measured.groups] or [state.world_size]
     snapshots = [facts for _, facts in sorted(state.snapshots.snapshots.items())]
     findings = (
         *outcome.findings,
         *probe_judge.below(measurements, ops, begun.min_busbw_gb_per_s),
-        *late_findings.of_rows((row.late_ranks for row in measurements), state),
+        *_late(measurements, state),
         *latency_model.dips(measurements),
         *(differences.compare(snapshots) if len(snapshots) > 1 else ()),
-        *(plan.left_out(job, state.world.backend, state.world.world_size) if state.world else ()),
+        *(plan.left_out(job, state.world.backend, world_sizes) if state.world else ()),
     )
     verdict = of_own_ranks(findings, interrupted=outcome.interrupted)
     if begun.leads:
@@ -161,6 +163,19 @@ def judged(outcome: LaunchOutcome, begun: ProbeBegun) -> Run:
         measurements=measurements,
         findings=findings,
         models=latency_model.models(measurements),
+        groups=measured.groups,
+    )
+
+
+def _late(rows: Sequence[Measurement], state: RunState) -> tuple[Finding, ...]:
+    """Of each group by itself: a rank can be late in the rows of its own only."""
+    of_groups: dict[str, list[Measurement]] = {}
+    for row in rows:
+        of_groups.setdefault(row.group.name if row.group else "", []).append(row)
+    return tuple(
+        finding
+        for mine in of_groups.values()
+        for finding in late_findings.of_rows((row.late_ranks for row in mine), state)
     )
 
 

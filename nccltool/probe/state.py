@@ -6,8 +6,9 @@ from nccltool.core import statistics
 from nccltool.core.findings import Finding
 from nccltool.launch.events import EVERYWHERE, Event, EventReader, World
 from nccltool.probe import collectives, judge, late_rank
-from nccltool.probe.events import OF_PROBES, MeasuredWorld, PluginRaised, Result, Samples, WrongData
+from nccltool.probe.events import OF_PROBES, Grouped, MeasuredWorld, PluginRaised, Result, Samples, WrongData
 from nccltool.probe.result import Measurement
+from nccltool.probe.split import SplitGroup
 from nccltool.probe.transport import Limit
 
 
@@ -26,7 +27,9 @@ class ProbeState:
         self.done: set[int] = set()
         """Steps: operations at a size."""
         self._world_size = 1
-        self._limits: dict[str, Limit] = {}
+        self._limits: dict[tuple[str | None, str], Limit] = {}
+        """By group, None = all ranks; and by operation."""
+        self._groups: dict[int, SplitGroup] = {}
 
     def take(self, event: Event) -> None:
         match event:
@@ -42,15 +45,36 @@ class ProbeState:
             case World():
                 self._world_size = event.world_size
                 limits = event.limits if isinstance(event, MeasuredWorld) else ()
-                self._limits = {limit.op: limit for limit in limits}
+                self._limits |= {(None, limit.op): limit for limit in limits}
+            case Grouped():
+                self._take_group(event)
+
+    def _take_group(self, event: Grouped) -> None:
+        before = self._groups.get(event.number)
+        ranks, nodes = (before.ranks, before.nodes) if before else ((), ())
+        self._groups[event.number] = SplitGroup(
+            name=event.name, ranks=(*ranks, *event.ranks), nodes=(*nodes, *event.nodes)
+        )
+        self._limits |= {(event.name, limit.op): limit for limit in event.limits}
+
+    @property
+    def groups(self) -> tuple[SplitGroup, ...]:
+        """Into which the ranks were divided; empty = they were not."""
+        return tuple(group for _, group in sorted(self._groups.items()))
 
     def findings(self) -> tuple[Finding, ...]:
         return (*judge.wrong_data(self._wrong), *judge.plugin_raised(self._raised))
 
+    def row(self, result: Result, samples_ns: tuple[int, ...]) -> Measurement:
+        """The row of a step, of all ranks or of its group."""
+        of = result.group
+        limit = self._limits.get((of.name if of else None, result.op))
+        return measurement(result, samples_ns, of.world_size if of else self._world_size, limit)
+
     def measurements(self) -> tuple[Measurement, ...]:
         return tuple(
-            measurement(result, samples, self._world_size, self._limits.get(result.op))
-            for result, samples in self.results
+            self.row(result, samples)
+            for result, samples in sorted(self.results, key=lambda told: told[0].step)
             if samples
         )
 

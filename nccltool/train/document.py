@@ -52,6 +52,7 @@ def from_json(text: bytes, where: str) -> Run:
         findings=findings,
         measurements=document.measurements,
         models=document.models,
+        groups=document.groups,
     )
 
 

@@ -1,8 +1,9 @@
-"""Small agreements between all ranks, and calls that are noted on the progress page while they wait."""
+"""Small agreements between the ranks of a group, and calls that are noted on the progress page while they wait."""
 
 import re
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -42,12 +43,16 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 
 
 class Agreement:
-    """The ranks of the default process group."""
+    """The ranks of a process group: the default one, which has all, or one of its parts."""
 
-    def __init__(self, device: torch.device, slot: ProgressPage) -> None:
-        self.device = device
-        self.rank, self.size = dist.get_rank(), dist.get_world_size()
-        self._slot = slot
+    def __init__(
+        self, device: torch.device, slot: ProgressPage, group: "dist.ProcessGroup | None" = None, name: str = ""
+    ) -> None:
+        """`name`: told apart by it, in the store, from all other groups that do the same; the default one has
+        none."""
+        self.device, self.group = device, group
+        self.rank, self.size = dist.get_rank(group), dist.get_world_size(group)
+        self._slot, self._name = slot, name
         self._token = torch.zeros(1, device=device)
 
     def guarded(self, call: Callable[[], None]) -> Callable[[], None]:
@@ -69,6 +74,10 @@ class Agreement:
     def total(self, number: int) -> int:
         return self._reduced([number], dist.ReduceOp.SUM)[0]
 
+    def number_of(self, rank: int) -> int:
+        """The number in the job of a rank of this group."""
+        return rank if self.group is None else dist.get_global_rank(self.group, rank)
+
     def from_rank_0(self, number: int) -> int:
         """What rank 0 says (not negative), on all ranks. A meeting point too."""
         return self.maximum([number if self.rank == 0 else 0])[0]
@@ -76,12 +85,12 @@ class Agreement:
     def everybodys(self, numbers: list[int]) -> list[list[int]]:
         mine = torch.tensor(numbers, dtype=torch.int64, device=self.device)
         rows = [torch.empty_like(mine) for _ in range(self.size)]
-        self._complete(lambda: dist.all_gather(rows, mine))
+        self._complete(lambda: dist.all_gather(rows, mine, group=self.group))
         return [[int(number) for number in row.tolist()] for row in rows]
 
     def add_up(self, tensor: Tensor) -> None:
         """The sum of a tensor over all ranks, in its place; returns when it is there."""
-        self._complete(lambda: dist.all_reduce(tensor))
+        self._complete(lambda: dist.all_reduce(tensor, group=self.group))
 
     def meet(self) -> None:
         """Return when all ranks have come, also where calls only queue."""
@@ -107,14 +116,14 @@ class Agreement:
 
     def _come_together(self, name: str, patience_s: float) -> None:
         # asked again and again: a wait inside the store would keep the backend's own threads from using it
-        store = dist.distributed_c10d._get_default_store()
-        if store.add(f"{name}/came", 1) == self.size:
-            store.set(f"{name}/all", "")
-        self.guarded(lambda: _until(lambda: store.check([f"{name}/all"]), patience_s))()
+        store, key = store_of_all(), f"{self._name}{name}"
+        if store.add(f"{key}/came", 1) == self.size:
+            store.set(f"{key}/all", "")
+        self.guarded(lambda: until(lambda: store.check([f"{key}/all"]), patience_s))()
 
     def queue_meeting(self) -> None:
         """Let the devices meet where their streams have come to; the host does not wait."""
-        self.guarded(lambda: dist.all_reduce(self._token))()
+        self.guarded(lambda: dist.all_reduce(self._token, group=self.group))()
 
     def settle(self) -> None:
         """Wait for what is queued on a device."""
@@ -123,7 +132,7 @@ class Agreement:
 
     def _reduced(self, numbers: list[int], op: dist.ReduceOp.RedOpType) -> list[int]:
         tensor = torch.tensor(numbers, dtype=torch.int64, device=self.device)
-        self._complete(lambda: dist.all_reduce(tensor, op))
+        self._complete(lambda: dist.all_reduce(tensor, op, group=self.group))
         return [int(number) for number in tensor.tolist()]
 
     def _complete(self, call: Callable[[], object]) -> None:
@@ -135,7 +144,12 @@ class Agreement:
         self.guarded(complete)()
 
 
-def _until(happened: Callable[[], bool], patience_s: float) -> None:
+def store_of_all() -> Any:
+    """The store in which all ranks of the job met."""
+    return dist.distributed_c10d._get_default_store()
+
+
+def until(happened: Callable[[], bool], patience_s: float) -> None:
     """Ask at once, and ever more rarely: what was waited for is seen late by a quarter of the wait at most."""
     begin = time.monotonic()
     while not happened():

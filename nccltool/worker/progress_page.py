@@ -8,7 +8,7 @@ import mmap
 from collections.abc import Callable
 from typing import TypeVar
 
-from nccltool.launch.run_state import LOOKING_AT_GPU
+from nccltool.launch.run_state import LOOKING_AT_GPU, WAITING_FOR_GROUPS
 
 Result = TypeVar("Result")
 
@@ -18,6 +18,7 @@ PHASES = (
     *("building", "preparing"),
     *("forward", "between forward and backward", "backward", "forward and backward", "updating", "comparing"),
     *("computing a micro-batch", "unscaling", "clipping", "averaging", "profiling"),
+    *(WAITING_FOR_GROUPS, "keeping busy"),
     *("looking for checkpoints", "loading a checkpoint", "catching up", "saving a checkpoint"),
 )
 

@@ -29,7 +29,7 @@ from nccltool.core.units import format_bytes
 from nccltool.probe import plan, stopping
 from nccltool.probe.job import ProbeJob, Sizes
 from nccltool.worker.channel import Channel
-from nccltool.worker.probe.step import Prober
+from nccltool.worker.probe.step import Prober, ToRunner
 from nccltool.worker.progress_page import ProgressPage
 from nccltool.worker.rank.fault import FaultInjector
 from nccltool.worker.rank.tools import RankTools
@@ -159,7 +159,8 @@ def _size(size: int) -> Row:
         budget_s=BUDGET_S,
     )
     injector = FaultInjector(None, dist.get_rank())
-    prober = Prober(job, RankTools(torch.device("cpu"), ProgressPage(), Channel(1, None), injector))
+    tools = RankTools(torch.device("cpu"), ProgressPage(), Channel(1, None), injector)
+    prober = Prober(job, tools, ToRunner(job, tools))
     step = plan.steps(job, "gloo", WORLD)[0]
     send, recv = prober.buffers(step)
     call = prober.call(step, send, recv)

@@ -29,7 +29,7 @@ from nccltool.core.units import format_bytes
 from nccltool.probe import collectives, plan
 from nccltool.probe.job import ProbeJob, Sizes
 from nccltool.worker.channel import Channel
-from nccltool.worker.probe.step import Prober
+from nccltool.worker.probe.step import Prober, ToRunner
 from nccltool.worker.progress_page import ProgressPage
 from nccltool.worker.rank.fault import FaultInjector
 from nccltool.worker.rank.tools import RankTools
@@ -139,7 +139,8 @@ def _smallest(op: str) -> int:
 def alternate(job: ProbeJob, step: plan.Step, seconds: float) -> tuple[float, tuple[float, ...], float]:
     """(bare seconds, log(ours / bare) of each pair, our own seconds)."""
     injector = FaultInjector(None, dist.get_rank())
-    prober = Prober(job, RankTools(torch.device("cpu"), ProgressPage(), Channel(1, None), injector))
+    tools = RankTools(torch.device("cpu"), ProgressPage(), Channel(1, None), injector)
+    prober = Prober(job, tools, ToRunner(job, tools))
     send, recv = prober.buffers(step)
     ours, bare = prober.call(step, send, recv), _bare(step.op, send, recv)
     begin = time.perf_counter()

@@ -117,6 +117,13 @@ def test_json_that_is_no_baseline(text: bytes) -> None:
         baselines.from_json(text, "x.json")
 
 
+def test_rows_of_groups_are_refused(store: Store) -> None:
+    row = RUNS[0].rows[0]
+    split = replace(RUNS[0], rows=(replace(row, key=replace(row.key, of_group="node 1 (4 ranks)")),))
+    with pytest.raises(BadInput, match="was split into groups"):
+        store.save("night", "", [split], "new")
+
+
 def test_an_import_with_a_time_of_zero_is_refused(store: Store) -> None:
     bad = replace(RUNS[0], rows=(replace(RUNS[0].rows[0], mean_s=0.0),))
     with pytest.raises(BadInput, match="of 0 or less"):

@@ -8,6 +8,7 @@ import pytest
 
 from nccltool.compare import run_samples
 from nccltool.core.errors import BadInput
+from nccltool.probe.result import RowGroup
 from tests.compare.samples import HERE, KEY, compared, of, row, run, side
 from tests.samples import info, measurement, stats
 
@@ -74,3 +75,13 @@ def test_the_spread_of_iterations(times: dict[str, Any], iterations: int, spread
     (found,) = run_samples.of_run(info(), [measured]).rows
     assert found.spread == (None if spread is None else pytest.approx(spread))
     assert found.seconds == 1.0
+
+
+def test_a_row_of_a_group_is_not_that_of_all_ranks() -> None:
+    of = RowGroup(name="node 1", world_size=4)
+    rows = [measurement(), measurement(group=of), measurement(group=replace(of, alone=True))]
+    keys = [run_samples.key_of(row) for row in rows]
+    assert [key.of_group for key in keys] == [None, "node 1 (4 ranks)", "node 1 alone (4 ranks)"]
+    assert len({run_samples.without(key, frozenset()) for key in keys}) == 3
+    said = list(run_samples.row_differences(keys[:1], keys[1:]))
+    assert said == ["of-group (A: all ranks; B: node 1 (4 ranks), node 1 alone (4 ranks))"]

@@ -69,7 +69,8 @@ terminated command-killed command-stopped deadline host-twice node-rank-twice
 rdzv-secret
 slurm-cancelled slurm-time-limit slurm-preempted slurm-requeued slurm-refused
 world-size world-of-one ranks-per-node version-mismatch duplicate-gpu
-plugin-failed unsupported port-in-use interface-unusable run-dir-full torch-without-gpu backend-unavailable
+plugin-failed unsupported split-impossible port-in-use interface-unusable run-dir-full torch-without-gpu
+backend-unavailable
 """
 """Nothing is wrong with what they name: a log is missing, a scheduler or the order ended it, hosts differ."""
 _NOTES = """

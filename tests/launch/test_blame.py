@@ -12,7 +12,7 @@ import pytest
 from nccltool.core.findings import Finding, Subject
 from nccltool.launch import blame, events
 from nccltool.launch.events import Event
-from nccltool.launch.run_state import RunState
+from nccltool.launch.run_state import WAITING_FOR_GROUPS, RunState
 from nccltool.probe.events import Result
 from tests.samples import facts, job
 
@@ -618,6 +618,17 @@ AFTER_TIMEOUTS: list[tuple[str, RunState, Finding]] = [
             Subject(kind="run", name="all ranks"),
             "no progress for 30 s in all_reduce at 1 MiB (timing); no rank stands out",
             [f"{WHO[rank]} waits in all_reduce at 1 MiB (timing)" for rank in RANKS],
+            NETWORK_REMEDY,
+        ),
+    ),
+    (
+        "a group hangs, and the others are done with the step",
+        after(TIMING, beats((0, 1), phase=WAITING_FOR_GROUPS)),
+        found(
+            "hang",
+            Subject(kind="run", name="all ranks"),
+            "no progress for 30 s in all_reduce at 1 MiB (timing); no rank stands out",
+            [f"{WHO[rank]} waits in all_reduce at 1 MiB (timing)" for rank in (2, 3)],
             NETWORK_REMEDY,
         ),
     ),

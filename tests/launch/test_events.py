@@ -11,7 +11,8 @@ from nccltool.hosts.counters import Growth, Peer
 from nccltool.launch import events
 from nccltool.launch.events import MAX_LINE, RECORD_SEPARATOR, Event, EventReader
 from nccltool.launch.stopped import StoppedProcess
-from nccltool.probe.events import OF_PROBES, SAMPLES_PER_EVENT, MeasuredWorld, Result, Samples, WrongData
+from nccltool.probe.events import OF_PROBES, SAMPLES_PER_EVENT, Grouped, MeasuredWorld, Result, Samples, WrongData
+from nccltool.probe.transport import Limit
 from nccltool.train.events import (
     OF_TRAININGS,
     Built,
@@ -70,6 +71,13 @@ EVENTS: list[events.Event] = [
     ),
     events.Enter(rank=1, step=0, op="all_reduce", bytes=1024),
     Samples(step=0, ns=(1, 2, 3)),
+    Grouped(
+        number=1,
+        name="rail 1",
+        ranks=(1, 3),
+        nodes=("alpha", "beta"),
+        limits=(Limit(op="all_reduce", busbw_bytes_per_s=5e10),),
+    ),
     Result(
         step=0,
         op="all_reduce",

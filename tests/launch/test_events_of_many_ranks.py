@@ -1,5 +1,6 @@
 """Ten thousand ranks: every kind of event fits one write and loses nothing, and findings stay short."""
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
@@ -24,8 +25,10 @@ from nccltool.launch.run_state import RunState
 from nccltool.launch.stopped import MOST, StoppedProcess
 from nccltool.probe import late_rank, transport
 from nccltool.probe.collectives import NAMES
-from nccltool.probe.events import OF_PROBES, MeasuredWorld, Result, Samples, WrongData
+from nccltool.probe.events import OF_PROBES, Grouped, MeasuredWorld, Result, Samples, WrongData
 from nccltool.probe.job import ProbeJob
+from nccltool.probe.split import SplitGroup
+from nccltool.probe.transport import Limit
 from nccltool.train import divergence
 from nccltool.train import events as of_train
 from nccltool.train.events import OF_TRAININGS
@@ -61,6 +64,7 @@ def rank(number: int) -> RankFacts:
 
 DEAD = GpuProblem(cause="cuda", text="CUDA error: " + "x" * 300)
 WORLD = tuple(rank(number) for number in range(RANKS))
+HOSTS = tuple(one.host for one in WORLD[::OF_NODE])
 ADDRESSES = tuple(f"2001:0db8:0000:0000:0000:0000:{n:04x}:1234" for n in range(32))
 
 
@@ -199,6 +203,11 @@ EXAMPLES: dict[type[Event], Callable[[], Event | Iterator[Event]]] = {
     events.Log: lambda: events.Log(rank=LAST, text="x" * 4000),
     events.Stack: lambda: events.Stack(rank=LAST, text="x" * 4000),
     events.Bye: lambda: events.Bye(rank=LAST, peak_rss_bytes=BYTES),
+    Grouped: lambda: Grouped.of(
+        NODES - 1,
+        SplitGroup(name="leaf " + "x" * 64, ranks=tuple(range(RANKS)), nodes=HOSTS),
+        tuple(Limit(op=op, busbw_bytes_per_s=math.pi * 1e11, may_be_exceeded=True) for op in NAMES),
+    ),
     Samples: lambda: Samples.of(10**6, [NS] * 1000),
     Result: lambda: Result(
         step=10**6,

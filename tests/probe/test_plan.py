@@ -7,6 +7,7 @@ from nccltool.probe.collectives.base import Layout
 from nccltool.probe.job import ProbeJob, Sizes
 from nccltool.probe.memory import Room
 from nccltool.probe.plan import Step
+from nccltool.probe.split import Split
 from tests.samples import job
 
 KIB, MIB, GIB = 2**10, 2**20, 2**30
@@ -31,6 +32,20 @@ def test_sizes(sizes: Sizes, backend: str, wanted: tuple[int, ...]) -> None:
     assert plan.sizes_in_bytes(sizes, backend) == wanted
 
 
+def test_groups_run_the_same_at_the_same_time() -> None:
+    split = Split(by="file", word="f", also_alone=True)
+    ordered = job(ops=("all_gather", "all_reduce"), sizes=Sizes(listed=(64,)), split=split)
+    rounds = plan.rounds(ordered, "gloo", [2, 8])
+    shown = [tuple(step and (step.index, step.op, step.layout.bytes) for step in one.steps) for one in rounds]
+    assert shown == [
+        ((0, "all_gather", 64), None),  # 64 B are less than 16 B for each of eight ranks
+        ((1, "all_reduce", 64), (2, "all_reduce", 64)),
+        ((3, "all_reduce", 64), None),
+        (None, (4, "all_reduce", 64)),
+    ]
+    assert [one.is_alone for one in rounds] == [True, False, True, True]
+
+
 def test_every_operation_at_every_size_in_order() -> None:
     ordered = job(ops=("broadcast", "all_gather"), sizes=Sizes(listed=(64, 1024)))
     assert plan.steps(ordered, "gloo", 4) == (
@@ -39,7 +54,7 @@ def test_every_operation_at_every_size_in_order() -> None:
         Step(2, "all_gather", "out-of-place", Layout(4, 16, 4, 64, 16)),
         Step(3, "all_gather", "out-of-place", Layout(64, 256, 64, 1024, 256)),
     )
-    assert plan.left_out(ordered, "gloo", 4) == ()
+    assert plan.left_out(ordered, "gloo", [4]) == ()
 
 
 @pytest.mark.parametrize(
@@ -69,7 +84,7 @@ def test_placements(placement: str, forms: list[tuple[str, str]]) -> None:
 
 
 def _left_out(ordered: ProbeJob, world_size: int) -> list[str]:
-    return [finding.message for finding in plan.left_out(ordered, "gloo", world_size)]
+    return [finding.message for finding in plan.left_out(ordered, "gloo", [world_size])]
 
 
 def test_the_size_of_an_element_counts() -> None:
@@ -109,7 +124,7 @@ def test_what_cannot_be_run_is_left_out_and_named(
 @pytest.mark.parametrize("world_size", [1, 2, 3, 8, 16])
 @pytest.mark.parametrize("backend", ["gloo", "nccl"])
 def test_the_default_sweep_leaves_nothing_out_but_pairs_of_one(backend: str, world_size: int) -> None:
-    missing = plan.left_out(job(ops=collectives.NAMES), backend, world_size)
+    missing = plan.left_out(job(ops=collectives.NAMES), backend, [world_size])
     assert {out.subject.name for out in missing} == ({"send_recv", "ping_pong"} if world_size == 1 else set())
 
 

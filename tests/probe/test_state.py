@@ -4,10 +4,12 @@ import pytest
 
 from nccltool.core.statistics import Stats
 from nccltool.launch.events import Event, World
-from nccltool.probe.events import Result, Samples
+from nccltool.probe.events import Grouped, Result, Samples
 from nccltool.probe.late_rank import RankLateness
-from nccltool.probe.result import Measurement
+from nccltool.probe.result import Measurement, RowGroup
+from nccltool.probe.split import SplitGroup
 from nccltool.probe.state import ProbeState, measurement
+from nccltool.probe.transport import Limit
 
 
 def state(*happened: Event) -> ProbeState:
@@ -97,3 +99,27 @@ def test_bandwidth(op: str, world_size: int, ns: tuple[int, ...], algbw: float, 
 def test_calls_that_take_less_than_the_clock_can_tell() -> None:
     row = measurement(result(), (0, 0, 0), world_size=1)
     assert (row.time_s.mean, row.algbw_bytes_per_s) == pytest.approx((0.0, 1024e9))
+
+
+def test_a_row_of_a_group_has_its_own_world() -> None:
+    run = state(
+        Grouped(number=0, name="node 0", ranks=(0,), nodes=("node 0",), limits=(LIMIT,)),
+        Grouped(number=0, name="node 0", ranks=(1,), nodes=()),
+        Grouped(number=1, name="node 1", ranks=(2, 3), nodes=("node 1",)),
+        WORLD,
+        Samples(step=1, ns=(1_000_000,)),
+        Samples(step=0, ns=(1_000_000,)),
+        result(step=1, group=RowGroup(name="node 1", world_size=2)),
+        result(step=0, group=RowGroup(name="node 0", world_size=2)),
+    )
+    assert run.groups == (
+        SplitGroup(name="node 0", ranks=(0, 1), nodes=("node 0",)),
+        SplitGroup(name="node 1", ranks=(2, 3), nodes=("node 1",)),
+    )
+    first, second = run.measurements()  # in the order of the steps, whoever was done first
+    assert (first.group, first.limit_busbw_bytes_per_s) == (RowGroup(name="node 0", world_size=2), 5e9)
+    assert (second.group, second.limit_busbw_bytes_per_s) == (RowGroup(name="node 1", world_size=2), None)
+    assert first.busbw_bytes_per_s == first.algbw_bytes_per_s  # times 2 (2 - 1) / 2
+
+
+LIMIT = Limit(op="all_reduce", busbw_bytes_per_s=5e9)

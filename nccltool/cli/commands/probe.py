@@ -1,6 +1,6 @@
 """nccltool probe."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -170,6 +170,19 @@ class _Probe(ToolCommand):
         settable="project",
         help="Fail if an operation is slower at its largest size.",
     ),
+    option(
+        "--split",
+        metavar="node|rail|N|FILE",
+        help="Divide the ranks into groups that run at the same time: the ranks of a node, a rail, "
+        "N nodes, or a line of FILE.",
+        settable="no",
+    ),
+    option(
+        "--also-alone",
+        is_flag=True,
+        help="With --split: also measure each group while the others are idle.",
+        settable="no",
+    ),
     option("--loop", metavar="INTERVAL", help="Measure every INTERVAL until stopped: 10min, 1h.", settable="no"),
     option(
         "--serve", metavar="HOST:PORT", help="With --loop: serve metrics, as `nccltool serve` does.", settable="no"
@@ -201,6 +214,8 @@ def command(**options: Any) -> None:
     loop, serve = options.pop("loop"), options.pop("serve")
     if loop or serve:
         raise SystemExit(_looped(loop, serve, options))
+    if options["split"]:
+        _with_groups([one.form for one in every()])
     both = next((one.form for one in every() if one.form in _BOTH_PLACEMENTS), options["form"])
     carry_out(Probe, probe_options.from_options(asked({**options, "form": both}, injected_fault())), options)
 
@@ -212,6 +227,12 @@ def asked(options: Mapping[str, Any], fault: str = "") -> "ProbeOptions":
     placement = options["placement"] or ("both" if options["form"] in _BOTH_PLACEMENTS else "natural")
     chosen = {**options, "placement": placement}
     return group(ProbeOptions, chosen, start=group(StartOptions, options, fault=fault))
+
+
+def _with_groups(forms: Sequence[str]) -> None:
+    """Raises BadInput for a format that cannot tell the rows of groups apart."""
+    if unable := next((form for form in forms if form in _BOTH_PLACEMENTS), None):
+        raise BadInput(f"--format {unable} cannot show groups (--split)", "use table, json, or csv")
 
 
 def _looped(loop: str | None, serve: str | None, options: Mapping[str, Any]) -> int:

@@ -10,7 +10,7 @@ import msgspec
 from tabulate import tabulate
 
 from nccltool.compare.change_text import WORDS, changed, headline, size, span
-from nccltool.compare.result import Comparable, ComparedRow, Comparison, Effect, Side
+from nccltool.compare.result import Comparable, ComparedRow, Comparison, Effect, RowKey, Side
 from nccltool.compare.views import junit
 from nccltool.core.documents import SCHEMA, encoded
 from nccltool.core.look import PLAIN, Align, Look, Tone
@@ -22,7 +22,7 @@ HEADERS = ("op", "size", "time A", "time B", "busbw A", "busbw B", "change", "95
 _ALIGN: tuple[Align, ...] = tuple("left" if name in ("op", "verdict") else "right" for name in HEADERS)
 _NARROWER = ((), ("busbw A", "busbw B"), ("busbw A", "busbw B", "time A", "time B"))
 """Columns that are left out, one step after the other, until the table fits."""
-_DETAILS = ("dtype", "reduce_op", "placement", "cadence")
+_DETAILS = ("of_group", "dtype", "reduce_op", "placement", "cadence")
 _LEGEND = (
     "time: median of the runs' {statistic}s   busbw: computed from that time; 1 GB/s = 10**9 B/s\n"
     "change: bus bandwidth of B compared with A; interval: for this row only; margin: {margin:.3g} %\n"
@@ -32,7 +32,7 @@ _TONES: dict[Comparable, Tone] = {"worse": "fail", "better": "pass", "same": "pa
 CSV_COLUMNS = (
     *("op", "bytes", "dtype", "reduce_op", "placement", "cadence", "runs_a", "runs_b", "time_a_s", "time_b_s"),
     *("busbw_a_bytes_per_s", "busbw_b_bytes_per_s", "change", "low", "high", "p_adjusted", "spread"),
-    *("spread_is_measured", "outcome", "reason"),
+    *("spread_is_measured", "outcome", "reason", "of_group"),
 )
 
 
@@ -170,9 +170,14 @@ def _foot(comparison: Comparison, legend: bool) -> Iterator[str]:
         yield f"spread between runs (measured): {min(measured) * 100:.1f} % to {max(measured) * 100:.1f} %"
     for name, keys in (("A", comparison.only_a), ("B", comparison.only_b)):
         if keys:
-            texts = [f"{key.op} {format_bytes(key.bytes)} {key.dtype} {key.placement}" for key in keys]
+            texts = [_named(key) for key in keys]
             yield f"only in {name}: {named(texts, 4)}"
     yield from (f"note: {note}" for note in comparison.notes)
+
+
+def _named(key: RowKey) -> str:
+    of = f" in {key.of_group}" if key.of_group else ""
+    return f"{key.op} {format_bytes(key.bytes)} {key.dtype} {key.placement}{of}"
 
 
 def _last(comparison: Comparison) -> str:

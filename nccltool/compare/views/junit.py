@@ -48,5 +48,5 @@ def _case(name: str, effect: Effect, is_open: bool) -> JunitCase:
 
 def _name(key: RowKey) -> str:
     """All of a row's key: the same row has the same name in every comparison."""
-    words = (key.op, format_bytes(key.bytes), key.dtype, key.reduce_op, key.placement, key.cadence)
+    words = (key.op, format_bytes(key.bytes), key.dtype, key.reduce_op, key.placement, key.cadence, key.of_group)
     return " ".join(word for word in words if word)

@@ -13,7 +13,7 @@ _COLUMNS: Mapping[str, Callable[[RunInfo, Measurement], object]] = {
     "emulated": lambda info, row: "true" if info.emulated else "false",
     "backend": lambda info, row: info.backend,
     "nodes": lambda info, row: info.nodes,
-    "world_size": lambda info, row: info.world_size,
+    "world_size": lambda info, row: row.group.world_size if row.group else info.world_size,
     "op": lambda info, row: row.op,
     "bytes": lambda info, row: row.bytes,
     "bytes_per_rank": lambda info, row: row.bytes_per_rank,
@@ -31,6 +31,8 @@ _COLUMNS: Mapping[str, Callable[[RunInfo, Measurement], object]] = {
     "wrong": lambda info, row: row.wrong,
     "limit_busbw_bytes_per_s": lambda info, row: row.limit_busbw_bytes_per_s,
     "source": lambda info, row: info.source,
+    "group": lambda info, row: row.group and row.group.name,
+    "alone": lambda info, row: row.group and ("true" if row.group.alone else "false"),
 }
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from nccltool.core.plugin_line import plugin_line, time_figure
+from nccltool.core.text import escaped
 from nccltool.core.units import format_bytes
 from nccltool.core.verdicts import badness
 from nccltool.probe import headline
@@ -26,4 +27,5 @@ def render(run: Run) -> str:
 def figure(row: Measurement) -> str:
     """The plugins' units have no rate: GB/s is in the name."""
     size = format_bytes(row.bytes).replace(" ", "")
-    return f"'{row.op} {size} {row.placement} busbw GB/s'={row.busbw_bytes_per_s / 1e9:.6g}"
+    of = f"{escaped(row.group.text).replace(chr(39), '')} " if row.group else ""
+    return f"'{of}{row.op} {size} {row.placement} busbw GB/s'={row.busbw_bytes_per_s / 1e9:.6g}"

@@ -5,11 +5,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from nccltool.core import notices
+from nccltool.core.host_lists import briefly
 from nccltool.core.look import PLAIN, Align, Look
 from nccltool.core.statistics import STATISTIC
 from nccltool.core.text import escaped
 from nccltool.core.units import format_bytes, format_gb_per_s, format_seconds
-from nccltool.probe import folding, headline
+from nccltool.probe import folding, group_summary, headline
 from nccltool.probe.result import Measurement, Run
 from nccltool.probe.stopping import VAGUE_ABOVE
 
@@ -62,17 +63,21 @@ def _rows(run: Run, look: Look) -> _Table:
     error = f"{look.plus_minus}%"
     columns: list[tuple[str, Align, list[str]]] = [
         ("op", "left", [row.op for row in rows]),
+        ("group", "left", [escaped(row.group.text) if row.group else "" for row in rows]),
         ("size", "right", [format_bytes(row.bytes) for row in rows]),
         ("time\nus", "right", [_microseconds(row.time_s.seconds) for row in rows]),
         ("algbw\nGB/s", "right", [format_gb_per_s(row.algbw_bytes_per_s) for row in rows]),
         ("busbw\nGB/s", "right", [format_gb_per_s(row.busbw_bytes_per_s) for row in rows]),
+        ("of\nalone", "right", _of_alone(run)),
         ("% of\nlimit", "right", [_share(row) for row in rows] if _limits(run) else []),
         ("wrong", "right", [_wrong([row], look) for row in rows]),
         (error, "right", _errors(rows, look)),
         ("iterations", "right", [_count(row.iterations) for row in rows] if look.verbose else []),
         ("note", "left", [", ".join(_notes(row, run, look.verbose)) for row in rows]),
     ]
-    return _Table(text=_drawn(columns, look), above=tuple(_of_all(run, look)))
+    return _Table(
+        text=_drawn(columns, look), above=tuple(_of_all(run, look)), below=tuple(_slowest_groups(run, look))
+    )
 
 
 def _operations(run: Run, look: Look) -> _Table:
@@ -82,7 +87,7 @@ def _operations(run: Run, look: Look) -> _Table:
     ranges = [headline.sizes(group) for group in groups]
     checked = all(row.wrong == 0 for row in run.measurements)
     columns: list[tuple[str, Align, list[str]]] = [
-        ("op", "left", [headline.name(group[0]) for group in groups]),
+        ("op", "left", [escaped(headline.name(group[0])) for group in groups]),
         ("sizes", "left", ranges if len(set(ranges)) > 1 else []),
         ("latency\nus", "right", [_microseconds(group[0].time_s.seconds) for group in groups]),
         ("busbw\nGB/s", "right", [format_gb_per_s(row.busbw_bytes_per_s) for row in peaks]),
@@ -95,8 +100,36 @@ def _operations(run: Run, look: Look) -> _Table:
     return _Table(
         text=_drawn(columns, look),
         above=(*_of_all(run, look), *nothing_wrong),
-        below=(look.painted(_how_to_see_all(run), "dim"),),
+        below=(*_slowest_groups(run, look), look.painted(_how_to_see_all(run), "dim")),
     )
+
+
+def _of_alone(run: Run) -> list[str]:
+    """What the other groups left of a group's bandwidth."""
+    ratios = {
+        (one.op, one.placement, one.bytes, one.group): one for one in group_summary.interference(run.measurements)
+    }
+    found = []
+    for row in run.measurements:
+        of = row.group if row.group and not row.group.alone else None
+        one = ratios.get((row.op, row.placement, row.bytes, of.name)) if of else None
+        found.append(f"{one.ratio:.2f}" if one else "")
+    return found
+
+
+def _slowest_groups(run: Run, look: Look) -> Iterator[str]:
+    nodes = {group.name: briefly(group.nodes) for group in run.groups}
+    for one in group_summary.slowest(run.measurements):
+        rates = (one.busbw_bytes_per_s, one.low_busbw_bytes_per_s, one.high_busbw_bytes_per_s)
+        rate, low, high = map(format_gb_per_s, rates)
+        on = nodes.get(one.group, "")
+        clear = "" if one.stands_out else "; its interval overlaps with others, so no group stands out"
+        text = (
+            f"slowest group of {one.op} at {format_bytes(one.bytes)}: {one.group}"
+            f"{f' ({on})' if on and on != one.group else ''}, busbw {rate} GB/s ({low} to {high}), "
+            f"{one.share_of_others * 100:.0f} % of the median of the others{clear}"
+        )
+        yield from look.wrapped(escaped(text), "    ")
 
 
 def _drawn(columns: Sequence[tuple[str, Align, list[str]]], look: Look) -> str:

@@ -1,11 +1,13 @@
 """One step on one rank: buffers, timing, check, report."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 import torch
 from torch import Tensor
 
+from nccltool.core.units import format_bytes
 from nccltool.launch import events
 from nccltool.probe import collectives, late_rank, longest_call, stopping
 from nccltool.probe.collectives.base import Call, Part
@@ -14,7 +16,7 @@ from nccltool.probe.events import Result, Samples, WrongData
 from nccltool.probe.job import ProbeJob
 from nccltool.probe.late_rank import RankLateness
 from nccltool.probe.plan import Step
-from nccltool.probe.result import Launched
+from nccltool.probe.result import Launched, RowGroup
 from nccltool.worker import memory
 from nccltool.worker.probe import plugin_trial
 from nccltool.worker.probe.clocks import clock_of
@@ -31,27 +33,53 @@ _LONG_CHECK = 2**22
 _LEAST_CHECKED_PER_S = 1e6
 """Elements, where one core of an EPYC was measured to check 3e8 a second."""
 
+AfterTiming = Callable[[Call, Sequence[int]], None]
+"""What is done with the call that was timed, and its times in nanoseconds."""
+
+
+class Reporter(Protocol):
+    """Brings the result of a step to the runner."""
+
+    def report(self, samples: Sequence[int], result: Result) -> None:
+        """`samples`: nanoseconds of each iteration."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToRunner:
+    """Rank 0 tells the runner, and waits until the result is saved (a Reporter)."""
+
+    job: ProbeJob
+    tools: RankTools
+
+    def report(self, samples: Sequence[int], result: Result) -> None:
+        self.tools.channel.emit(*Samples.of(result.step, samples))
+        self.tools.channel.emit(result)
+        self.tools.slot.phase("waiting for the result to be saved")
+        if self.tools.channel.wait_for_line(self.job.timeout_s) is None:
+            raise TimeoutError("the runner did not save the result in time")
+
 
 class Prober:
-    """Runs steps, one after the other, in the same order on all ranks."""
+    """Runs steps, one after the other, in the same order on all ranks of a group."""
 
-    def __init__(self, job: ProbeJob, tools: RankTools) -> None:
+    def __init__(self, job: ProbeJob, tools: RankTools, reporter: Reporter) -> None:
         self._job, self._group, self._slot, self._channel = job, tools.group, tools.slot, tools.channel
-        self._injector, self._comm = tools.injector, TorchComm(job.reduce_op)
+        self._injector, self._comm = tools.injector, TorchComm(job.reduce_op, tools.group.group)
+        self._reporter = reporter
         self._checker = _Checker(job, tools)
         self._contact = tools.contact
         self._trial = PluginTrial(tools, job.timeout_s)
         self.timer = Timer(job, tools.group, clock_of(tools.group, tools.slot), tools.slot)
 
-    def run(self, step: Step) -> None:
-        """Time a step, then check it; rank 0 reports it and waits until the result is saved."""
+    def run(self, step: Step, of: RowGroup | None = None, then: AfterTiming | None = None) -> None:
+        """Time a step, then check it; rank 0 of the group reports it. `of`: None = all ranks are in it."""
         op, size = step.op, step.layout.bytes
         if self._trial.is_broken(op):
             return
         outside_s = self._allow(step)
         self._slot.phase("between steps", step.index, allowance_s=outside_s)
         self._injector.at("enter", op, size)
-        self._channel.emit(events.Enter(rank=self._group.rank, step=step.index, op=op, bytes=size))
+        self._enter(step, of)
         send, recv = self.buffers(step)
         if not self._works(step, send, recv):
             return
@@ -59,15 +87,15 @@ class Prober:
         timed = captured(call, self._group) if self._job.cuda_graph else call
         disturbed = self._injector.disturbed(timed, op, size)
         took = self.timer.measure(timed, disturbed, self._contact.first_call_s)
+        if then is not None:
+            then(timed, took.ns)
         late = self.timer.came_late(self._injector.pause(op, size))
-        if self._group.rank == 0:
-            self._channel.emit(*Samples.of(step.index, took.ns))
         self._slot.phase("checking", allowance_s=outside_s)
         self._injector.at("check", op, size)
         wrong = self._checker.wrong(step, send, recv, self._injector.corrupted(call, recv, op, size))
         if self._group.rank == 0:
-            self._report(step, took, late, wrong)
-        del timed, call, send, recv
+            self._reporter.report(took.ns, self._result(step, took, late, wrong, of))
+        del timed, call, disturbed, send, recv
         memory.give_back(self._group.device)
 
     def _works(self, step: Step, send: Tensor, recv: Tensor) -> bool:
@@ -76,6 +104,12 @@ class Prober:
             return True
         self._slot.phase("trying the plug-in", step.index)
         return self._trial.passes(step, lambda: self.call(step, send, recv), self._contact.first_call_s)
+
+    def _enter(self, step: Step, of: RowGroup | None) -> None:
+        op, size = step.op, step.layout.bytes
+        label = f"{op} at {format_bytes(size)} in group {of.name}" if of else ""
+        rank = self._group.number_of(self._group.rank)
+        self._channel.emit(events.Enter(rank=rank, step=step.index, op=op, bytes=size, label=label))
 
     def _allow(self, step: Step) -> float:
         """Note how long a call may take; how long it may take to fill the buffers."""
@@ -111,31 +145,35 @@ class Prober:
             return "graph"
         return "queued" if self.timer.clock.queues else "blocking"
 
-    def _report(self, step: Step, took: TimedCalls, late: Sequence[RankLateness], wrong: int | None) -> None:
+    def _result(
+        self,
+        step: Step,
+        took: TimedCalls,
+        late: Sequence[RankLateness],
+        wrong: int | None,
+        of: RowGroup | None,
+    ) -> Result:
+        late = [replace(one, rank=self._group.number_of(one.rank)) for one in late]
         latest = late[0] if late else None
-        self._channel.emit(
-            Result(
-                step=step.index,
-                op=step.op,
-                count=step.layout.count,
-                bytes=step.layout.bytes,
-                bytes_per_rank=step.layout.bytes_per_rank,
-                dtype=self._job.dtype,
-                reduce_op=self._job.reduce_op if collectives.get(step.op).reduces else None,
-                placement=step.placement,
-                cadence=self._job.cadence,
-                noisy=self._job.iterations is None and stopping.is_noisy(took.ns, self._job.precision),
-                launched=self._launched,
-                launch_limited=took.launch_limited,
-                wrong=wrong,
-                late_rank=latest.rank if latest else None,
-                late_s=latest.late_s if latest else None,
-                late_ranks=late_rank.as_pairs(late),
-            )
+        return Result(
+            step=step.index,
+            op=step.op,
+            count=step.layout.count,
+            bytes=step.layout.bytes,
+            bytes_per_rank=step.layout.bytes_per_rank,
+            dtype=self._job.dtype,
+            reduce_op=self._job.reduce_op if collectives.get(step.op).reduces else None,
+            placement=step.placement,
+            cadence=self._job.cadence,
+            noisy=self._job.iterations is None and stopping.is_noisy(took.ns, self._job.precision),
+            launched=self._launched,
+            launch_limited=took.launch_limited,
+            wrong=wrong,
+            late_rank=latest.rank if latest else None,
+            late_s=latest.late_s if latest else None,
+            late_ranks=late_rank.as_pairs(late),
+            group=of,
         )
-        self._slot.phase("waiting for the result to be saved")
-        if self._channel.wait_for_line(self._job.timeout_s) is None:
-            raise TimeoutError("the runner did not save the result in time")
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,9 +214,10 @@ class _Checker:
     def _report(self, step: Step, pattern: Pattern, recv: Tensor, part: Part, count: int, first: int) -> None:
         at = first - part.start
         expected = pattern.expected(part, at, at + 1, recv.device)
+        number_of = self.tools.group.number_of
         self.tools.channel.emit(
             WrongData(
-                rank=self.tools.group.rank,
+                rank=number_of(self.tools.group.rank),
                 step=step.index,
                 op=step.op,
                 bytes=step.layout.bytes,
@@ -186,6 +225,6 @@ class _Checker:
                 first_index=first,
                 got=str(recv[first].item()),
                 expected=str(expected[0].item()),
-                source="the reduction" if part.source is None else f"rank {part.source}",
+                source="the reduction" if part.source is None else f"rank {number_of(part.source)}",
             )
         )

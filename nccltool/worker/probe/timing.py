@@ -103,6 +103,10 @@ class Timer:
         ends = self._over_all_ranks(self.clock.offsets(call, count, hold_ns))
         return [end - begin for begin, end in zip([0, *ends[:-1]], ends, strict=True)]
 
+    def keep_busy(self, call: Call, count: int) -> None:
+        """So many calls, or fewer, whose times nobody wants."""
+        self.batch(call, self._at_once(count))
+
     def _over_all_ranks(self, batch: Batch) -> list[int]:
         """The slowest rank of each number; what the batch says of the next one is noted, the same on all ranks."""
         if not self.clock.queues:

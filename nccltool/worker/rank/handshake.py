@@ -30,6 +30,7 @@ from nccltool.launch.inside import RankPlace
 from nccltool.launch.job import Job
 from nccltool.probe import memory, plan
 from nccltool.probe.job import ProbeJob
+from nccltool.probe.split import FormedGroups, SplitGroup, formed
 from nccltool.worker import memory as own_memory
 from nccltool.worker.rank import own_gpu
 from nccltool.worker.rank.own_gpu import OwnGpu
@@ -65,6 +66,8 @@ class Decision:
     """An address of rank 0's host that another host has used; None when there is no other host."""
     bytes_for_step: int | None = None
     """Memory that every rank has for a step of a measurement; None = not known."""
+    groups: tuple[SplitGroup, ...] = ()
+    """Into which the ranks are divided; empty = they are not."""
 
 
 def facts_of(place: RankPlace, own: OwnGpu) -> RankFacts:
@@ -118,10 +121,13 @@ def _judged(
     """Whether to go on, and over what. `dialled`: the address at which each reaches the store's host."""
     backend, reason = backend_choice.choose_backend(job, ranks)
     room = memory.least(backend, ranks, job.ops) if isinstance(job, ProbeJob) else None
+    divided = formed(job.split, ranks) if isinstance(job, ProbeJob) and job.split else FormedGroups()
+    sizes = [len(group.ranks) for group in divided.groups] or [len(ranks)]
     findings = (
         *rank_agreement.check(job, ranks),
         *backend_choice.problems(job, backend, ranks),
-        *(plan.before_start(job, backend, len(ranks), room) if isinstance(job, ProbeJob) else ()),
+        *divided.findings,
+        *(plan.before_start(job, backend, sizes, room) if isinstance(job, ProbeJob) else ()),
     )
     leader = ranks[0].host_id
     others = [address for facts, address in zip(ranks, dialled, strict=True) if facts.host_id != leader]
@@ -133,6 +139,7 @@ def _judged(
         one_host=not others,
         leader_host_id=leader,
         bytes_for_step=room.for_step if room else None,
+        groups=divided.groups,
         leader_address=next((address for address in others if address and not net.is_loopback(address)), None),
     )
     return decision, findings

@@ -3,6 +3,7 @@
 import os
 import sys
 import traceback
+from collections.abc import Sequence
 from datetime import timedelta
 
 import torch
@@ -11,7 +12,7 @@ from torch.distributed import PrefixStore
 
 from nccltool.core import processes
 from nccltool.core.plugins import PluginFailed
-from nccltool.core.text import listed
+from nccltool.core.text import listed, named
 from nccltool.hosts import gpu
 from nccltool.hosts.usable_network import UsableNetwork
 from nccltool.launch import allowances, backend_choice, events, fault_injection, rank_agreement
@@ -21,15 +22,17 @@ from nccltool.launch.job import Job
 from nccltool.launch.run_state import LOOKING_AT_GPU
 from nccltool.localize.pairs.job import PairsJob
 from nccltool.probe import collectives, plan, transport
-from nccltool.probe.events import MeasuredWorld
+from nccltool.probe.events import Grouped, MeasuredWorld
 from nccltool.probe.job import ProbeJob
+from nccltool.probe.transport import Limits
 from nccltool.train.job import TrainJob
 from nccltool.worker.agreement import Agreement, CollectiveFailed
 from nccltool.worker.channel import Channel
 from nccltool.worker.node.rendezvous import connect, of_place
 from nccltool.worker.pairs import meeting
 from nccltool.worker.pairs.rounds import Rounds
-from nccltool.worker.probe.step import Prober
+from nccltool.worker.probe.groups import GroupProber
+from nccltool.worker.probe.step import Prober, ToRunner
 from nccltool.worker.progress_page import ProgressPage
 from nccltool.worker.rank import contact, handshake, nccl_log, own_gpu
 from nccltool.worker.rank.contact import Contact
@@ -41,6 +44,8 @@ _MESSAGE = 600
 _NO_LIMITS: tuple[str, ...] = ()
 """Of what is not measured over all ranks, no limit is worked out."""
 _TRACE = 1800
+_SOURCES = 2
+"""Of limits that differ between groups."""
 
 
 def main(job: Job, place: RankPlace, slot: ProgressPage, channel: Channel) -> int:
@@ -99,7 +104,10 @@ def _live(job: Job, place: RankPlace, slot: ProgressPage, channel: Channel) -> N
     networks = slot.watched(lambda: handshake.networks(place, store, decision, facts, ranks))()
     if place.rank == 0:
         channel.report(*rank_agreement.clock_findings(ranks, clocks))
-        channel.emit(_world(job, decision, ranks, networks, set_here))
+        of_groups = _limits_of_groups(job, decision, ranks, networks)
+        for number, (group, limited) in enumerate(zip(decision.groups, of_groups, strict=True)):
+            channel.emit(*Grouped.of(number, group, limited.rows))
+        channel.emit(_world(job, decision, ranks, networks, set_here, of_groups))
     tools = RankTools(device, slot, channel, injector)
     tools.contact = _contact(job, decision, place, facts, tools.group)
     if isinstance(job, PairsJob):
@@ -152,9 +160,27 @@ def _work(job: Job, decision: handshake.Decision, tools: RankTools) -> None:
         Trainer(job.train, tools).run()
         return
     assert isinstance(job, ProbeJob)
-    prober = Prober(job, tools)
+    if decision.groups:
+        GroupProber(job, tools, decision.groups, decision.backend).run(
+            plan.rounds(job, decision.backend, _sizes(decision), decision.bytes_for_step)
+        )
+        return
+    prober = Prober(job, tools, ToRunner(job, tools))
     for step in plan.steps(job, decision.backend, tools.group.size, decision.bytes_for_step):
         prober.run(step)
+
+
+def _sizes(decision: handshake.Decision) -> list[int]:
+    return [len(group.ranks) for group in decision.groups]
+
+
+def _rows(job: ProbeJob, decision: handshake.Decision, ranks: int) -> int:
+    """How many there will be."""
+    backend, room = decision.backend, decision.bytes_for_step
+    if not decision.groups:
+        return len(plan.steps(job, backend, ranks, room))
+    rounds = plan.rounds(job, backend, _sizes(decision), room)
+    return sum(step is not None for one in rounds for step in one.steps)
 
 
 def _world(
@@ -163,15 +189,16 @@ def _world(
     ranks: tuple[RankFacts, ...],
     networks: dict[str, UsableNetwork],
     set_in_ranks: tuple[str, ...],
+    of_groups: Sequence[Limits],
 ) -> MeasuredWorld:
     if isinstance(job, PairsJob):
         ops, steps = _NO_LIMITS, job.pairs.most_rounds
     elif isinstance(job, ProbeJob):
-        ops, steps = job.ops, len(plan.steps(job, decision.backend, len(ranks), decision.bytes_for_step))
+        ops, steps = job.ops, _rows(job, decision, len(ranks))
     else:
         assert isinstance(job, TrainJob)
         ops, steps = _NO_LIMITS, len(job.train.strategies) * (job.train.steps + 1)
-    limited = transport.limits(ops, decision.backend, ranks, networks)
+    limited = _together(of_groups) if of_groups else transport.limits(ops, decision.backend, ranks, networks)
     carrier, nics = transport.between_ranks(decision.backend, ranks, networks)
     return MeasuredWorld(
         world_size=len(ranks),
@@ -186,6 +213,25 @@ def _world(
         limit_unknown_reason=limited.unknown_reason,
         transport=carrier,
         nics=nics,
+    )
+
+
+def _limits_of_groups(
+    job: Job, decision: handshake.Decision, ranks: Sequence[RankFacts], networks: dict[str, UsableNetwork]
+) -> list[Limits]:
+    ops = job.ops if isinstance(job, ProbeJob) else ()
+    return [
+        transport.limits(ops, decision.backend, [ranks[rank] for rank in group.ranks], networks)
+        for group in decision.groups
+    ]
+
+
+def _together(of_groups: Sequence[Limits]) -> Limits:
+    """Where the limits of the groups come from."""
+    sources = dict.fromkeys(one.source for one in of_groups if one.source)
+    reasons = dict.fromkeys(one.unknown_reason for one in of_groups if one.unknown_reason)
+    return Limits(
+        source=named(sources, _SOURCES, "; ") or None, unknown_reason=named(reasons, _SOURCES, "; ") or None
     )
 
 

@@ -1,6 +1,9 @@
 """What a rank works with, whatever it does: the other ranks, its progress page, its channel, its drills."""
 
+import copy
+
 import torch
+import torch.distributed as dist
 
 from nccltool.worker.agreement import Agreement
 from nccltool.worker.channel import Channel
@@ -17,3 +20,9 @@ class RankTools:
     ) -> None:
         self.group, self.contact = Agreement(device, slot), Contact()
         self.slot, self.channel, self.injector = slot, channel, injector
+
+    def within(self, group: "dist.ProcessGroup", name: str) -> "RankTools":
+        """The same with the ranks of a part of the job only. `name` is that of no other part."""
+        tools = copy.copy(self)
+        tools.group = Agreement(self.group.device, self.slot, group, name)
+        return tools
