@@ -11,7 +11,16 @@ from nccltool.hosts.counters import Growth, Peer
 from nccltool.launch import events
 from nccltool.launch.events import MAX_LINE, RECORD_SEPARATOR, Event, EventReader
 from nccltool.launch.stopped import StoppedProcess
-from nccltool.probe.events import OF_PROBES, SAMPLES_PER_EVENT, Grouped, MeasuredWorld, Result, Samples, WrongData
+from nccltool.probe.events import (
+    OF_PROBES,
+    SAMPLES_PER_EVENT,
+    Grouped,
+    MeasuredWorld,
+    PluginRaised,
+    Result,
+    Samples,
+    WrongData,
+)
 from nccltool.probe.transport import Limit
 from nccltool.train.events import (
     OF_TRAININGS,
@@ -94,6 +103,7 @@ EVENTS: list[events.Event] = [
         late_s=0.002,
         late_ranks=((1, 0.002),),
     ),
+    PluginRaised(rank=1, op="far_exchange", bytes=1024, text="nccltool-acme 0.1.0: its bus_factor raised"),
     WrongData(
         rank=1,
         step=0,

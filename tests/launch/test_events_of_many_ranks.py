@@ -25,7 +25,7 @@ from nccltool.launch.run_state import RunState
 from nccltool.launch.stopped import MOST, StoppedProcess
 from nccltool.probe import late_rank, transport
 from nccltool.probe.collectives import NAMES
-from nccltool.probe.events import OF_PROBES, Grouped, MeasuredWorld, Result, Samples, WrongData
+from nccltool.probe.events import OF_PROBES, Grouped, MeasuredWorld, PluginRaised, Result, Samples, WrongData
 from nccltool.probe.job import ProbeJob
 from nccltool.probe.split import SplitGroup
 from nccltool.probe.transport import Limit
@@ -225,6 +225,7 @@ EXAMPLES: dict[type[Event], Callable[[], Event | Iterator[Event]]] = {
         late_s=1 / 3e300,
         late_ranks=((LAST, 1 / 3e300),) * late_rank.MOST_NAMED,
     ),
+    PluginRaised: lambda: PluginRaised(rank=LAST, op="reduce_scatter", bytes=BYTES, text="9" * 300),
     WrongData: lambda: WrongData(
         rank=LAST,
         step=10**6,
