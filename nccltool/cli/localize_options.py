@@ -10,6 +10,13 @@ from nccltool.cli.tree import section
 if TYPE_CHECKING:
     from nccltool.localize.localized import LocalizedRun
 
+topology = option(
+    "--topology",
+    type=click.Path(dir_okay=False),
+    settable="project",
+    help="Leaf switches of nodes: Slurm's topology.conf, or lines of NODE LEAF.",
+)
+
 judged = together(
     section(
         "How to compare",
@@ -19,12 +26,7 @@ judged = together(
             settable="project",
             help="What healthy nodes reach: 370GB/s, or a healthy run of nccltool pairs.",
         ),
-        option(
-            "--topology",
-            type=click.Path(dir_okay=False),
-            settable="project",
-            help="Leaf switches of nodes: Slurm's topology.conf, or lines of NODE LEAF.",
-        ),
+        topology,
     ),
     section(
         OUTPUT,

@@ -1,6 +1,7 @@
 """`nccltool probe --split` with real ranks on Gloo."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -85,3 +86,13 @@ def test_wrong_data_and_late_ranks_have_their_numbers_in_the_job(start: Start) -
     code, said = document(start, "--split", "node", NCCLTOOL_FAULT="slow:rank=2")
     assert code == 1
     assert [one["subject"]["name"] for one in said["findings"] if one["code"] == "late-rank"] == ["2"]
+
+
+def test_groups_are_leaf_switches(start: Start, tmp_path: Path) -> None:
+    file = tmp_path / "leaves"
+    file.write_text("node0 south\nnode1 south\nnode2 north\nnode3 north\n")
+    words = ("--nodes", "4", "--op", "all_reduce", "--sizes", "64KiB", "-n", "5", "--format", "json")
+    ended = start(*words, "--split", "leaf", "--topology", str(file)).wait(WITHIN_S)
+    said = json.loads(ended.stdout)
+    assert (ended.code, [group["ranks"] for group in said["groups"]]) == (0, [[0, 1], [2, 3]]), ended.said
+    assert rows(said) == [("all_reduce", "south", False), ("all_reduce", "north", False)]

@@ -8,6 +8,7 @@ import click
 from nccltool.cli import values
 from nccltool.cli.command import ToolCommand
 from nccltool.cli.deliveries import every, several
+from nccltool.cli.localize_options import topology
 from nccltool.cli.options import (
     OUTPUT,
     Number,
@@ -28,7 +29,10 @@ from nccltool.core.errors import BadInput
 from nccltool.probe.views import FORMATS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from nccltool.probe.options import ProbeOptions
+    from nccltool.probe.split_reader import Leaves
 
 _COUNT = click.IntRange(1, 10**6)
 _COUNT_OR_NONE = click.IntRange(0, 10**6)
@@ -172,9 +176,9 @@ class _Probe(ToolCommand):
     ),
     option(
         "--split",
-        metavar="node|rail|N|FILE",
+        metavar="node|rail|leaf|N|FILE",
         help="Divide the ranks into groups that run at the same time: the ranks of a node, a rail, "
-        "N nodes, or a line of FILE.",
+        "a leaf switch, N nodes, or a line of FILE.",
         settable="no",
     ),
     option(
@@ -183,6 +187,7 @@ class _Probe(ToolCommand):
         help="With --split: also measure each group while the others are idle.",
         settable="no",
     ),
+    topology,
     option("--loop", metavar="INTERVAL", help="Measure every INTERVAL until stopped: 10min, 1h.", settable="no"),
     option(
         "--serve", metavar="HOST:PORT", help="With --loop: serve metrics, as `nccltool serve` does.", settable="no"
@@ -225,8 +230,17 @@ def asked(options: Mapping[str, Any], fault: str = "") -> "ProbeOptions":
     from nccltool.probe.options import ProbeOptions
 
     placement = options["placement"] or ("both" if options["form"] in _BOTH_PLACEMENTS else "natural")
-    chosen = {**options, "placement": placement}
+    chosen = {**options, "placement": placement, "leaves": _leaves(options.get("topology"))}
     return group(ProbeOptions, chosen, start=group(StartOptions, options, fault=fault))
+
+
+def _leaves(file: str | None) -> "Callable[[], Leaves] | None":
+    def read() -> "Leaves":
+        from nccltool.localize import topologies
+
+        return topologies.read(str(file)).leaves()
+
+    return read if file else None
 
 
 def _with_groups(forms: Sequence[str]) -> None:
