@@ -143,7 +143,8 @@ PROJECT_MAY = {
     *("comm-hook", "bucket", "gradient-as-bucket-view", "static-graph", "recompute", "shard", "no-reshard"),
     *("wrap", "offload", "param-dtype", "reduce-dtype", "schedule", "stages", "sequence-parallel", "zero"),
     *("suite", "platform", "only", "skip", "nccl-version", "select", "ignore", "show-settings", "settle"),
-    *("summary", "margin", "alpha"),
+    *("summary", "margin", "alpha", "bytes", "rounds", "all-pairs", "groups", "isolated", "within", "pair-time"),
+    *("expect", "topology"),
 }
 """None of these names a host, a program, an address or a file to write. Decide before you add one."""
 

@@ -32,7 +32,7 @@ _BEFORE = re.compile(
     | \[(?P<bracket>[a-z][a-z\d.]*(?:-[a-z\d.]+)*-[a-z]*\d+
       |(?:node|worker|host|trainer|dgx|hgx|server|hpc)\d+)\]:?[ ]?(?=\S)
     | \(raylet(?:,[ ]ip=(?P<rayip>[\d.a-f:]+))?\)[ ]?
-    | (?P<letter>(?:node|host|worker|server|trainer|machine)[-_][a-z]):[ ](?=\S)
+    | (?P<letter>(?:node|host|worker|server|trainer|machine)[-_][a-z]):[ ](?=\S)(?!Test[ ])
     | (?P<clush>(?!(?:gpu|cuda)\d*:|mlx|step|epoch|iter|slurmstepd)[a-z][\w-]*\d[\w-]*):[ ](?=\S)(?!Test[ ])
     | [A-Z][a-z]{2}[ ]{1,2}\d{1,2}[ ][\d:]{8}[ ](?P<syslog>[\w.-]+)[ ]
       (?=kernel:|systemd|nv-fabric|nvidia|slurm|kubelet)

@@ -16,7 +16,8 @@ ALIKE = [
     ("NCCL_IB_HCA", "nccl_ib_hca", "NCCL_IB_HCA=mlx5_0"),
     ("NccltoolWrongData", "nccltoolwrongdata"),
     ("reach/ports", "Reach/Ports"),
-    ("busbw_bytes_per_s", "measurements[].busbw_bytes_per_s", "busbw bytes per s"),
+    ("busbw_bytes_per_s", "BUSBW_BYTES_PER_S", "busbw bytes per s"),
+    ("algbw_bytes_per_s", "measurements[].algbw_bytes_per_s"),
     ("n-half", "N half"),
 ]
 
