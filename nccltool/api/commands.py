@@ -84,7 +84,9 @@ class LocalizeOptions:
 def localized(paths: Sequence[str], options: LocalizeOptions, command: Command) -> LocalizedRun:
     """Name what is slow in measurements of others: the judge needs numpy, so that it is imported here."""
     from nccltool.interop import pair_inputs
-    from nccltool.localize import accusations, expectation, topologies
+    from nccltool.localize import accusations, expectation, numeric, topologies
+
+    numeric.require("localize")
     from nccltool.localize.judge import judge as who_is_slow
 
     runs = run_directory.base_folder(options.run_dir)
@@ -101,7 +103,7 @@ def localized(paths: Sequence[str], options: LocalizeOptions, command: Command) 
         localization,
         expected_busbw_bytes_per_s=expected,
         sources=found.sources,
-        others=tuple(accusations.left_out(note) for note in found.notes),
+        others=(*map(accusations.missing, found.missing), *map(accusations.left_out, found.notes)),
     )
 
 

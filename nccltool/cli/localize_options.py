@@ -1,5 +1,7 @@
 """Options of commands that name what is slow among nodes."""
 
+import os
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -38,6 +40,18 @@ judged = together(
     ),
 )
 """With what speeds are compared, and the list of nodes to avoid."""
+
+
+def keep_inputs(inputs: Sequence[str], written: Mapping[str, str | None]) -> None:
+    """No file that is read is written; `written`: files by their options. Raises BadInput."""
+    from nccltool.cli import deliveries
+    from nccltool.core.errors import BadInput
+
+    every = [*written.items(), *(("--output", one.output) for one in deliveries.every())]
+    for option_name, file in every:
+        for read in inputs:
+            if file and os.path.exists(file) and os.path.exists(read) and os.path.samefile(file, read):  # noqa: PTH110, PTH121 - names too long for a file
+                raise BadInput(f"{option_name} {file}: this is the input", "name another file")
 
 
 def ready_to_exclude(write_exclude: str | None) -> None:

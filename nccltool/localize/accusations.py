@@ -77,6 +77,15 @@ def left_out(note: str) -> Finding:
     return PAIRS_LEFT_OUT.finding(subject=Subject(kind="run", name="pairs"), message=note)
 
 
+def missing(note: str) -> Finding:
+    """What should be in the input."""
+    return PAIRS_NOT_MEASURED.finding(
+        subject=Subject(kind="run", name="pairs"),
+        message=note,
+        remedy="pass the complete output, or measure again",
+    )
+
+
 def members_text(members: Sequence[str]) -> str:
     """Nodes of an encounter: `n1 - n2`."""
     return " - ".join(members)

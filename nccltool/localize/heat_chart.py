@@ -23,10 +23,12 @@ _LETTERS = 20
 
 
 def drawn(run: LocalizedRun, path: str) -> bytes:
-    """The file. Raises BadInput where no pair was measured."""
+    """The file. Raises BadInput where no pair can be compared."""
     made = heat_map.of(run.encounters, run.localization.healthy_busbw_bytes_per_s, _MOST, _MOST)
     if made is None:
-        raise BadInput(f"--plot {path}: no pair was measured", "plot a run with measured pairs")
+        raise BadInput(
+            f"--plot {path}: no measured pair, or no healthy speed to compare with", "name the speed with --expect"
+        )
     return plots.rendered((*_frame(run, made), *_cells(made), *_scale()), path)
 
 

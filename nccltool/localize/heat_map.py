@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean, median
+from statistics import fmean
 
 from nccltool.localize.encounter import Encounter
 
@@ -33,7 +33,9 @@ def shade(share: float) -> int:
 def of(
     encounters: Sequence[Encounter], healthy: float | None, most_rows: int, most_columns: int
 ) -> HeatMap | None:
-    """The matrix; None where there are no measured pairs."""
+    """The matrix; None where there are no measured pairs, or no healthy speed to compare them with."""
+    if not healthy:
+        return None
     rates: dict[tuple[str, str], list[float]] = defaultdict(list)
     for one in encounters:
         if len(one.members) == 2 and one.busbw_bytes_per_s:
@@ -43,8 +45,7 @@ def of(
                 rates[b, a].append(one.busbw_bytes_per_s)
     if not rates:
         return None
-    full = healthy or median(rate for several in rates.values() for rate in several)
-    shares = {pair: min(several) / full for pair, several in rates.items()}
+    shares = {pair: min(several) / healthy for pair, several in rates.items()}
     order = _slowest_first(shares)
     senders = {a for a, _ in shares}
     rows = [node for node in order if node in senders]

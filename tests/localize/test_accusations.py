@@ -48,6 +48,12 @@ def test_each_scope_has_its_exit_code(
     assert ([one.code for one in run.findings], run.verdict.exit_code) == (codes, exit_code)
 
 
+def test_what_is_missing_in_the_input_is_a_warning() -> None:
+    found = accusations.missing("m.txt: 2 of 6 pairs missing")
+    run = accusations.localized(info(), HEALTHY, localization(scope="nothing-slow"), others=(found,))
+    assert (found.code, run.verdict.status) == ("pairs-not-measured", "warn")
+
+
 def test_an_interrupted_one() -> None:
     run = accusations.localized(info(), HEALTHY, localization(scope="nothing-slow"), interrupted=True)
     assert run.verdict.exit_code == 130

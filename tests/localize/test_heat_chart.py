@@ -24,5 +24,5 @@ def test_many_nodes_fit() -> None:
 
 
 def test_nothing_to_draw() -> None:
-    with pytest.raises(BadInput, match="no pair was measured"):
+    with pytest.raises(BadInput, match="no measured pair"):
         heat_chart.drawn(localized(info(), [met("a", "b", None)], FOUND_106), "p.svg")

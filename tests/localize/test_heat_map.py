@@ -29,13 +29,14 @@ def test_many_nodes_are_folded() -> None:
 
 
 def test_senders_are_rows_and_receivers_columns() -> None:
-    made = heat_map.of([met("a", "b", 50.0, is_directed=True)], None, 4, 4)
+    made = heat_map.of([met("a", "b", 50.0, is_directed=True)], 50e9, 4, 4)
     assert made is not None
     assert (made.rows, made.cells) == (("a",), ((None, 1.0),))
 
 
-def test_without_a_measured_pair_there_is_none() -> None:
-    assert heat_map.of([met("a", "b", None)], None, 4, 4) is None
+def test_without_a_measured_pair_or_a_healthy_speed_there_is_none() -> None:
+    assert heat_map.of([met("a", "b", None)], 370e9, 4, 4) is None
+    assert heat_map.of(OF_106, None, 4, 4) is None
 
 
 @pytest.mark.parametrize(("share", "expected"), [(0.0, 0), (0.5, 1), (0.84, 2), (0.94, 3), (0.95, 4), (1.2, 4)])

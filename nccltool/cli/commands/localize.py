@@ -28,12 +28,14 @@ def command(files: tuple[str, ...], write_exclude: str | None, plot: str | None,
     something is slow; 0: nothing is; 4: too few measurements.
     """
     from nccltool.api import commands
-    from nccltool.cli.localize_options import exclude, ready_to_exclude
+    from nccltool.cli.localize_options import exclude, keep_inputs, ready_to_exclude
     from nccltool.cli.options import CommandEnded, group
     from nccltool.cli.screen import deliver_each, draw, ready_to_deliver, ready_to_draw
     from nccltool.core.documents import this_command
     from nccltool.localize import views
 
+    read = [*files, *(options[name] or "" for name in ("topology", "expect"))]
+    keep_inputs(read, {"--write-exclude": write_exclude, "--plot": plot})
     ready_to_deliver()
     ready_to_draw(plot)
     ready_to_exclude(write_exclude)

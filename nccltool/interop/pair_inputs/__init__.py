@@ -33,6 +33,8 @@ class PairInput:
     sources: tuple[str, ...]
     notes: tuple[str, ...] = ()
     """What was left out, and why."""
+    missing: tuple[str, ...] = ()
+    """What should be there, and is not."""
 
 
 def read(words: Sequence[str], runs: Path) -> PairInput:
@@ -41,14 +43,16 @@ def read(words: Sequence[str], runs: Path) -> PairInput:
         raise BadInput("a FILE is empty", "name a CSV file, a folder of results, or - for standard input")
     found: list[Encounter] = []
     notes: list[str] = []
+    missing: list[str] = []
     for word in words:
         one = _of_word(word, runs)
         after = max((known.round for known in found), default=-1) + 1 if found else 0
         found += [replace(each, round=each.round + after) for each in one.encounters] if after else one.encounters
         notes += one.notes
+        missing += one.missing
     if len(found) > MOST:
         raise BadInput(f"the files have more than {MOST} measurements", "pass fewer files")
-    return PairInput(encounters=tuple(found), sources=tuple(words), notes=tuple(notes))
+    return PairInput(encounters=tuple(found), sources=tuple(words), notes=tuple(notes), missing=tuple(missing))
 
 
 def _of_word(word: str, runs: Path) -> PairFile:
@@ -128,6 +132,7 @@ def _several(contents: Iterator[tuple[bytes, str]], first_round: int) -> Iterato
 def _together(parts: Iterator[tuple[PairFile | None, str]], where: str) -> PairFile:
     found: list[Encounter] = []
     notes: list[str] = []
+    missing: list[str] = []
     others: list[str] = []
     for part, name in parts:
         if part is None:
@@ -135,9 +140,10 @@ def _together(parts: Iterator[tuple[PairFile | None, str]], where: str) -> PairF
             continue
         found += part.encounters
         notes += part.notes
+        missing += part.missing
     if others:
         left_out = f"{counted(len(others), 'file')} left out, because they are no results: {named(others, _SHOWN)}"
         notes.append(f"{where}: {left_out}")
     if not found:
         refuse(where, f"none of its files is a result of a pair ({named(others, _SHOWN)})", _WHOLE_FOLDER)
-    return PairFile(encounters=tuple(found), notes=tuple(notes))
+    return PairFile(encounters=tuple(found), notes=tuple(notes), missing=tuple(missing))

@@ -21,6 +21,8 @@ class PairFile:
     encounters: tuple[Encounter, ...]
     notes: tuple[str, ...] = ()
     """What was left out of it, and why."""
+    missing: tuple[str, ...] = ()
+    """What belongs into it, and is not there."""
 
 
 def refuse(where: str, problem: str, remedy: str = _REMEDY) -> NoReturn:

@@ -4,6 +4,7 @@ from collections import defaultdict
 from statistics import median
 
 import nccltool.interop.importers.mpigraph as mpigraph
+from nccltool.core.text import counted
 from nccltool.interop.importers import rates
 from nccltool.interop.pair_inputs.base import MOST, PairFile, refuse
 from nccltool.localize.encounter import Encounter
@@ -15,15 +16,19 @@ def read(content: str, where: str) -> PairFile:
     """The directed pairs of hosts in a text. Raises BadInput."""
     found: list[Encounter] = []
     notes: list[str] = []
+    missing: list[str] = []
     for before, matrix in enumerate(mpigraph.matrices(content, where)):
         if len(matrix.rates) > MOST:
             refuse(where, f"it has more than {MOST} pairs", "run mpiGraph on one process per node")
         if matrix.torn:
             notes.append(f"{where}: {len(matrix.torn)} incomplete rows left out")
+        every = matrix.processes * (matrix.processes - 1)
+        if absent := every - len(matrix.rates):
+            missing.append(f"{where}: {absent} of {counted(every, 'pair')} missing")
         found += _encounters(matrix, before * matrix.processes)
     if not found:
         refuse(where, "its matrix has no complete row between two hosts", "pass the complete, unchanged output")
-    return PairFile(encounters=tuple(found), notes=tuple(notes))
+    return PairFile(encounters=tuple(found), notes=tuple(notes), missing=tuple(missing))
 
 
 def _encounters(matrix: mpigraph.Matrix, first_round: int) -> list[Encounter]:

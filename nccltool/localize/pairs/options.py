@@ -3,7 +3,6 @@
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib.util import find_spec
 
 from nccltool.core import run_directory
 from nccltool.core.errors import BadInput
@@ -13,7 +12,7 @@ from nccltool.launch import fault_injection
 from nccltool.launch.launchers.base import LaunchPlan
 from nccltool.launch.options import StartOptions
 from nccltool.launch.order import LaunchOrder, joined, ordered, plan_launch
-from nccltool.localize import expectation, topologies
+from nccltool.localize import expectation, numeric, topologies
 from nccltool.localize.pairs.job import PairOp, PairsJob, PairSpec
 from nccltool.localize.topology import Topology
 from nccltool.probe.dtypes import ELEMENT_SIZE
@@ -41,8 +40,7 @@ class PairsOptions:
 
 def from_options(options: PairsOptions, env: Mapping[str, str] = os.environ) -> LaunchOrder[PairsJob]:
     """The order that the options of `nccltool pairs` describe. Raises BadInput."""
-    if find_spec("scipy") is None:
-        raise BadInput("pairs needs numpy and scipy", "run pip install 'nccltool[localize]'")
+    numeric.require("pairs")
     start = joined(options.start, env)
     where = plan_launch(start, env)
     _check(options, where)
@@ -83,6 +81,10 @@ def _check(options: PairsOptions, where: LaunchPlan) -> None:
     if options.within and (options.groups > 2 or options.isolated):
         other = "--isolated" if options.isolated else "--groups"
         raise BadInput(f"--within cannot be combined with {other}", "use one or the other")
+    if options.within and where.nproc == 1:
+        raise BadInput(
+            "--within measures pairs of ranks, and each node has one rank", "use --nproc-per-node 2 or more"
+        )
     if options.isolated and not (where.emulated or where.targets):
         raise BadInput("--isolated starts jobs from here", "name the hosts: --hosts n[01-04] or --hostfile F")
     if options.groups > 2 and options.all_pairs:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from nccltool.core.look import PLAIN, Align, Look
-from nccltool.core.notices import INDENT, verdict_line
+from nccltool.core.notices import INDENT, circumstances, verdict_line
 from nccltool.core.text import counted, escaped, shortened
 from nccltool.localize import heat_map
 from nccltool.localize.accusations import next_text, rate_text
@@ -33,6 +33,8 @@ def render(run: LocalizedRun, look: Look = PLAIN) -> str:
 
 def _verdict(run: LocalizedRun, look: Look) -> Iterator[str]:
     yield from verdict_line(look, run.verdict.status, headline(run))
+    if run.kind == "pairs":
+        yield from circumstances(look, run.info)
     found = run.localization
     expected = run.expected_busbw_bytes_per_s
     healthy = f"healthy {rate_text(found.healthy_busbw_bytes_per_s)}"

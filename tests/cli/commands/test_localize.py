@@ -138,6 +138,28 @@ def test_bad_words(words: tuple[str, ...], said: str, nccltool: Nccltool, pairs:
     assert said in done.err
 
 
+@pytest.mark.parametrize(
+    "words", [("--write-exclude", "PAIRS"), ("--format", "csv", "--output", "PAIRS"), ("--plot", "PAIRS")]
+)
+def test_an_input_is_not_overwritten(words: tuple[str, ...], nccltool: Nccltool, pairs: str) -> None:
+    done = nccltool("localize", pairs, *(pairs if word == "PAIRS" else word for word in words))
+    assert (done.code, done.out) == (2, "")
+    assert f"{words[-2]} {pairs}: this is the input" in done.err
+    assert Path(pairs).read_text() == ISSUE_106
+
+
+def test_a_matrix_without_one_of_its_rows_warns(nccltool: Nccltool, tmp_path: Path) -> None:
+    rows = [
+        f"n{a}:{a} to " + " ".join("0.0" if a == b else f"{1000 + a + b}.0" for b in range(6)) for a in range(5)
+    ]
+    head = ["START mpiGraph v1.5", "MsgSize 1048576", "Times 10", "Window 2", "Procs 6"]
+    file = tmp_path / "m.txt"
+    file.write_text("\n".join([*head, *rows, "END mpiGraph", ""]))
+    done = nccltool("localize", str(file))
+    assert f"pairs-not-measured: {file}: 5 of 30 pairs missing" in done.out
+    assert not done.out.startswith("PASS")
+
+
 def test_names_do_not_act_on_the_terminal(nccltool: Nccltool, tmp_path: Path) -> None:
     file = tmp_path / "p.csv"
     file.write_text(_healthy().replace("n3,", "n\x1b[31m3,") + "n1,n\x1b[31m3,20\n")

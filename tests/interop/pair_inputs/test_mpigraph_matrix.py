@@ -34,6 +34,13 @@ def test_processes_of_a_host_are_one_node() -> None:
     assert [one.members for one in found.encounters] == [("n0", "n1"), ("n1", "n0")]
 
 
+def test_a_row_that_is_not_there_is_missing() -> None:
+    rows = ("n1:0 to\t0.0\t1000.0\t2000.0", "n2:1 to\t3000.0\t0.0\t4000.0", "n3:2 to\t5000.0\t6000.0\t0.0")
+    assert mpigraph_matrix.read(_text(*rows), "m.txt").missing == ()
+    text = _text(*rows).replace(rows[2] + "\n", "")
+    assert mpigraph_matrix.read(text, "m.txt").missing == ("m.txt: 2 of 6 pairs missing",)
+
+
 @pytest.mark.parametrize("rows", [("n1:0 to\t0.0",), ("n1:0 to\t1.0\tx", "n1:1 to\t1.0")])
 def test_a_matrix_without_pairs(rows: tuple[str, ...]) -> None:
     with pytest.raises(BadInput, match="no complete row"):

@@ -41,6 +41,10 @@ def test_a_job_crosses_to_the_workers(tmp_path: Path) -> None:
         (("--nodes", "4", "--bytes", "6"), "--bytes 6: not a whole number of float32 elements"),
         (("--nodes", "4", "--expect", "0GB/s"), "--expect 0GB/s is no speed"),
         (("--nodes", "4", "--within", "--groups", "3"), "--within cannot be combined with --groups"),
+        (
+            ("--nodes", "4", "--within", "--nproc-per-node", "1"),
+            "--within measures pairs of ranks, and each node has one rank",
+        ),
         (("--nodes", "4", "--all-pairs", "--groups", "3"), "--groups cannot be combined with --all-pairs"),
     ],
 )

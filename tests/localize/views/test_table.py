@@ -1,5 +1,7 @@
 """The table for people."""
 
+from dataclasses import replace
+
 from nccltool.core.look import PLAIN, Look
 from nccltool.localize.accusations import localized
 from nccltool.localize.views import table
@@ -30,6 +32,18 @@ def test_every_measurement_with_v() -> None:
 def test_a_healthy_one_has_no_map() -> None:
     text = table.render(localized(info(), OF_106[1:2], localization(scope="nothing-slow")))
     assert text.startswith("PASS localize: nothing slow found")
+    assert "slowest nodes" not in text
+
+
+def test_a_run_of_pairs_says_where_it_ran() -> None:
+    ran = replace(info("vm"), emulated=True, nodes=4, world_size=4, backend="gloo")
+    text = table.render(localized(ran, OF_106, FOUND_106, kind="pairs"))
+    assert text.splitlines()[1] == "4 nodes emulated on vm (no network measured), 4 ranks, gloo"
+    assert " rank" not in table.render(localized(ran, OF_106, FOUND_106))
+
+
+def test_without_a_healthy_speed_there_is_no_map() -> None:
+    text = table.render(localized(info(), OF_106, localization(scope="unknown", healthy_busbw_bytes_per_s=None)))
     assert "slowest nodes" not in text
 
 
