@@ -66,7 +66,8 @@ def fit(
     likely = likelihood.of_levels(observed, known)
     found = beliefs.propagate(used, likely)
     for _ in range(_TURNS - 1):
-        known = levels.refined(observed, known.healthy, found.levels[:, :FIRST_BAD].sum(axis=1), expected_log)
+        if not known.is_expected:
+            known = levels.refined(observed, known.healthy, found.levels[:, :FIRST_BAD].sum(axis=1))
         likely = likelihood.of_levels(observed, known)
         found = beliefs.propagate(used, likely, found.messages)
     bad_encounters = found.levels[:, FIRST_BAD:].sum(axis=1)

@@ -1,11 +1,12 @@
 """The healthy bandwidth of each class of encounters and the noise, from the data themselves.
 
 Faults only make slower. So the healthy level is the highest bandwidth at which many encounters lie, even if more
-are slower, and the noise is the spread above it.
+are slower, and the noise is the spread above it. An expected bandwidth replaces the healthy level, up or down; the
+noise is still the spread of the data.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -36,13 +37,15 @@ class Levels:
     """Of the logarithm."""
     tail: float
     """The share of encounters with three times the noise."""
+    is_expected: bool = False
+    """Somebody named the healthy level: what is faster than that is as good as healthy."""
 
     def ratios(self, observed: Observed) -> Floats:
         """Logarithm of the speed of each encounter as a share of the healthy one."""
         return observed.logs - self.healthy[observed.class_of]
 
 
-def first(observed: Observed, expected_log: float | None) -> Levels:
+def first(observed: Observed, expected_log: float | None = None) -> Levels:
     """Before it is known who is slow."""
     healthy = np.zeros(observed.classes)
     for number in range(observed.classes):
@@ -50,12 +53,13 @@ def first(observed: Observed, expected_log: float | None) -> Levels:
         healthy[number] = top_mode(values) if len(values) else math.nan
     known = healthy[~np.isnan(healthy)]
     healthy[np.isnan(healthy)] = known.max() if len(known) else 0.0
-    return refined(observed, healthy, np.ones(len(observed.logs)), expected_log, is_first=True)
+    found = refined(observed, healthy, np.ones(len(observed.logs)), is_first=True)
+    if expected_log is None:
+        return found
+    return replace(found, healthy=np.full_like(healthy, expected_log), is_expected=True)
 
 
-def refined(
-    observed: Observed, healthy: Floats, weights: Floats, expected_log: float | None, *, is_first: bool = False
-) -> Levels:
+def refined(observed: Observed, healthy: Floats, weights: Floats, *, is_first: bool = False) -> Levels:
     """With the probability that each encounter is healthy."""
     rows = observed.has_number
     logs, classes, weights = observed.logs[rows], observed.class_of[rows], weights[rows]
@@ -67,18 +71,15 @@ def refined(
         moves = np.bincount(classes, robust * ratios, observed.classes) / np.maximum(sums, 1.0)
         healthy = healthy + np.clip(moves, -sigma, sigma)
         sigma, tail = _spread(np.abs(logs - healthy[classes]), weights)
-    return Levels(healthy=_agreed(observed, healthy, expected_log, sigma), sigma=sigma, tail=tail)
+    return Levels(healthy=_agreed(observed, healthy), sigma=sigma, tail=tail)
 
 
-def _agreed(observed: Observed, healthy: Floats, expected_log: float | None, sigma: float) -> Floats:
-    """No group is healthy far below pairs, and no pair far below what is expected."""
+def _agreed(observed: Observed, healthy: Floats) -> Floats:
+    """No group is healthy far below pairs."""
     pairs = healthy[~observed.is_group_class]
     if len(pairs):
         least = pairs.max() + math.log(_GROUPS_FROM)
         healthy = np.where(observed.is_group_class & (healthy < least), pairs.max(), healthy)
-    if expected_log is not None:
-        is_below = healthy < expected_log - max(_LEAST_GAIN, sigma)
-        healthy = np.where(is_below, expected_log, healthy)
     return healthy
 
 

@@ -21,7 +21,7 @@ _WIDE = 3.0
 
 def of_levels(observed: Observed, levels: Levels) -> Floats:
     """Encounters x levels; the largest of each row is 1."""
-    ratios = np.maximum(levels.ratios(observed), _SLOWEST)[:, None]
+    ratios = np.clip(levels.ratios(observed), _SLOWEST, 0.0 if levels.is_expected else None)[:, None]
     sigma = levels.sigma
     found = np.empty((len(ratios), LEVELS))
     found[:, :1] = (1 - levels.tail) * _normal(ratios, sigma) + levels.tail * _normal(ratios, _WIDE * sigma)

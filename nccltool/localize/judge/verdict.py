@@ -15,7 +15,6 @@ from nccltool.localize.result import Localization, Scope, Suspect
 from nccltool.localize.topology import Topology
 
 _UNKNOWN = Topology()
-_FEWEST_NUMBERS = 2
 _FEWEST_FOR_NOISE = 3
 _MOST_BAD = 0.45
 """The share of nodes from which on the healthy ones are no majority."""
@@ -34,15 +33,12 @@ def judge(
     counters: Sequence[CounterEvidence] = (),
 ) -> Localization:
     """Name the slow ones; `nodes` are those that should be there."""
-    numbers = sum(is_number(each.busbw_bytes_per_s) for each in encounters)
-    if not numbers or (numbers < _FEWEST_NUMBERS and expected_busbw_bytes_per_s is None):
-        few = (
-            "one encounter has a bandwidth, and nothing to compare it with"
-            if numbers
-            else "no encounter has a bandwidth"
-        )
+    measured = [frozenset(each.members) for each in encounters if is_number(each.busbw_bytes_per_s)]
+    numbers = len(measured)
+    short = _too_few(measured, expected_busbw_bytes_per_s)
+    if short:
         return Localization(
-            scope="unknown", noise=None, smallest_visible_fault=None, healthy_busbw_bytes_per_s=None, reason=few
+            scope="unknown", noise=None, smallest_visible_fault=None, healthy_busbw_bytes_per_s=None, reason=short
         )
     found = fit(
         encounters,
@@ -66,6 +62,19 @@ def judge(
         healthy_busbw_bytes_per_s=_healthy(found),
         reason=reason,
     )
+
+
+def _too_few(measured: Sequence[frozenset[str]], expected: float | None) -> str:
+    """Why nothing can be compared; empty: it can."""
+    if not measured:
+        return "no encounter has a bandwidth"
+    if expected is not None:
+        return ""
+    if len({*measured}) == 1:
+        often = "one encounter has a bandwidth" if len(measured) == 1 else "only the same nodes were measured"
+        return f"{often}, and nothing to compare {'it' if len(measured) == 1 else 'them'} with"
+    few = len(measured) < _FEWEST_FOR_NOISE
+    return f"{len(measured)} encounters have a bandwidth, too few to tell a fault from noise" if few else ""
 
 
 def _suspects(found: Fit, counters: tuple[CounterEvidence, ...], topology: Topology) -> dict[int, Suspect]:

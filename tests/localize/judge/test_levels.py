@@ -24,9 +24,12 @@ def test_the_higher_of_two_modes_is_healthy_even_if_it_is_smaller() -> None:
     assert levels.top_mode(values) == pytest.approx(0.0, abs=0.015)
 
 
-def test_nothing_is_healthy_far_below_what_is_expected() -> None:
-    found = levels.first(observed.observe(everyone(healthy), Topology()), math.log(2 * HEALTHY))
-    assert found.healthy[0] == pytest.approx(math.log(2 * HEALTHY))
+@pytest.mark.parametrize("share", [0.5, 0.95, 1.05, 4.2])
+def test_what_is_expected_replaces_the_healthy_level_and_not_the_noise(share: float) -> None:
+    known = observed.observe(everyone(healthy, noise=0.03), Topology())
+    found = levels.first(known, math.log(share * HEALTHY))
+    assert found.healthy.tolist() == [math.log(share * HEALTHY)]
+    assert found.sigma == levels.first(known).sigma
 
 
 def test_groups_are_compared_with_pairs_if_all_groups_are_slow() -> None:
@@ -43,5 +46,5 @@ def test_what_is_much_faster_than_the_rest() -> None:
 def test_better_weights_sharpen_the_noise() -> None:
     known = observed.observe(everyone(healthy, rounds=15, noise=0.06), Topology())
     rough = levels.first(known, None)
-    fine = levels.refined(known, rough.healthy, np.ones(len(known.logs)), None)
+    fine = levels.refined(known, rough.healthy, np.ones(len(known.logs)))
     assert abs(fine.sigma - 0.06) < 0.01

@@ -36,6 +36,15 @@ def test_the_pairs_of_nccl_tests_issue_106() -> None:
         ([one("ab", None)], None, "unknown"),
         ([one("ab")], None, "unknown"),
         ([one("ab")], HEALTHY, "nothing-slow"),
+        ([one("ab"), one("cd", 0.1)], None, "unknown"),
+        ([one("ab"), one("cd", 0.1), one("ac", None)], None, "unknown"),
+        ([one("ab", 0.27), one("ab", 0.74, 1)], None, "unknown"),
+        ([one("ab", 0.97, number) for number in range(6)], None, "unknown"),
+        ([one("ab"), one("cd")], HEALTHY, "nothing-slow"),
+        (everyone(slow_nodes(n01=0.5)), 0.4 * HEALTHY, "nothing-slow"),
+        (everyone(slow_nodes(n01=0.5)), 0.9 * HEALTHY, "suspects"),
+        (everyone(healthy), HEALTHY / 0.99, "nothing-slow"),
+        (everyone(healthy), 4.2 * HEALTHY, "fabric-wide"),
         (everyone(healthy), None, "nothing-slow"),
         (everyone(slow_nodes(n01=0.5)), None, "suspects"),
         ([*everyone(healthy), one("xy", 0.5)], None, "undetermined"),
@@ -48,6 +57,20 @@ def test_the_scope(rows: list[Encounter], expected: float | None, scope: str) ->
     assert found.scope == scope
     assert bool(found.suspects) == (scope == "suspects")
     assert found.reason
+
+
+def test_two_speeds_are_no_measure_of_noise() -> None:
+    found = judge([one("ab"), one("cd", 0.1)])
+    assert (found.noise, found.healthy_busbw_bytes_per_s, found.next_tests) == (None, None, ())
+    assert found.reason == "2 encounters have a bandwidth, too few to tell a fault from noise"
+
+
+@pytest.mark.parametrize("share", [0.5, 0.99, 1.01, 4.2])
+def test_what_is_expected_is_the_healthy_level(share: float) -> None:
+    rows = everyone(healthy)
+    found = judge(rows, expected_busbw_bytes_per_s=share * HEALTHY)
+    assert found.healthy_busbw_bytes_per_s == pytest.approx(share * HEALTHY)
+    assert found.noise == pytest.approx(0.02, rel=0.25)
 
 
 def test_with_an_expected_bandwidth_a_majority_can_be_slow() -> None:
