@@ -12,6 +12,7 @@ from pathlib import Path
 from nccltool.core import processes, run_directory
 from nccltool.core.errors import BadInput
 from nccltool.launch.fault_injection import VARIABLE, Fault
+from nccltool.localize import document as localized
 from nccltool.probe.headline import INTERRUPTED
 from nccltool.probe.result import Run
 from nccltool.train import document
@@ -84,6 +85,7 @@ class _Started:
     def __init__(self, call: Call, folder: Path) -> None:
         self._folder = folder / call.label
         self._folder.mkdir(parents=True)
+        self._load = localized.load if call.words[0] == "pairs" else document.load
         self._limit_s = max(call.end - time.monotonic(), 1.0)
         words = [*call.words, "-q", "--format", "json"]
         words += ["--deadline", f"{max(self._limit_s - _AROUND_S, 1.0):.1f}", "--run-dir", str(self._folder)]
@@ -122,7 +124,7 @@ class _Started:
             why_not = f"killed: it did not end within {self._limit_s + _GRACE_S:.0f} s"
         elif where:
             try:
-                run = document.load(Path(where))
+                run = self._load(Path(where))
             except BadInput as error:
                 why_not = error.message
         return Came(run=run, folder=where, why_not=why_not, killed_by=self._killed_by())
