@@ -206,3 +206,18 @@ def test_another_release_of_torch(
     failed = failures(found)
     assert (code, lists["nodes.exclude"]) == (1, excluded)
     assert failed == {("doctor/version-differs", "n2" if excluded else None): "alone" if excluded else "suspected"}
+
+
+@pytest.mark.slow
+def test_a_host_that_pairs_show_to_be_slow(
+    lab_of_four: Lab, with_sshd: Callable[[Lab], Sshd], check: Check, tmp_path: Path
+) -> None:
+    suite = tmp_path / "pairs.toml"
+    suite.write_text(
+        'schema = 1\ntitle = "pairs"\nabout = "1 min"\n[inventory]\n[pairs]\nrounds = 6\nbudget = "60 s"\n'
+    )
+    lab_of_four.wire("100mbit")
+    lab_of_four.slow_down(lab_of_four.hosts[2], "10mbit")
+    code, found, lists = check(lab_of_four, with_sshd(lab_of_four), "--suite", str(suite))
+    assert (code, failures(found)) == (1, {("pairs/node-slow", "n3"): "confirmed"}), found
+    assert (lists["hosts.fail"], lists["nodes.exclude"]) == (["n3"], ["n3"])

@@ -83,7 +83,7 @@ def test_what_it_says_has_its_name(stage: Stage) -> None:
         ("reach", 2, 2, "the nodes are processes on this host, so there is no network to test"),
         ("within", 2, 1, "with one rank per node, there is no communication within a node"),
         ("across", 1, 2, "with one node, there is no network to test"),
-        ("pairs", 2, 2, "pairs of nodes cannot be measured yet"),
+        ("pairs", 3, 2, "the nodes are processes on this host, so there is no network to test"),
     ],
 )
 def test_what_cannot_be_looked_at_is_skipped(stage: str, nodes: int, nproc: int, reason: str) -> None:
