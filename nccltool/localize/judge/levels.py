@@ -24,6 +24,7 @@ _TAIL_FROM, _NORMAL_TAIL, _WIDE_TAIL = 3.0, 0.0027, 0.317
 _LEAST_TAIL, _MOST_TAIL = 0.005, 0.3
 _GROUPS_FROM = 0.6
 _TURNS = 3
+_MUCH, _FEWEST_REPEATED = 1.5, 3
 _LEAST_GAIN, _GAIN_SIGMAS = 0.06, 5.0
 
 
@@ -71,7 +72,25 @@ def refined(observed: Observed, healthy: Floats, weights: Floats, *, is_first: b
         moves = np.bincount(classes, robust * ratios, observed.classes) / np.maximum(sums, 1.0)
         healthy = healthy + np.clip(moves, -sigma, sigma)
         sigma, tail = _spread(np.abs(logs - healthy[classes]), weights)
+    repeated = _of_repeats(observed)
+    if repeated > _MUCH * sigma:
+        sigma = min(repeated, _MOST_NOISE)
     return Levels(healthy=_agreed(observed, healthy), sigma=sigma, tail=tail)
+
+
+def _of_repeats(observed: Observed) -> float:
+    """How much the same members differ from one time to the next, where at least half of the nodes tell: noise that
+    makes only slower does not show above the healthy level. 0: they do not tell."""
+    known: dict[tuple[object, ...], list[int]] = {}
+    for number in np.flatnonzero(observed.has_number):
+        each = observed.encounters[number]
+        members = each.members if each.is_directed else tuple(sorted(each.members))
+        known.setdefault((members, each.rail), []).append(int(number))
+    repeated = [rows for rows in known.values() if len(rows) > 1]
+    nodes = {name for rows in repeated for name in observed.encounters[rows[0]].members}
+    if len(repeated) < _FEWEST_REPEATED or 2 * len(nodes) < len(observed.nodes):
+        return 0.0
+    return float(np.median([np.std(observed.logs[rows], ddof=1) for rows in repeated]))
 
 
 def _agreed(observed: Observed, healthy: Floats) -> Floats:

@@ -40,7 +40,7 @@ def _parts_of(fit: Fit) -> list[list[int]]:
 
 def next_tests(fit: Fit, suspects: Mapping[int, Suspect], nodes: Sequence[str]) -> tuple[NextTest, ...]:
     """What was slow together first, if its nodes are cleared; then the most doubtful nodes."""
-    partners = _Partners.of(fit)
+    partners = _Partners.of(fit, suspects)
     return (*_again(fit, suspects), *_of_nodes(fit, suspects, partners), *_never_met(fit, nodes, partners))
 
 
@@ -53,7 +53,7 @@ class _Partners:
     used: dict[str, int] = field(default_factory=dict)
 
     @staticmethod
-    def of(fit: Fit) -> "_Partners":
+    def of(fit: Fit, suspects: Mapping[int, Suspect]) -> "_Partners":
         names = fit.observed.nodes
         met: dict[str, set[str]] = {name: set() for name in names}
         is_fast = dict.fromkeys(names, False)
@@ -61,7 +61,12 @@ class _Partners:
             for name in each.members:
                 met[name] |= {*each.members}
                 is_fast[name] |= bool(fit.observed.has_number[number] and not fit.is_slow[number])
-        cleared = [name for number, name in enumerate(names) if fit.bad[number] <= _DOUBT and is_fast[name]]
+        doubtful = {names[part] for part in _doubtful(fit, suspects)}
+        cleared = [
+            name
+            for number, name in enumerate(names)
+            if fit.bad[number] <= _DOUBT and is_fast[name] and name not in doubtful
+        ]
         return _Partners(cleared, met)
 
     def take(self, node: str) -> str | None:
@@ -75,26 +80,39 @@ class _Partners:
 
 
 def _of_nodes(fit: Fit, suspects: Mapping[int, Suspect], partners: _Partners) -> Iterator[NextTest]:
-    accused = {name for each in suspects.values() if each.kind == "group" for name in each.subject}
-    once_slow = _once_slow(fit, suspects)
-    doubtful = [
-        part
-        for part in fit.parts.number("node")
-        if fit.bad[part] > (_DOUBT_ONCE_SLOW if part in once_slow else _DOUBT)
-        and (part not in suspects or not _is_settled(fit, part))
-        and fit.observed.nodes[part] not in accused
-    ]
-    for part in sorted(doubtful, key=lambda part: (-round(float(fit.bad[part]), 6), part)):
+    doubt = "may be slow" if suspects or undetermined(fit, suspects) else "is not cleared yet"
+    for part in sorted(_doubtful(fit, suspects), key=lambda part: (-round(float(fit.bad[part]), 6), part)):
         name = fit.observed.nodes[part]
         partner = partners.take(name)
         if partner is not None:
-            yield NextTest(members=(name, partner), reason=f"{name} may be slow; {partner} is fast with others")
+            yield NextTest(members=(name, partner), reason=f"{name} {doubt}; {partner} is fast with others")
     for part in fit.parts.number("node-rail"):
         name, rail = fit.parts.keys[part][1]
         if fit.bad[part] > _DOUBT and part not in suspects:
             partner = partners.take(name)
             if partner is not None:
                 yield NextTest(members=(name, partner), rail=rail, reason=f"rail {rail} of {name} may be slow")
+
+
+def _doubtful(fit: Fit, suspects: Mapping[int, Suspect]) -> list[int]:
+    """Nodes that another test would clear or settle; of one that never gave a result, no test tells more."""
+    accused = {name for each in suspects.values() if each.kind == "group" for name in each.subject}
+    once_slow = _once_slow(fit, suspects)
+    return [
+        part
+        for part in fit.parts.number("node")
+        if fit.bad[part] > (_DOUBT_ONCE_SLOW if part in once_slow else _DOUBT)
+        and (part not in suspects or not _is_settled(fit, part))
+        and fit.observed.nodes[part] not in accused
+        and not _is_silent(fit, part)
+    ]
+
+
+def _is_silent(fit: Fit, part: int) -> bool:
+    """Whether it was tried with several partners and never gave a result."""
+    tried = fit.encounters_of(part)
+    partners = {fit.observed.encounters[number].members for number in tried}
+    return len(partners) >= controls.FEWEST and not fit.observed.has_number[tried].any()
 
 
 def _once_slow(fit: Fit, suspects: Mapping[int, Suspect]) -> set[int]:

@@ -20,6 +20,8 @@ _MOST_BAD = 0.45
 """The share of nodes from which on the healthy ones are no majority."""
 _LIKELY = 0.5
 _MOST_QUICK, _FEWEST_QUICK = 0.03, 3
+_MOST_INVISIBLE = 0.5
+"""If not even a node at half the speed could show, nothing slow means nothing."""
 _VISIBLE = 6.2
 """Sigmas of a node's mean at which a lasting fault is named in 19 of 20 cases."""
 
@@ -50,6 +52,9 @@ def judge(
     suspects = {} if wide else _suspects(found, tuple(counters), topology)
     open_pairs = () if wide else open_questions.undetermined(found, suspects)
     scope, reason = _scope(found, wide, suspects, open_pairs)
+    smallest = _smallest(found) if numbers >= _FEWEST_FOR_NOISE else None
+    if scope in ("nothing-slow", "fabric-wide") and smallest is not None and smallest > _MOST_INVISIBLE:
+        scope, reason = "unknown", "the measurements differ so much that a node at half the speed could not show"
     return Localization(
         scope=scope,
         suspects=tuple(
@@ -58,7 +63,7 @@ def judge(
         undetermined=open_pairs,
         next_tests=() if wide else open_questions.next_tests(found, suspects, nodes),
         noise=found.levels.sigma if numbers >= _FEWEST_FOR_NOISE else None,
-        smallest_visible_fault=_smallest(found) if numbers >= _FEWEST_FOR_NOISE else None,
+        smallest_visible_fault=smallest,
         healthy_busbw_bytes_per_s=_healthy(found),
         reason=reason,
     )

@@ -48,3 +48,14 @@ def test_better_weights_sharpen_the_noise() -> None:
     rough = levels.first(known, None)
     fine = levels.refined(known, rough.healthy, np.ones(len(known.logs)))
     assert abs(fine.sigma - 0.06) < 0.01
+
+
+@pytest.mark.parametrize(("spread", "noise"), [(0.0, 0.02), (0.3, 0.3)])
+def test_repeats_that_differ_are_noise_even_if_it_only_slows(spread: float, noise: float) -> None:
+    rows = [
+        one(pair, math.exp(-spread * number), number)
+        for number in range(3)
+        for pair in (("a", "b"), ("c", "d"), ("a", "c"), ("b", "d"))
+    ]
+    found = levels.first(observed.observe(rows, Topology()))
+    assert found.sigma == pytest.approx(noise, rel=0.01)

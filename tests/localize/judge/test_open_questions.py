@@ -25,3 +25,17 @@ def test_nothing_is_asked_when_all_is_known() -> None:
     assert open_questions.next_tests(known, suspects, NODES) == ()
     assert open_questions.undetermined(known, suspects) == ()
     assert len(open_questions.undetermined(known, {})) == 8
+
+
+def test_no_node_is_both_doubtful_and_the_proof() -> None:
+    rows = [*everyone(healthy, nodes=NODES[:4], rounds=3), one(NODES[:2], 0.5, 3)]
+    tests = judge(rows).next_tests
+    assert not {test.members[0] for test in tests} & {test.members[1] for test in tests}
+
+
+def test_no_test_is_asked_of_a_node_that_never_gave_a_result() -> None:
+    rows = [*everyone(healthy), *(one((name, "gone"), None, 9) for name in NODES[:3])]
+    known = fit(rows, expected_busbw_bytes_per_s=None, topology=Topology(), counters=())
+    assert "gone" not in {name for test in open_questions.next_tests(known, {}, ()) for name in test.members}
+    once = fit(rows[:-2], expected_busbw_bytes_per_s=None, topology=Topology(), counters=())
+    assert "gone" in {test.members[0] for test in open_questions.next_tests(once, {}, ())}

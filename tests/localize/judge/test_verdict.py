@@ -59,6 +59,15 @@ def test_the_scope(rows: list[Encounter], expected: float | None, scope: str) ->
     assert found.reason
 
 
+def test_nothing_slow_means_nothing_if_a_halved_node_could_not_show() -> None:
+    rows = everyone(healthy, noise=0.35, nodes=NODES[:4], rounds=3)
+    found = judge(rows)
+    assert found.smallest_visible_fault is not None
+    assert found.smallest_visible_fault > 0.5
+    assert (found.scope, found.suspects) == ("unknown", ())
+    assert found.reason == "the measurements differ so much that a node at half the speed could not show"
+
+
 def test_two_speeds_are_no_measure_of_noise() -> None:
     found = judge([one("ab"), one("cd", 0.1)])
     assert (found.noise, found.healthy_busbw_bytes_per_s, found.next_tests) == (None, None, ())
