@@ -79,8 +79,10 @@ def refined(observed: Observed, healthy: Floats, weights: Floats, *, is_first: b
 
 
 def _of_repeats(observed: Observed) -> float:
-    """How much the same members differ from one time to the next, where at least half of the nodes tell: noise that
-    makes only slower does not show above the healthy level. 0: they do not tell."""
+    """How much the same members differ from time to time, where at least half of the nodes tell; 0: they do not.
+
+    Noise that makes only slower does not show above the healthy level.
+    """
     known: dict[tuple[object, ...], list[int]] = {}
     for number in np.flatnonzero(observed.has_number):
         each = observed.encounters[number]
