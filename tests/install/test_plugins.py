@@ -118,7 +118,7 @@ def test_each_is_used(nccltool: Nccltool, tmp_path: Path) -> None:
     asked = {
         "PASS far_exchange": ("probe", "--nodes", "2", "--op", "far_exchange", "--sizes", "1KiB", "-n", "4", "-q"),
         "PASS all_reduce, 1 KiB": (*ALL_REDUCE, "--launcher", "onhost", "--hosts", "localhost"),
-        "PASS all_reduce, 1 MiB": ("import", "bench.txt"),
+        "PASS bench.txt: all_reduce, 1 MiB": ("import", "bench.txt"),
         "FAIL triage: dataset-missing": ("triage", "job.log"),
         "PASS preflight acme": ("preflight", "--suite", "acme", "--metrics", "jsonlines:samples.jsonl", "-q"),
         "WARNING SITE001": ("doctor", "--select", "SITE001", "--nccl-version", "2.30.7"),
