@@ -6,6 +6,7 @@ accuse nobody. What the run's own connections lost names the host or pair that t
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median_high
 from typing import Literal
 
 from nccltool.core.findings import Finding, Subject
@@ -191,13 +192,14 @@ def _is_much(row: Growth) -> bool:
 
 
 def _slow_paths(counted: Mapping[str, Counted]) -> Iterator[Finding]:
-    """Paths that were busy most of the time, and slow, while others of the run carried as much in an instant."""
+    """Paths that were busy most of the time, and slow, while most others of the run carried as much in an instant:
+    one fast path proves nothing where the processors are short."""
     paths = [path for path in _paths(counted) if path.bytes_per_s]
     slow: dict[tuple[str, str], list[_Path]] = {}
     for path in paths:
         others = [one.bytes_per_s for one in paths if _pair(one) != _pair(path)]
         is_busy = path.traffic.busy_s >= _BUSY * counted[path.sender].seconds
-        if is_busy and others and path.bytes_per_s * _MUCH_SLOWER < max(others):
+        if is_busy and others and path.bytes_per_s * _MUCH_SLOWER < median_high(others):
             slow.setdefault(_pair(path), []).append(path)
     hosts, rest = blamed(slow)
     named_pairs = [(Subject(kind="host", name=host), [pair for pair in slow if host in pair]) for host in hosts]

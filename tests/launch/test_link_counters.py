@@ -13,6 +13,7 @@ MB = 1_000_000
 FINE = (10_000, 0, 100 * MB, 0.5)
 LOSSY = (10_000, 500, 100 * MB, 5.0)
 SLOW = (10_000, 2, 10 * MB, 8.0)
+CALM = (10_000, 2, 10 * MB, 2.0)
 
 
 def host(
@@ -65,6 +66,11 @@ def judged(*counted: Counted, more: Sequence[str] = ()) -> tuple[Finding, ...]:
             id="one host at 10 Mbit/s, without a loss",
         ),
         pytest.param(ring(n2_n3=SLOW), [("path-slow", "link", "n2 - n3")], id="one slow path"),
+        pytest.param(
+            ring(n1_n2=CALM, n1_n3=CALM, n2_n3=SLOW, n2_n4=CALM, n3_n4=CALM, n3_n1=CALM),
+            [],
+            id="one path was fast, and the processors are short",
+        ),
         pytest.param(ring(n2_n3=(10_000, 0, 10 * MB, 0.4)), [], id="a path with little to do is not slow"),
         pytest.param(ring(n2_n3=(10_000, 0, 1000, 8.0)), [], id="small messages wait for each other"),
         pytest.param(
