@@ -90,7 +90,7 @@ def localized(paths: Sequence[str], options: LocalizeOptions, command: Command) 
     from nccltool.localize.judge import judge as who_is_slow
 
     runs = run_directory.base_folder(options.run_dir)
-    expected = expectation.of(options.expect, runs) if options.expect else None
+    expected = None if options.expect is None else expectation.of(options.expect, runs)
     topology = topologies.read(options.topology) if options.topology else Topology()
     found = pair_inputs.read(paths, runs)
     nodes = tuple(dict.fromkeys(name for one in found.encounters for name in one.members))
@@ -103,7 +103,11 @@ def localized(paths: Sequence[str], options: LocalizeOptions, command: Command) 
         localization,
         expected_busbw_bytes_per_s=expected,
         sources=found.sources,
-        others=(*map(accusations.missing, found.missing), *map(accusations.left_out, found.notes)),
+        others=(
+            *map(accusations.missing, found.missing),
+            *accusations.topology_unused(topology, nodes),
+            *map(accusations.left_out, found.notes),
+        ),
     )
 
 

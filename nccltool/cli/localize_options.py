@@ -35,7 +35,8 @@ judged = together(
         option(
             "--write-exclude",
             type=click.Path(dir_okay=False),
-            help="Write the nodes that are surely at fault to FILE, for srun --exclude.",
+            help="Write the nodes that are at fault with a confidence of at least 0.9 to FILE, "
+            "for srun --exclude.",
         ),
     ),
 )

@@ -24,6 +24,7 @@ from nccltool.localize.finding_kinds import (
 )
 from nccltool.localize.localized import LocalizedRun
 from nccltool.localize.result import Localization, NextTest, Suspect
+from nccltool.localize.topology import Topology
 
 SURE = 0.9
 """From this confidence on, a node is excluded from jobs."""
@@ -67,7 +68,7 @@ def findings_of(localization: Localization, encounters: Sequence[Encounter]) -> 
     """Suspects, the surest first; then what nothing explains, and what is not known."""
     return (
         *(_accused(one) for one in localization.suspects),
-        *_open(localization),
+        *_open(localization, encounters),
         *_not_measured(localization, encounters),
     )
 
@@ -83,6 +84,22 @@ def missing(note: str) -> Finding:
         subject=Subject(kind="run", name="pairs"),
         message=note,
         remedy="pass the complete output, or measure again",
+    )
+
+
+def topology_unused(topology: Topology, nodes: Sequence[str]) -> tuple[Finding, ...]:
+    """A warning where a topology names none of the nodes."""
+    if not topology.leaf_of or not nodes or any(topology.leaf(node) for node in nodes):
+        return ()
+    named_there = briefly(list(topology.leaf_of)[:_SHOWN])
+    return (
+        PAIRS_LEFT_OUT.finding(
+            subject=Subject(kind="run", name="pairs"),
+            severity="warning",
+            message="--topology names none of the measured nodes, and was not used",
+            evidence=(f"measured: {briefly(nodes)}", f"the file begins with: {named_there}"),
+            remedy="use the names of the measured nodes",
+        ),
     )
 
 
@@ -117,7 +134,11 @@ def _link(suspect: Suspect) -> str:
 
 def _accused(suspect: Suspect) -> Finding:
     kind, subject, remedy = _about(suspect)
-    speed = "completed no test" if suspect.ratio is None else f"reaches {suspect.ratio:.0%} of the healthy speed"
+    speed = (
+        "completed no test"
+        if suspect.ratio is None
+        else f"reaches {100 * suspect.ratio:.0f} % of the healthy speed"
+    )
     return kind.finding(
         subject=subject,
         message=f"{suspect_text(suspect)} {speed} (confidence {suspect.confidence:.2f})",
@@ -145,7 +166,7 @@ def _about(suspect: Suspect) -> tuple[FindingKind, Subject, str]:
     return GROUP_SLOW, Subject(kind="run", name=briefly(suspect.subject)), remedy
 
 
-def _open(localization: Localization) -> Iterator[Finding]:
+def _open(localization: Localization, encounters: Sequence[Encounter]) -> Iterator[Finding]:
     match localization.scope:
         case "fabric-wide":
             yield FABRIC_WIDE.finding(
@@ -154,21 +175,58 @@ def _open(localization: Localization) -> Iterator[Finding]:
                 remedy="name a healthy speed with --expect, or look for what all of them share",
             )
         case "unknown":
-            remedy = _MEASURE_AGAIN if localization.next_tests else "measure each node with at least two others"
+            remedy = (
+                _MEASURE_AGAIN
+                if localization.next_tests
+                else "measure each node with at least two others, or name a speed with --expect"
+            )
             yield PAIRS_TOO_FEW.finding(
                 subject=Subject(kind="run", name="pairs"),
                 message=f"too few measurements for a verdict: {localization.reason}",
                 remedy=remedy,
             )
-    if localization.undetermined:
-        pairs = named(map(members_text, localization.undetermined), _SHOWN)
-        count = len(localization.undetermined)
-        slow = f"{count} slow pair{' is' if count == 1 else 's are'} unexplained"
-        yield PAIRS_UNDETERMINED.finding(
-            subject=Subject(kind="run", name="pairs"),
-            message=f"{slow}, nobody is accused of {'it' if count == 1 else 'them'}: {pairs}",
-            remedy=_MEASURE_AGAIN if localization.next_tests else "measure these nodes with others",
-        )
+    slow, silent = slow_and_silent(localization, encounters)
+    for members, what in ((slow, "slow"), (silent, "without a result")):
+        if members:
+            yield PAIRS_UNDETERMINED.finding(
+                subject=Subject(kind="run", name="pairs"),
+                message=_unexplained(members, what),
+                remedy=_MEASURE_AGAIN if localization.next_tests else _alone(localization, encounters),
+            )
+
+
+Members = tuple[tuple[str, ...], ...]
+
+
+def slow_and_silent(localization: Localization, encounters: Sequence[Encounter]) -> tuple[Members, Members]:
+    """Those that nothing explains: that were slow, and that never had a result."""
+    known = {frozenset(one.members) for one in encounters if one.busbw_bytes_per_s is not None}
+    met = {frozenset(one.members) for one in encounters}
+    silent = tuple(one for one in localization.undetermined if frozenset(one) in met - known)
+    return tuple(one for one in localization.undetermined if one not in silent), silent
+
+
+def kind_of(members: Members) -> str:
+    """What those are that met: `pair`, or `group`."""
+    return "group" if all(len(one) > 2 for one in members) else "pair"
+
+
+def _unexplained(members: Members, what: str) -> str:
+    count = len(members)
+    word = f"slow {kind_of(members)}" if what == "slow" else kind_of(members)
+    many = f"{count} {word}{'' if count == 1 else 's'}{'' if what == 'slow' else f' {what}'}"
+    text = f"{many} {'is' if count == 1 else 'are'} unexplained"
+    names = named(map(members_text, members), _SHOWN)
+    return f"{text}, nobody is accused of {'it' if count == 1 else 'them'}: {names}"
+
+
+def _alone(localization: Localization, encounters: Sequence[Encounter]) -> str:
+    """A remedy where no test can be proposed: other nodes, if there are any."""
+    doubtful = {name for members in localization.undetermined for name in members}
+    accused = {name for one in localization.suspects for name in one.subject}
+    if {name for one in encounters for name in one.members} - doubtful - accused:
+        return "measure these nodes with others"
+    return "measure again with more rounds or larger calls: nccltool pairs --rounds, --bytes"
 
 
 def _not_measured(localization: Localization, encounters: Sequence[Encounter]) -> Iterator[Finding]:

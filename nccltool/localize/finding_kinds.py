@@ -11,5 +11,5 @@ FABRIC_WIDE = define("fabric-wide", "answer", page="findings-pairs.md", suspects
 PAIRS_UNDETERMINED = define("pairs-undetermined", "answer", page="findings-pairs.md", suspects=())
 PAIRS_NOT_MEASURED = define("pairs-not-measured", "note", "warning", page="findings-pairs.md")
 NODES_NOT_MEASURED = define("nodes-not-measured", "unknown", "warning", page="findings-pairs.md", suspects=())
-PAIRS_LEFT_OUT = define("pairs-left-out", "note", "info", page="findings-pairs.md")
+PAIRS_LEFT_OUT = define("pairs-left-out", "note", "info", "warning", page="findings-pairs.md")
 PAIRS_TOO_FEW = define("pairs-too-few", "unknown", "warning", page="findings-pairs.md", suspects=())

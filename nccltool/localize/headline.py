@@ -1,18 +1,21 @@
 """A localization in one line: the verdict, and who is accused."""
 
+from collections.abc import Iterator
+
 from nccltool.core.text import counted, named
-from nccltool.localize.accusations import suspect_text
+from nccltool.localize.accusations import kind_of, slow_and_silent, suspect_text
 from nccltool.localize.localized import LocalizedRun
 from nccltool.localize.result import Localization
+from nccltool.probe.headline import INTERRUPTED, suspects
 
 _NAMED = 3
 
 
 def headline(run: LocalizedRun) -> str:
     """`localize: node 644 is slow; 1 pair unexplained; 5 measurements of 8 nodes`."""
-    nodes = {name for one in run.encounters for name in one.members}
-    amount = f"{counted(len(run.encounters), 'measurement')} of {counted(len(nodes), 'node')}"
-    return f"{run.kind}: {_found(run.localization)}; {amount}"
+    nodes = max(len({name for one in run.encounters for name in one.members}), run.info.nodes or 0)
+    amount = f"{counted(len(run.encounters), 'measurement')} of {counted(nodes, 'node')}"
+    return f"{run.kind}: {'; '.join((*_ended(run), *_found(run), amount))}"
 
 
 def noise_line(found: Localization) -> str:
@@ -24,14 +27,29 @@ def noise_line(found: Localization) -> str:
     return f"noise {100 * found.noise:.2g} %; smallest fault that these measurements could have shown: {least}"
 
 
-def _found(found: Localization) -> str:
-    unexplained = len(found.undetermined)
-    doubt = f"{counted(unexplained, 'slow pair')} unexplained" if unexplained else ""
+def _ended(run: LocalizedRun) -> Iterator[str]:
+    """Why there is less than was asked for: first of all, who failed."""
+    if run.verdict.exit_code == INTERRUPTED:
+        yield "interrupted"
+    failed = [one for one in run.findings if one.effect == "incomplete"]
+    if failed:
+        accused = list(suspects(failed))
+        yield f"{failed[0].code}{f', {accused[0]}' if accused else ''}"
+
+
+def _found(run: LocalizedRun) -> Iterator[str]:
+    found, is_over = run.localization, run.verdict.status != "incomplete"
+    slow, silent = slow_and_silent(found, run.encounters)
+    doubts = [f"{counted(len(slow), f'slow {kind_of(slow)}')} unexplained"] if slow else []
+    doubts += [f"{counted(len(silent), kind_of(silent))} without a result"] if silent else []
     if found.scope == "fabric-wide":
-        return "slow across the fabric, nobody is accused"
-    if found.suspects:
-        names = [suspect_text(one) for one in found.suspects]
-        return "; ".join(filter(None, (f"suspect {named(names, _NAMED)}", doubt)))
-    if found.scope == "unknown":
-        return "too few measurements for a verdict"
-    return doubt or "nothing slow found"
+        yield "slow across the fabric, nobody is accused"
+    elif found.suspects:
+        yield f"suspect {named([suspect_text(one) for one in found.suspects], _NAMED)}"
+        yield from doubts
+    elif found.scope == "unknown":
+        yield "too few measurements for a verdict"
+    elif doubts:
+        yield from doubts
+    else:
+        yield "nothing slow found" if is_over else "nothing slow found so far"

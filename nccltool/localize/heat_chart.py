@@ -66,7 +66,9 @@ def _cells(made: HeatMap) -> Iterator[Shape]:
 def _scale() -> Iterator[Shape]:
     x, y = _LEFT + _SIDE + 40, _TOP + 12
     yield Label(x=x, y=y, text="share of the healthy speed", anchor="left")
-    texts = [f"under {step:.0%}" for step in heat_map.STEPS] + [f"{heat_map.STEPS[-1]:.0%} and more"]
+    texts = [f"under {100 * step:.0f} %" for step in heat_map.STEPS] + [
+        f"{100 * heat_map.STEPS[-1]:.0f} % and more"
+    ]
     for number, (color, text) in enumerate(
         zip((*_COLORS, _EMPTY), (*texts, "not measured"), strict=True), start=1
     ):

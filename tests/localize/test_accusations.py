@@ -5,6 +5,7 @@ import pytest
 from nccltool.localize import accusations
 from nccltool.localize.encounter import Encounter
 from nccltool.localize.result import Localization, Suspect
+from nccltool.localize.topology import Topology
 from tests.support.pairs import FOUND_106, OF_106, info, localization, met, suspect
 
 HEALTHY = tuple(met(a, b, 370.0, number) for number, (a, b) in enumerate([("a", "b"), ("b", "c"), ("a", "c")]))
@@ -15,7 +16,7 @@ def test_issue_106() -> None:
     assert (run.verdict.status, run.verdict.exit_code) == ("fail", 1)
     assert [finding.code for finding in run.findings] == ["node-slow", "pairs-undetermined"]
     assert [finding.suspect and finding.suspect.name for finding in run.findings] == ["644", None]
-    assert run.findings[0].message == "node 644 reaches 56% of the healthy speed (confidence 0.96)"
+    assert run.findings[0].message == "node 644 reaches 56 % of the healthy speed (confidence 0.96)"
     assert run.findings[1].message == "1 slow pair is unexplained, nobody is accused of it: 284 - 678"
     assert accusations.excluded(FOUND_106) == ("644",)
 
@@ -46,6 +47,46 @@ def test_each_scope_has_its_exit_code(
 ) -> None:
     run = accusations.localized(info(), encounters, found)
     assert ([one.code for one in run.findings], run.verdict.exit_code) == (codes, exit_code)
+
+
+@pytest.mark.parametrize(
+    ("doubtful", "encounters", "message", "remedy"),
+    [
+        ((("a", "b"),), HEALTHY, "1 slow pair is unexplained, nobody is accused of it: a - b", "with others"),
+        (
+            (("a", "b", "c"), ("a", "b", "d")),
+            (),
+            "2 slow groups are unexplained, nobody is accused of them: a - b - c, a - b - d",
+            "--rounds",
+        ),
+        (
+            (("a", "b"),),
+            (met("a", "b", None),),
+            "1 pair without a result is unexplained, nobody is accused of it: a - b",
+            "--rounds",
+        ),
+        (
+            (("b", "a"),),
+            (met("a", "b", None), met("a", "b", 30.0)),
+            "1 slow pair is unexplained, nobody is accused of it: b - a",
+            "--rounds",
+        ),
+    ],
+)
+def test_what_nothing_explains(
+    doubtful: tuple[tuple[str, ...], ...], encounters: tuple[Encounter, ...], message: str, remedy: str
+) -> None:
+    found = accusations.findings_of(localization(scope="undetermined", undetermined=doubtful), encounters)[0]
+    assert (found.code, found.message) == ("pairs-undetermined", message)
+    assert remedy in found.remedy
+
+
+@pytest.mark.parametrize(
+    ("leaves", "severities"), [({}, []), ({"a": "s1"}, []), ({"x": "s1", "y": "s1"}, ["warning"])]
+)
+def test_a_topology_of_other_nodes_is_a_warning(leaves: dict[str, str], severities: list[str]) -> None:
+    found = accusations.topology_unused(Topology(leaf_of=leaves), ("a", "b"))
+    assert [one.severity for one in found] == severities
 
 
 def test_what_is_missing_in_the_input_is_a_warning() -> None:

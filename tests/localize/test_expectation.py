@@ -18,11 +18,30 @@ def test_bandwidths(text: str, expected: float) -> None:
     assert expectation.of(text, Path("/nowhere")) == expected
 
 
-@pytest.mark.parametrize("text", ["370", "0GB/s", "370 parsecs", "fast", "nan GB/s", "-3GB/s"])
+@pytest.mark.parametrize(
+    "text", ["370", "0GB/s", "370 parsecs", "fast", "nan GB/s", "-3GB/s", "infGB/s", "50 gb/s", "nix.json"]
+)
 def test_what_is_none(text: str) -> None:
     with pytest.raises(BadInput) as caught:
         expectation.of(text, Path("/nowhere"))
     assert text in caught.value.message
+
+
+def test_what_is_empty_or_no_run(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="--expect is empty"):
+        expectation.of(" ", tmp_path)
+    file = tmp_path / "pairs.csv"
+    file.write_text("a,b,50\n")
+    with pytest.raises(BadInput, match=r"^--expect .*is not a localization") as caught:
+        expectation.of(str(file), tmp_path)
+    assert "--expect 370GB/s" in caught.value.remedy
+
+
+@pytest.mark.parametrize("text", ["-5GB/s", "nanGB/s", "infGB/s", "50 gb/s", "1e400GB/s"])
+def test_what_looks_like_a_rate_is_no_run(text: str, tmp_path: Path) -> None:
+    with pytest.raises(BadInput) as caught:
+        expectation.of(text, tmp_path)
+    assert "run" not in caught.value.message
 
 
 def test_a_run(tmp_path: Path) -> None:

@@ -1,11 +1,15 @@
 """A localization in one line."""
 
+from dataclasses import replace
+
 import pytest
 
+from nccltool.core.findings import Subject
+from nccltool.launch.finding_kinds import RANK_DIED
 from nccltool.localize.accusations import localized
 from nccltool.localize.headline import headline, noise_line
 from nccltool.localize.result import Localization
-from tests.support.pairs import FOUND_106, OF_106, info, localization, suspect
+from tests.support.pairs import FOUND_106, OF_106, info, localization, met, suspect
 
 
 @pytest.mark.parametrize(
@@ -24,6 +28,27 @@ from tests.support.pairs import FOUND_106, OF_106, info, localization, suspect
 )
 def test_the_verdict(found: Localization, expected: str) -> None:
     assert headline(localized(info(), OF_106, found)) == f"localize: {expected}; 5 measurements of 7 nodes"
+
+
+def test_an_end_before_its_time_comes_first() -> None:
+    healthy = localization(scope="nothing-slow")
+    four = replace(info(), nodes=4)
+    stopped = localized(four, (), localization(scope="unknown"), kind="pairs", interrupted=True)
+    assert headline(stopped) == "pairs: interrupted; too few measurements for a verdict; 0 measurements of 4 nodes"
+    stopped = localized(four, OF_106[:1], healthy, kind="pairs", interrupted=True)
+    assert headline(stopped) == "pairs: interrupted; nothing slow found so far; 1 measurement of 4 nodes"
+    died = RANK_DIED.finding(subject=Subject(kind="rank", name="3"), message="rank 3 died")
+    run = localized(four, OF_106[:1], healthy, kind="pairs", others=(died,))
+    expected = "pairs: rank-died, suspect: rank 3; nothing slow found so far; 1 measurement of 4 nodes"
+    assert headline(run) == expected
+
+
+def test_groups_and_what_has_no_result() -> None:
+    doubtful = localization(scope="undetermined", undetermined=(("a", "b", "c"), ("a", "b", "d")))
+    assert "; 2 slow groups unexplained; " in f"; {headline(localized(info(), (), doubtful)).partition(': ')[2]}"
+    silent = localization(scope="undetermined", undetermined=(("a", "b"),))
+    text = headline(localized(info(), (met("a", "b", None),), silent))
+    assert text == "localize: 1 pair without a result; 1 measurement of 2 nodes"
 
 
 def test_the_noise() -> None:

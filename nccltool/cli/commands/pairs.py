@@ -48,7 +48,7 @@ if TYPE_CHECKING:
         type=click.IntRange(1, 10**4),
         default=12,
         settable="project",
-        help="Most rounds; fewer if the result is certain.",
+        help="Maximum number of rounds; stops earlier once the result is certain.",
     ),
     option("--all-pairs", is_flag=True, settable="project", help="Measure every pair."),
     option(

@@ -44,7 +44,13 @@ def read(words: Sequence[str], runs: Path) -> PairInput:
     found: list[Encounter] = []
     notes: list[str] = []
     missing: list[str] = []
+    read_once: set[str] = set()
     for word in words:
+        place = os.path.realpath(word)
+        if place in read_once:
+            notes.append(f"{word} is named twice, and counted once")
+            continue
+        read_once.add(place)
         one = _of_word(word, runs)
         after = max((known.round for known in found), default=-1) + 1 if found else 0
         found += [replace(each, round=each.round + after) for each in one.encounters] if after else one.encounters
@@ -59,6 +65,8 @@ def _of_word(word: str, runs: Path) -> PairFile:
     if word == STANDARD_INPUT:
         return _of_data(user_files.standard_input(), "standard input", 0)
     if not os.path.lexists(word):
+        if os.sep in word or Path(word).suffix:
+            raise BadInput(f"{word}: no such file or run", "name a CSV file, a folder of results, or a run")
         word = str(run_directory.find(runs, word))
     path = Path(word)
     if not path.is_dir():

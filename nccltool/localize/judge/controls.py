@@ -123,4 +123,4 @@ def of_counters(counters: tuple[CounterEvidence, ...], node: str, rail: str | No
 def speeds(controls: tuple[Control, ...]) -> str:
     """How slow, in words."""
     typical = ratio(controls)
-    return "no result" if typical is None else f"{typical:.0%} of the healthy bandwidth"
+    return "no result" if typical is None else f"{100 * typical:.0f} % of the healthy bandwidth"

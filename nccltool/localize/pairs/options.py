@@ -66,7 +66,7 @@ def _spec(options: PairsOptions, where: LaunchPlan) -> PairSpec:
         budget_s=options.pair_time,
         leaf_of=dict(topology.leaf_of),
         rails_of=dict(topology.rails_of),
-        expected_busbw_bytes_per_s=expectation.of(options.expect, runs) if options.expect else None,
+        expected_busbw_bytes_per_s=None if options.expect is None else expectation.of(options.expect, runs),
     )
 
 
@@ -92,7 +92,8 @@ def _check(options: PairsOptions, where: LaunchPlan) -> None:
     least = 1 if options.within else options.groups
     if where.nodes is not None and where.nodes < least:
         raise BadInput(
-            f"{counted(where.nodes, 'node')} cannot meet in groups of {least}",
+            f"{counted(where.nodes, 'node')} cannot "
+            + ("form a pair" if least == 2 else f"meet in groups of {least}"),
             "name more nodes: --nodes or --hosts",
         )
 

@@ -42,9 +42,10 @@ def judged(outcome: LaunchOutcome, begun: ProbeBegun) -> LocalizedRun:
     assert isinstance(job, PairsJob)
     assert isinstance(state.product, PairsState)
     encounters, spec = tuple(state.product.encounters), job.pairs
+    nodes = names(state, spec.is_within)
     localization = judge(
         encounters,
-        nodes=names(state, spec.is_within),
+        nodes=nodes,
         expected_busbw_bytes_per_s=spec.expected_busbw_bytes_per_s,
         topology=spec.topology,
     )
@@ -55,7 +56,11 @@ def judged(outcome: LaunchOutcome, begun: ProbeBegun) -> LocalizedRun:
         localization,
         kind="pairs",
         expected_busbw_bytes_per_s=spec.expected_busbw_bytes_per_s,
-        others=(*outcome.findings, *(differences.compare(snapshots) if len(snapshots) > 1 else ())),
+        others=(
+            *outcome.findings,
+            *accusations.topology_unused(spec.topology, () if spec.is_within else nodes),
+            *(differences.compare(snapshots) if len(snapshots) > 1 else ()),
+        ),
         interrupted=outcome.interrupted,
     )
 

@@ -37,7 +37,8 @@ def _verdict(run: LocalizedRun, look: Look) -> Iterator[str]:
         yield from circumstances(look, run.info)
     found = run.localization
     expected = run.expected_busbw_bytes_per_s
-    healthy = f"healthy {rate_text(found.healthy_busbw_bytes_per_s)}"
+    speed = found.healthy_busbw_bytes_per_s
+    healthy = "healthy speed unknown" if speed is None else f"healthy {rate_text(speed)}"
     told = f", expected {rate_text(expected)}" if expected is not None else ""
     yield from look.wrapped(f"{INDENT}{healthy}{told}; {noise_line(found)}", 2 * INDENT)
 
@@ -82,8 +83,8 @@ def shortened_name(name: str) -> str:
 
 def legend(signs: tuple[str, ...]) -> str:
     """What the signs are: shares of the healthy speed."""
-    bounds = [f"{sign} under {step:.0%}" for sign, step in zip(signs, heat_map.STEPS, strict=False)]
-    return f"share of the healthy speed: {', '.join(bounds)}, {signs[-1]} from {heat_map.STEPS[-1]:.0%}"
+    bounds = [f"{sign} under {100 * step:.0f} %" for sign, step in zip(signs, heat_map.STEPS, strict=False)]
+    return f"share of the healthy speed: {', '.join(bounds)}, {signs[-1]} from {100 * heat_map.STEPS[-1]:.0f} %"
 
 
 def _rows(run: LocalizedRun, look: Look) -> Iterator[str]:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from torch.distributed import Store
 
+from nccltool.core.text import shortened
 from nccltool.launch import events
 from nccltool.launch.events import RankFacts
 from nccltool.localize.encounter import Encounter
@@ -139,4 +140,4 @@ def _without_number(number: int, members: Names, reason: str) -> Encountered:
 def _plain(error: str) -> str:
     """The first line of what torch raised, without the place in its sources."""
     lines = _PLACE.sub("", error).strip().splitlines() or ["no reason was given"]
-    return lines[0][:_LONGEST_REASON]
+    return shortened(lines[0], _LONGEST_REASON)

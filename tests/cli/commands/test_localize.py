@@ -122,7 +122,8 @@ def test_a_topology_is_read(nccltool: Nccltool, pairs: str, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("nothing.csv",), "nothing.csv"),
+        (("nothing.csv",), "nothing.csv: no such file or run"),
+        (("PAIRS", "--expect", ""), "--expect is empty"),
         (("",), "a FILE is empty"),
         (("PAIRS", "--expect", "fast"), "fast"),
         (("PAIRS", "--expect", "370"), "--expect '370' is not a bandwidth with its unit"),
@@ -158,6 +159,12 @@ def test_a_matrix_without_one_of_its_rows_warns(nccltool: Nccltool, tmp_path: Pa
     done = nccltool("localize", str(file))
     assert f"pairs-not-measured: {file}: 5 of 30 pairs missing" in done.out
     assert not done.out.startswith("PASS")
+
+
+def test_a_file_that_is_named_twice_counts_once(nccltool: Nccltool, pairs: str) -> None:
+    done = nccltool("localize", pairs, f"{Path(pairs).parent}/./{Path(pairs).name}")
+    assert "5 measurements of 7 nodes" in done.out
+    assert "is named twice, and counted once" in done.out
 
 
 def test_names_do_not_act_on_the_terminal(nccltool: Nccltool, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from tests.conftest import Nccltool
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--nodes", "1"), "Error: 1 node cannot meet in groups of 2\n"),
+        (("--nodes", "1"), "Error: 1 node cannot form a pair\n"),
         (("--nodes", "4", "--groups", "1"), "Error: --groups 1: expected "),
         (("--nodes", "4", "--topology", "/none"), "Error: --topology /none"),
         (("--nodes", "4", "--write-exclude", "/none/list"), "Error: --write-exclude /none/list cannot be written"),

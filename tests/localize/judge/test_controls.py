@@ -20,7 +20,7 @@ def test_only_partners_that_are_fast_with_others_count() -> None:
     assert len([*controls.slow(found, 3)]) == 15
     assert len(slow) == 14
     assert controls.ratio(slow) == pytest.approx(0.6, rel=0.05)
-    assert controls.speeds(slow) in ("59% of the healthy bandwidth", "60% of the healthy bandwidth")
+    assert controls.speeds(slow) in ("59 % of the healthy bandwidth", "60 % of the healthy bandwidth")
 
 
 def test_a_node_is_cleared_without_its_suspect() -> None:

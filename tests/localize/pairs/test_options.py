@@ -35,11 +35,12 @@ def test_a_job_crosses_to_the_workers(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--nodes", "1"), "1 node cannot meet in groups of 2"),
+        (("--nodes", "1"), "1 node cannot form a pair"),
         (("--nodes", "3", "--groups", "4"), "3 nodes cannot meet in groups of 4"),
         (("--nodes", "4", "--bytes", "much"), "--bytes: 'much' is not a size"),
         (("--nodes", "4", "--bytes", "6"), "--bytes 6: not a whole number of float32 elements"),
         (("--nodes", "4", "--expect", "0GB/s"), "--expect 0GB/s is no speed"),
+        (("--nodes", "4", "--expect", ""), "--expect is empty"),
         (("--nodes", "4", "--within", "--groups", "3"), "--within cannot be combined with --groups"),
         (
             ("--nodes", "4", "--within", "--nproc-per-node", "1"),

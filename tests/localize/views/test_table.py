@@ -45,6 +45,7 @@ def test_a_run_of_pairs_says_where_it_ran() -> None:
 def test_without_a_healthy_speed_there_is_no_map() -> None:
     text = table.render(localized(info(), OF_106, localization(scope="unknown", healthy_busbw_bytes_per_s=None)))
     assert "slowest nodes" not in text
+    assert "    healthy speed unknown; noise 3 %" in text
 
 
 def test_thousands_of_nodes_fit_a_screen() -> None:
