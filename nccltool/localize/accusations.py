@@ -182,7 +182,7 @@ def _open(localization: Localization, encounters: Sequence[Encounter]) -> Iterat
             )
             yield PAIRS_TOO_FEW.finding(
                 subject=Subject(kind="run", name="pairs"),
-                message=f"too few measurements for a verdict: {localization.reason}",
+                message=f"no verdict: {localization.reason}",
                 remedy=remedy,
             )
     slow, silent = slow_and_silent(localization, encounters)

@@ -48,7 +48,8 @@ def _found(run: LocalizedRun) -> Iterator[str]:
         yield f"suspect {named([suspect_text(one) for one in found.suspects], _NAMED)}"
         yield from doubts
     elif found.scope == "unknown":
-        yield "too few measurements for a verdict"
+        is_noisy = (found.smallest_visible_fault or 0.0) > 0.5  # as the judge has it
+        yield f"too {'noisy' if is_noisy else 'few measurements'} for a verdict"
     elif doubts:
         yield from doubts
     else:

@@ -28,6 +28,7 @@ def next_meetings(
         most_rounds=spec.most_rounds,
         is_all_pairs=spec.is_all_pairs,
         group_size=spec.group_size,
+        expected_busbw_bytes_per_s=spec.expected_busbw_bytes_per_s,
     )
 
 
