@@ -93,9 +93,9 @@ class Lab:
         """Whether no process is left on any host; waits for those that are being killed."""
         return until(lambda: not any(host.pids() for host in self.hosts), 10.0)
 
-    def shape(self, host: Host, rate: str) -> None:
-        """Limit what leaves the switch towards a host, as `100mbit`; its queue holds 5 ms."""
-        limits = ("tbf", "rate", rate, "burst", "16kb", "latency", "5ms")
+    def shape(self, host: Host, rate: str, queue: str = "5ms") -> None:
+        """Limit what leaves the switch towards a host, as `100mbit`; its queue holds as much as leaves in this time."""
+        limits = ("tbf", "rate", rate, "burst", "16kb", "latency", queue)
         _run("ip", "netns", "exec", self.switch, "tc", "qdisc", "add", "dev", f"p-{host.name}", "root", *limits)
 
     def wire(self, rate: str) -> None:
