@@ -94,7 +94,7 @@ class Lab:
         return until(lambda: not any(host.pids() for host in self.hosts), 10.0)
 
     def shape(self, host: Host, rate: str, queue: str = "5ms") -> None:
-        """Limit what leaves the switch towards a host, as `100mbit`; its queue holds as much as leaves in this time."""
+        """Limit what leaves the switch towards a host, as `100mbit`; its queue holds what leaves in this time."""
         limits = ("tbf", "rate", rate, "burst", "16kb", "latency", queue)
         _run("ip", "netns", "exec", self.switch, "tc", "qdisc", "add", "dev", f"p-{host.name}", "root", *limits)
 
