@@ -14,7 +14,7 @@ LIMIT_S = 60.0
 TRIES = 4
 RATE = "50mbit"  # slow enough that the link, and never a busy processor, is what limits
 AGREES = 0.15
-"""On one link, in one run: send_recv shares each way with acknowledgements (unshaped links are asserted nowhere)."""
+"""On one link in one run; send_recv shares a way with acknowledgements (unshaped links are asserted nowhere)."""
 
 
 @pytest.mark.skipif(bool(lacking()), reason=lacking())
