@@ -365,7 +365,7 @@ def test_they_call_each_other_again_while_ranks_run_and_after_these_failed(begin
     assert far.hear(events.HalfOpen) == events.HalfOpen(node=1, callers=())
     assert other.process.poll() is None
     other.process.stdin.close()  # type: ignore[union-attr]
-    assert other.process.wait(4.0) == 1
+    assert other.process.wait(20.0) == 1
 
 
 def test_a_node_without_addresses_is_reached_nowhere(begin: Begin) -> None:
