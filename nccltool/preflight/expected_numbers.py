@@ -60,6 +60,8 @@ def _not_for(run: Run, wanted: Expectation) -> str:
     return ""
 
 
+_FIND_CULPRIT = "find the slow node or link with the stage pairs, or with nccltool pairs on these hosts"
+"""Numbers of all nodes together do not tell which of them is slow."""
 _FLOORS = ("busbw", "algbw")
 _ASK_FOR_ONE = 'set a floor to check instead: metric = "busbw" in a suite or platform file'
 
@@ -162,6 +164,8 @@ def against(ran: StageRun, wanted: Expectation, check: Check, number: MeasuredNu
         words["reason"] += f": the others waited for rank {number.rank}"
         if host := ran.host_of_rank(number.rank):
             words |= {"host": host, "reason": f"{words['reason']} on {host}"}
+    elif len({*ran.hosts}) > 1:
+        words["remedy"] = _FIND_CULPRIT
     return ran.outcome(check, wanted.severity, **words)
 
 

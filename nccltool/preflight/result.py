@@ -87,6 +87,8 @@ class CheckOutcome:
     """The command that looks again."""
     required: bool = True
     """Whether the verdict is unknown when this is."""
+    remedy: str = ""
+    """What to do, where no finding says it."""
 
     @property
     def code(self) -> str:

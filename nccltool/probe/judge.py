@@ -102,5 +102,5 @@ def _against_threshold(row: Measurement, min_gb_per_s: float) -> Finding | None:
         subject=Subject(kind="operation", name=row.op),
         message=f"{what} is below {min_gb_per_s:g} GB/s",
         evidence=evidence,
-        remedy="compare with a run on fewer nodes; check the rank and host that the others wait for",
+        remedy="check the rank and host that the others wait for; find a slow node or link with nccltool pairs",
     )

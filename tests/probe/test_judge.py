@@ -16,7 +16,7 @@ def row(busbw_gb_per_s: float, **changes: Any) -> Measurement:
     return measurement(busbw_bytes_per_s=busbw_gb_per_s * 1e9, **changes)
 
 
-LOW_REMEDY = "compare with a run on fewer nodes; check the rank and host that the others wait for"
+LOW_REMEDY = "check the rank and host that the others wait for; find a slow node or link with nccltool pairs"
 THRESHOLD = "threshold: --min-busbw, checked at the operation's largest size"
 
 

@@ -40,6 +40,12 @@ def more(one: CheckOutcome) -> Iterator[str]:
             yield f"{name}: {value}"
 
 
+def remedies(one: CheckOutcome) -> list[str]:
+    """What to do, each once."""
+    said = (*(finding.remedy for finding in one.findings), one.remedy)
+    return [*dict.fromkeys(remedy for remedy in said if remedy)]
+
+
 def explained(one: CheckOutcome) -> str:
     """What `nccltool explain` knows it by: what was found, else the check itself."""
     return one.findings[0].code if one.findings else one.code
@@ -55,6 +61,8 @@ def lines(one: CheckOutcome) -> Iterator[str]:
             yield from escaped_lines(text)
         if finding.remedy:
             yield f"-> {escaped(finding.remedy)}"
+    if one.remedy:
+        yield f"-> {escaped(one.remedy)}"
     if one.repeat:
         yield f"again: {escaped(one.repeat)}"
     if one.page:

@@ -126,7 +126,7 @@ def _notice(alike: Sequence[CheckOutcome]) -> Notice:
         word=one.status.upper(),
         text=f"{one.code}{where}: {shortened(one.reason, _MOST_REASONS)}",
         evidence=tuple(base.evidence(one)),
-        remedy="; ".join(dict.fromkeys(finding.remedy for finding in one.findings if finding.remedy)),
+        remedy="; ".join(base.remedies(one)),
         explain=base.explained(one),
         more=tuple(base.more(one)),
     )
