@@ -110,7 +110,9 @@ def _recorded(file: Path | None) -> list[PairsScore]:
 
 def _one(scene: Scene, seed: int) -> PairsScore:
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="pairs-", ignore_cleanup_errors=True)))
+        folder = Path(
+            stack.enter_context(tempfile.TemporaryDirectory(prefix="pairs-", ignore_cleanup_errors=True))
+        )
         hosts = stack.enter_context(Lab(HOSTS_USED))
         servers = stack.enter_context(sshd.Sshd(hosts, folder / "sshd"))
         hosts.wire(FULL)
