@@ -24,7 +24,7 @@ import msgspec
 from benchmarks import extent
 from tests.lab import lab, sshd
 from tests.lab.lab import Host, Lab
-from tests.support.commands import NCCLTOOL, Command, Ended
+from tests.support.commands import NCCLTOOL, Ended
 
 HOSTS = 8
 FULL, HALF, SLOW_LINK, LOST_PERCENT = "100mbit", "50mbit", "40mbit", 2
@@ -116,7 +116,7 @@ def _one(scene: Scene, seed: int) -> PairsScore:
         hosts = stack.enter_context(Lab(HOSTS_USED))
         servers = stack.enter_context(sshd.Sshd(hosts, folder / "sshd"))
         hosts.wire(FULL)
-        hit = scene.disturb(hosts, Random(f"{scene.name}/{seed}"))  # noqa: S311
+        hit = scene.disturb(hosts, Random(f"{scene.name}/{seed}"))
         where = ("--hosts", f"n[1-{HOSTS_USED}]", "--ssh", " ".join(servers.ssh), "--bytes", "1MiB")
         load, began = os.getloadavg()[0], time.monotonic()
         command = stack.enter_context(hosts.hosts[0].start((*NCCLTOOL, "pairs", *where, *scene.words), folder))
@@ -148,9 +148,9 @@ def _named(ended: Ended) -> Iterator[Name]:
     # a suspect has its direction; the finding of it is the same accusation
     suspects = {one["subject"][0] for one in ended.document["suspects"] if one["kind"] == "node"}
     for finding in ended.document["findings"]:
-        if finding["severity"] != "info" and finding["subject"]["kind"] == "host":
-            if finding["subject"]["name"] not in suspects:
-                yield ("node", finding["subject"]["name"])
+        name, accuses = finding["subject"]["name"], finding["severity"] != "info"
+        if accuses and finding["subject"]["kind"] == "host" and name not in suspects:
+            yield ("node", name)
 
 
 def _host(hosts: Lab, chance: Random) -> Host:
