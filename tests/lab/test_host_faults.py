@@ -131,6 +131,7 @@ def test_a_rank_is_killed(lab: Lab, start: Start) -> None:
     assert lab.quiet()
 
 
+@pytest.mark.slow
 def test_a_rank_is_stopped(lab: Lab, start: Start) -> None:
     first, second, pid = begin_long(lab, start)
     os.kill(pid, signal.SIGSTOP)

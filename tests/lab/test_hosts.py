@@ -34,7 +34,7 @@ def assert_followed(ended: Ended) -> None:
     assert (ended.code, ended.stdout, ended.stderr) == (0, "", ""), ended.said
 
 
-@pytest.mark.parametrize("nproc", [1, 2])
+@pytest.mark.parametrize("nproc", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_two_hosts(lab: Lab, start: Start, nproc: int) -> None:
     words = (*QUICK, *JSON, "--nproc-per-node", str(nproc))
     first, second = (start(host, join(rank, 2, *words)) for rank, host in enumerate(lab.hosts))
@@ -52,6 +52,7 @@ def test_four_hosts(lab_of_four: Lab, start: Start) -> None:
     assert lab_of_four.quiet()
 
 
+@pytest.mark.slow
 def test_the_table_does_not_say_emulated(lab: Lab, start: Start) -> None:
     words = (*QUICK, "--op", "broadcast")
     first, second = (start(host, join(rank, 2, *words)) for rank, host in enumerate(lab.hosts))

@@ -194,7 +194,10 @@ def test_a_name_that_is_loopback_where_the_command_runs(servers: Sshd, probe: Pr
     assert servers.lab.quiet()
 
 
-@pytest.mark.parametrize("hosts", ["n[2-3]", "n[1-3]", "n3,n1,n2"])
+@pytest.mark.parametrize(
+    "hosts",
+    ["n[1-3]", *(pytest.param(hosts, marks=pytest.mark.slow) for hosts in ("n[2-3]", "n3,n1,n2"))],
+)
 def test_a_loopback_name_and_keys_that_nobody_looks_at(servers: Sshd, probe: Probe, hosts: str) -> None:
     one, two, three, _ = servers.lab.hosts
     one.knows({one.name: one.address, two.name: two.address, three.name: "127.0.1.1"})
@@ -215,6 +218,7 @@ def test_two_names_of_one_host(servers: Sshd, probe: Probe) -> None:
     assert servers.lab.quiet()
 
 
+@pytest.mark.slow
 def test_a_name_that_is_loopback_on_its_own_host(servers: Sshd, probe: Probe) -> None:
     """Debian's default. It is a warning, and the run takes the interface that leads to the others."""
     three = servers.lab.hosts[2]
@@ -236,6 +240,7 @@ def test_an_interface_that_one_host_does_not_have(servers: Sshd, probe: Probe) -
     assert servers.lab.quiet()
 
 
+@pytest.mark.slow
 def test_without_those_that_cannot(servers: Sshd, probe: Probe) -> None:
     """--keep-going measures with the others; the run is incomplete all the same."""
     servers.stop(servers.lab.hosts[0])

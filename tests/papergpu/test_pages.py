@@ -49,11 +49,16 @@ steps = 2
 """
 
 
-def chosen() -> list[Command]:
-    """Those that measure, each once."""
-    every = [command for page in PAGES for command in commands(page)]
-    kept = [one for one in every if MEASURES & set(one.argv) and not NOT_HERE & set(one.argv)]
-    return list({(*words_of(one), *one.env.values(), one.program == "torchrun"): one for one in kept}.values())
+def chosen() -> list[object]:
+    """Those that measure, each once; what only the quickstart has is slow."""
+    found: dict[object, object] = {}
+    for page in PAGES:
+        for one in commands(page):
+            if MEASURES & set(one.argv) and not NOT_HERE & set(one.argv):
+                marks = [] if page == README else [pytest.mark.slow]
+                case = pytest.param(one, marks=marks, id=one.line.partition("#")[0].strip())
+                found.setdefault((*words_of(one), *one.env.values(), one.program == "torchrun"), case)
+    return list(found.values())
 
 
 def smaller(text: str) -> str:
@@ -69,7 +74,7 @@ def words_of(command: Command) -> tuple[str, ...]:
 
 
 @pytest.mark.torch
-@pytest.mark.parametrize("command", chosen(), ids=lambda command: command.line.partition("#")[0].strip())
+@pytest.mark.parametrize("command", chosen())
 def test_a_first_command(command: Command, on_paper: OnPaper, tmp_path: Path) -> None:
     (tmp_path / "0/cwd").mkdir(parents=True)
     (tmp_path / "0/cwd/small.toml").write_text(SUITE)

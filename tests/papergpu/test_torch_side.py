@@ -117,14 +117,21 @@ def two_ranks(
     ("machine", "env", "expected"),
     [
         (TWO, {}, "True 2 True 12.8 None"),
-        (TWO, {"CUDA_VISIBLE_DEVICES": "1"}, "True 1 True 12.8 None"),
-        (TWO, {"CUDA_VISIBLE_DEVICES": ""}, "False 0 True 12.8 None"),
+        pytest.param(TWO, {"CUDA_VISIBLE_DEVICES": "1"}, "True 1 True 12.8 None", marks=pytest.mark.slow),
+        pytest.param(TWO, {"CUDA_VISIBLE_DEVICES": ""}, "False 0 True 12.8 None", marks=pytest.mark.slow),
         (AMD, {"HIP_VISIBLE_DEVICES": "1"}, "True 1 True None 6.4"),
-        (replace(TWO, torch_usable=False), {}, "False 0 False None None"),
+        pytest.param(replace(TWO, torch_usable=False), {}, "False 0 False None None", marks=pytest.mark.slow),
         (replace(TWO, torch_usable="too old"), {}, "False 2 True 12.8 None"),
         (replace(TWO, torch_usable="too old"), {"PYTORCH_NVML_BASED_CUDA_CHECK": "1"}, "True 2 True 12.8 None"),
-        (replace(TWO, torch_usable="broken", nvml_error="broken"), {}, "False 0 True 12.8 None"),
-        (replace(TWO, usable_ranks=(0,)), {"RANK": "1"}, "False 0 True 12.8 None"),
+        pytest.param(
+            replace(TWO, torch_usable="broken", nvml_error="broken"),
+            {},
+            "False 0 True 12.8 None",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            replace(TWO, usable_ranks=(0,)), {"RANK": "1"}, "False 0 True 12.8 None", marks=pytest.mark.slow
+        ),
     ],
 )
 def test_what_is_there(machine: PaperMachine, env: dict[str, str], expected: str, tmp_path: Path) -> None:
@@ -199,10 +206,12 @@ def test_what_cannot_be_used_raises(machine: PaperMachine, text: str, expected: 
     ("before", "env", "works"),
     [
         ("torch.cuda.device_count()", {}, True),
-        ("torch.cuda.is_available()", {"PYTORCH_NVML_BASED_CUDA_CHECK": "1"}, True),
+        pytest.param(
+            "torch.cuda.is_available()", {"PYTORCH_NVML_BASED_CUDA_CHECK": "1"}, True, marks=pytest.mark.slow
+        ),
         ("torch.cuda.is_available()", {}, False),
-        ("torch.ones(1, device='cuda')", {}, False),
-        ("torch.cuda.get_device_properties(0)", {}, False),
+        pytest.param("torch.ones(1, device='cuda')", {}, False, marks=pytest.mark.slow),
+        pytest.param("torch.cuda.get_device_properties(0)", {}, False, marks=pytest.mark.slow),
     ],
 )
 def test_what_touches_cuda_before_a_fork_fails_after_it(
@@ -304,10 +313,17 @@ def test_the_watchdog_ends_who_waits_too_long(tmp_path: Path) -> None:
             "AcceleratorError CUDA error: an illegal memory access was encountered",
             "illegal memory",
         ),
-        ("ecc", "AcceleratorError CUDA error: uncorrectable ECC error encountered", "uncorrectable ECC"),
+        pytest.param(
+            "ecc",
+            "AcceleratorError CUDA error: uncorrectable ECC error encountered",
+            "uncorrectable ECC",
+            marks=pytest.mark.slow,
+        ),
         ("async-error", "DistBackendError NCCL error: remote process exited", "ncclRemoteError"),
-        ("out-of-memory", "OutOfMemoryError CUDA out of memory. Tried to allocate", ""),
-        ("nccl-out-of-memory", "DistBackendError NCCL error in", ""),
+        pytest.param(
+            "out-of-memory", "OutOfMemoryError CUDA out of memory. Tried to allocate", "", marks=pytest.mark.slow
+        ),
+        pytest.param("nccl-out-of-memory", "DistBackendError NCCL error in", "", marks=pytest.mark.slow),
     ],
 )
 def test_a_device_that_fails(kind: str, raised: str, said_by_watchdog: str, tmp_path: Path) -> None:

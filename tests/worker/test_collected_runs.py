@@ -70,7 +70,7 @@ def test_a_good_run(start: Start, collected: Collect) -> None:
     [
         ("kill:rank=1,size=64KiB", (), 3),
         pytest.param("raise:rank=1,op=broadcast", (), 3, marks=pytest.mark.slow),
-        ("corrupt:rank=1", (), 1),
+        pytest.param("corrupt:rank=1", (), 1, marks=pytest.mark.slow),
         pytest.param("", ("--min-busbw", "10000"), 1, marks=pytest.mark.slow),
     ],
 )

@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -98,10 +99,23 @@ def assert_drill_named(result: Ended, action: str, place: str) -> dict[str, Any]
     return error
 
 
+WAYS = {("kill", "start"), ("raise", "hello"), ("exit", "enter"), ("kill", "check")}
+"""Each way to end and each place once; at all places in all ways: slow."""
+
+
+def how_often(action: str, place: str) -> list[pytest.MarkDecorator]:
+    if place == "timing":
+        return [pytest.mark.quick]
+    return [] if (action, place) in WAYS else [pytest.mark.slow]
+
+
 @pytest.mark.parametrize(
-    "place", [pytest.param(place, marks=pytest.mark.quick) if place == "timing" else place for place in WHERE]
+    ("action", "place"),
+    [
+        pytest.param(action, place, marks=how_often(action, place))
+        for action, place in product(("kill", "exit", "raise"), WHERE)
+    ],
 )
-@pytest.mark.parametrize("action", ["kill", "exit", "raise"])
 def test_a_rank_that_ends(start: Start, action: str, place: str) -> None:
     error = assert_drill_named(ended(begin_drill(start, action, place)), action, place)
     raised = [
@@ -114,7 +128,7 @@ def test_a_rank_that_ends(start: Start, action: str, place: str) -> None:
 
 @pytest.mark.parametrize(
     "place",
-    [pytest.param(place, marks=pytest.mark.slow) if place in ("start", "check") else place for place in WHERE],
+    [place if place == "timing" else pytest.param(place, marks=pytest.mark.slow) for place in WHERE],
 )
 def test_a_rank_that_stands_still(start: Start, place: str) -> None:
     stopped, hung = begin_drill(start, "stop", place), begin_drill(start, "hang", place)
@@ -141,7 +155,11 @@ def test_a_rank_that_is_slow_is_waited_for(start: Start) -> None:
 
 @pytest.mark.parametrize(
     ("dtype", "reduce_op"),
-    [pytest.param("float32", "sum", marks=pytest.mark.quick), ("bfloat16", "avg"), ("int8", "max")],
+    [
+        pytest.param("float32", "sum", marks=pytest.mark.quick),
+        pytest.param("bfloat16", "avg", marks=pytest.mark.slow),
+        pytest.param("int8", "max", marks=pytest.mark.slow),
+    ],
 )
 def test_one_corrupt_element(start: Start, dtype: str, reduce_op: str) -> None:
     words = (*SWEEP, "-d", dtype, "-o", reduce_op)
@@ -155,6 +173,7 @@ def test_one_corrupt_element(start: Start, dtype: str, reduce_op: str) -> None:
     assert [row["wrong"] for row in result.document["measurements"]] == [0, 1, 0, 0]
 
 
+@pytest.mark.slow
 def test_the_lowest_rank_may_be_the_culprit_too(start: Start) -> None:
     result = ended(start(*SWEEP, NCCLTOOL_FAULT="kill:rank=0,op=broadcast,size=64KiB"))
     assert_culprit(
@@ -163,6 +182,7 @@ def test_the_lowest_rank_may_be_the_culprit_too(start: Start) -> None:
     assert rows(result) == MEASURED
 
 
+@pytest.mark.slow
 def test_one_of_four_ranks(start: Start) -> None:
     words = (*SWEEP, "--nproc-per-node", "2")
     result = ended(start(*words, NCCLTOOL_FAULT="stop:rank=2,op=broadcast,size=64KiB"))
@@ -190,7 +210,7 @@ IN_SECOND_ROW = r"in all_reduce at 64 KiB( \((warm-up|timing)\))?"
 """Its phase is known where its supervisor could still say so."""
 
 
-@pytest.mark.parametrize("name", ["SIGKILL", "SIGTERM"])
+@pytest.mark.parametrize("name", [pytest.param("SIGKILL", marks=pytest.mark.slow), "SIGTERM"])
 def test_a_rank_killed_from_outside(start: Start, name: str) -> None:
     command, pid = begin_long(start)
     os.kill(pid, signal.Signals[name])
@@ -252,7 +272,7 @@ def test_an_agent_is_killed(start: Start, words: tuple[str, ...], node: int, ran
     assert rows(result) == [("all_reduce", 1024)]
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
 def test_the_node_process_is_killed(start: Start, number: signal.Signals) -> None:
     command, pid = begin_long(start)
     node = parent_of(parent_of(parent_of(pid)))
@@ -281,7 +301,12 @@ def test_the_command_itself_is_killed(start: Start) -> None:
 
 
 @pytest.mark.parametrize(
-    "number", [pytest.param(signal.SIGINT, marks=pytest.mark.quick), signal.SIGTERM, signal.SIGHUP]
+    "number",
+    [
+        pytest.param(signal.SIGINT, marks=pytest.mark.quick),
+        signal.SIGTERM,
+        pytest.param(signal.SIGHUP, marks=pytest.mark.slow),
+    ],
 )
 def test_interrupted(start: Start, number: signal.Signals) -> None:
     command, _ = begin_long(start)
@@ -292,6 +317,7 @@ def test_interrupted(start: Start, number: signal.Signals) -> None:
     assert rows(result) == [("all_reduce", 1024)]
 
 
+@pytest.mark.slow
 def test_interrupted_before_anything_was_measured(start: Start) -> None:
     command = start(*LONG)
     assert until(lambda: len(command.living()) > 1, LIMIT_S)

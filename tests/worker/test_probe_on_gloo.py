@@ -6,6 +6,7 @@ import json
 import re
 import socket
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import pytest
@@ -76,7 +77,9 @@ class Sweep:
         return self.nodes * self.nproc
 
 
-@pytest.mark.parametrize(("nodes", "nproc"), [pytest.param(2, 1, marks=pytest.mark.quick), (2, 2)])
+@pytest.mark.parametrize(
+    ("nodes", "nproc"), [pytest.param(2, 1, marks=pytest.mark.quick), pytest.param(2, 2, marks=pytest.mark.slow)]
+)
 def test_all_operations(start: Start, nodes: int, nproc: int) -> None:
     words = ("--nodes", str(nodes), "--nproc-per-node", str(nproc), "-e", "1MiB", "-n", "5", "--format", "json")
     sweep = Sweep(nodes, nproc, done(start, *words))
@@ -171,7 +174,13 @@ def odd_sizes(start_once: Start) -> dict[str, dict[str, Any]]:
 REDUCTIONS = "all_reduce,reduce_scatter,reduce"
 
 
-@pytest.mark.parametrize("dtype", ELEMENT_SIZE)
+@pytest.mark.parametrize(
+    "dtype",
+    [
+        dtype if dtype in ("bfloat16", "int64", "float8_e4m3fn") else pytest.param(dtype, marks=pytest.mark.slow)
+        for dtype in ELEMENT_SIZE
+    ],
+)
 def test_every_type(start: Start, dtype: str) -> None:
     ops = "send_recv,ping_pong" if dtype.startswith("float8") else "all_reduce,all_gather,all_to_all,ping_pong"
     ended = done(start, "--nodes", "2", "--op", ops, "--sizes", "1KiB,64KiB", "-d", dtype, "-n", "3", "-c", "2")
@@ -184,7 +193,16 @@ def test_every_type(start: Start, dtype: str) -> None:
 
 @pytest.mark.parametrize(
     ("reduce_op", "dtype"),
-    [*((reduce_op, dtype) for reduce_op in REDUCE_OPS for dtype in ("bfloat16", "int8")), ("avg", "float64")],
+    [
+        ("prod", "bfloat16"),
+        ("avg", "float64"),
+        ("avg", "int8"),
+        *(
+            pytest.param(reduce_op, dtype, marks=pytest.mark.slow)
+            for reduce_op, dtype in product(REDUCE_OPS, ("bfloat16", "int8"))
+            if (reduce_op, dtype) not in (("prod", "bfloat16"), ("avg", "int8"))
+        ),
+    ],
 )
 def test_every_reduction(start: Start, reduce_op: str, dtype: str) -> None:
     words = ("--nproc-per-node", "3", "--op", REDUCTIONS, "--sizes", "48KiB", "-d", dtype, "-o", reduce_op)
@@ -219,6 +237,7 @@ def test_both_placements(start: Start) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_cadence_isolated(start: Start) -> None:
     words = ("--nodes", "2", "--op", "all_reduce,ping_pong", "--cadence", "isolated", "--sizes", "1KiB", "-n", "5")
     ended = done(start, *words)
@@ -237,11 +256,13 @@ def test_iterations_as_many_as_precision_needs(start: Start) -> None:
     assert all(row["iterations"] >= 5 for row in ended.document["measurements"])
 
 
+@pytest.mark.slow
 def test_without_checks_wrong_is_not_known(start: Start) -> None:
     ended = done(start, "--nodes", "2", "--op", "broadcast", "--sizes", "1KiB", "-c", "0", "--format", "json")
     assert [row["wrong"] for row in json.loads(ended.stdout)["measurements"]] == [None]
 
 
+@pytest.mark.slow
 def test_100_samples_have_a_99th_percentile(start: Start) -> None:
     ended = done(start, "--nodes", "2", "--op", "broadcast", "--sizes", "8", "-n", "200")
     (row,) = ended.document["measurements"]
@@ -266,6 +287,7 @@ def test_every_format_says_that_nodes_are_emulated(start: Start) -> None:
     assert json.loads(as_json.stdout)["run"]["emulated"] is True
 
 
+@pytest.mark.slow
 def test_one_node_is_not_emulated(start: Start) -> None:
     ended = done(start, "--nproc-per-node", "2", "--op", "broadcast", "--sizes", "1KiB", "-n", "2")
     run = ended.document["run"]

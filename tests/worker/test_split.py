@@ -62,7 +62,7 @@ def test_every_group_has_rows_of_its_own(
     assert len(said["interference"]) == 4
 
 
-@pytest.mark.parametrize("action", ["hang", "stop"])
+@pytest.mark.parametrize("action", [pytest.param("hang", marks=pytest.mark.slow), "stop"])
 def test_the_rank_that_hangs_is_named_and_the_other_group_keeps_its_rows(start: Start, action: str) -> None:
     fault = f"{action}:rank=3,op=all_gather"
     code, said = document(start, "--split", "node", "--timeout", "5", NCCLTOOL_FAULT=fault)

@@ -66,6 +66,7 @@ def test_torchrun_with_one_rank_is_a_world_of_one(start: Start) -> None:
     assert "ERROR world-of-one: world size 1" in result.stdout
 
 
+@pytest.mark.slow
 def test_torchrun_with_fewer_nodes_than_expected(start: Start) -> None:
     result = ended(start(*TWO_RANKS, "--nodes", "2", argv=TORCHRUN))
     assert result.code != 0
@@ -80,7 +81,11 @@ def test_torchrun_with_fewer_nodes_than_expected(start: Start) -> None:
             "kill",
             "ERROR rank-died: rank 1 on {host} (node 0, pid {pid}) was killed by SIGKILL in broadcast at 64 KiB",
         ),
-        ("raise", "ERROR rank-error: rank 1 on {host} (node 0, pid {pid}) raised InjectedFault: "),
+        pytest.param(
+            "raise",
+            "ERROR rank-error: rank 1 on {host} (node 0, pid {pid}) raised InjectedFault: ",
+            marks=pytest.mark.slow,
+        ),
         pytest.param(
             "stop",
             "ERROR rank-hung: rank 1 on {host} (node 0, pid {pid}) made no progress for ",
@@ -144,7 +149,10 @@ def master() -> dict[str, str]:
     return {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
 
 
-@pytest.mark.parametrize("dialect", [plain, open_mpi, hydra, slurm])
+@pytest.mark.parametrize(
+    "dialect",
+    [pytest.param(plain, marks=pytest.mark.slow), open_mpi, pytest.param(hydra, marks=pytest.mark.slow), slurm],
+)
 def test_ranks_without_torchrun(start: Start, dialect: Dialect) -> None:
     first, second = map(ended, begin_ranks(start, dialect, master(), ("--format", "json")))
     assert (first.code, second.code) == (0, 0), first.said + second.said
@@ -152,12 +160,14 @@ def test_ranks_without_torchrun(start: Start, dialect: Dialect) -> None:
     assert (second.stdout, second.stderr) == ("", "")
 
 
+@pytest.mark.slow
 def test_srun_on_one_node_needs_no_address(start: Start) -> None:
     first, second = map(ended, begin_ranks(start, slurm, {}, ("--format", "json")))
     assert (first.code, second.code) == (0, 0), first.said + second.said
     assert_measured(first.stdout, 2)
 
 
+@pytest.mark.slow
 def test_the_endpoint_option_says_where_rank_0_is(start: Start) -> None:
     words = ("--format", "json", "--rdzv-endpoint", f"localhost:{free_port()}")
     first, second = map(ended, begin_ranks(start, open_mpi, {}, words))
