@@ -9,6 +9,7 @@ import socket
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from nccltool.core import external_commands, scratch, signals
 from nccltool.core.errors import RunDirError
@@ -95,7 +96,8 @@ class _Runner:
         self.session = Session(launch, job.scratch)
         self._state = state or RunState(job, order.ranks_seen, now)
         here = socket.gethostname()
-        self._meeting = Meeting(job, launch.names(), order.keep_going, now, here=here) if launch.remote else None
+        meet = partial(Meeting, job, launch.names(), order.keep_going, now, launch.come_s, here=here)
+        self._meeting = meet() if launch.remote else None
         self._standstill = Standstill(now)
         self._watches: dict[NodeProcess, stopped.Watch] = {}
         self._left_at: float | None = None

@@ -9,7 +9,7 @@ if TYPE_CHECKING:  # the command line takes the names from here
     from nccltool.launch.launchers.base import Launcher
 
 NAMES = members.names(
-    __path__, first=("local", "ssh", "slurm", "pbs", "lsf", "flux", "mpi", "kubernetes"), family="launchers"
+    __path__, first=("local", "ssh", "slurm", "pbs", "lsf", "flux", "ray", "mpi", "kubernetes"), family="launchers"
 )
 
 
