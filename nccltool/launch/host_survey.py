@@ -65,7 +65,7 @@ def take(
     launch: NodeCommands,
     job: Job,
     hosts: Mapping[int, str],
-    limit_s: float = COME_S + TRY_S,
+    limit_s: float | None = None,
     stop: Callable[[], bool] = lambda: False,
 ) -> Survey:
     """All nodes of a remote launch, within their deadlines or the limit, whichever ends first, or until `stop`.
@@ -73,8 +73,9 @@ def take(
     A job of kind `facts` asks for their facts, one of kind `reach` then has them call each other.
     """
     begin = time.monotonic()
-    session = Session(launch)
-    surveying = _Surveying(session, job.kind == "reach", Survey(hosts=hosts), begin + limit_s, stop)
+    session, come_s = Session(launch), COME_S + launch.starts_s
+    end = begin + (come_s + TRY_S if limit_s is None else limit_s)
+    surveying = _Surveying(session, job.kind == "reach", Survey(hosts=hosts), end, stop, come_s)
     try:
         session.start(job)
         surveying.until_came()
@@ -90,14 +91,20 @@ def take(
 
 class _Surveying:
     def __init__(
-        self, session: Session, is_reach: bool, survey: Survey, end: float, stop: Callable[[], bool]
+        self,
+        session: Session,
+        is_reach: bool,
+        survey: Survey,
+        end: float,
+        stop: Callable[[], bool],
+        come_s: float,
     ) -> None:
         self._session, self._is_reach, self.survey, self._end, self._stop = session, is_reach, survey, end, stop
         self._assembly = Assembly()
         survey.snapshots = self._assembly.snapshots
         self._reached: dict[tuple[int, int, int], events.Reached] = {}
         now = time.monotonic()
-        self._come_by = min(now + COME_S, end)
+        self._come_s, self._come_by = come_s, min(now + come_s, end)
         self._standstill, self._stood_s = Standstill(now), 0.0
 
     def until_came(self) -> None:
@@ -111,7 +118,7 @@ class _Surveying:
                 if why and not damaged:
                     survey.unseen[node] = why
                     continue
-                said = f"unreadable facts: {damaged}" if damaged else f"no facts within {COME_S:.0f} s"
+                said = f"unreadable facts: {damaged}" if damaged else f"no facts within {self._come_s:.0f} s"
                 survey.lost[node] = HOST_SILENT.finding(
                     subject=Subject(kind="host", name=host),
                     message=f"{host} sent {said}",

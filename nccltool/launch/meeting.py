@@ -15,9 +15,10 @@ from nccltool.launch.failed_calls import FailedCalls
 from nccltool.launch.gpu_shares import ranks_for, ranks_over_gloo
 from nccltool.launch.instructions import Goal
 from nccltool.launch.job import Job, node_name
-from nccltool.launch.launchers.base import COME_S
 from nccltool.launch.path_check import PathCheck
 
+COME_S = 15.0
+"""In which a node process must speak: ssh gives up on a host after 7 s, and Python starts in one or two."""
 COME_EACH_S = 0.1
 """What each host adds where there are many: an ssh took 0.075 s of a processor here (OpenSSH 9.2, ed25519)."""
 TRY_S = 8.0
@@ -37,8 +38,8 @@ class Meeting:
     """Node to the host's name as the user wrote it; '' = not known before it speaks."""
     keep_going: bool
     begin: float
-    come_s: float = COME_S
-    """How long the nodes may take to speak."""
+    starts_s: float = 0.0
+    """How long the nodes may take to be started."""
     came: dict[int, events.Node] = field(default_factory=dict)
     at_home: dict[int, str] = field(default_factory=dict)
     """Nodes that run on the runner's own host, and the loopback address that their names lead to there."""
@@ -89,7 +90,7 @@ class Meeting:
 
     def _when_all_came(self, now: float) -> instructions.Instruction | None:
         silent = [node for node in self.hosts if node not in self.came and node not in self.lost]
-        patience = max(self.come_s, COME_EACH_S * len(self.hosts))
+        patience = self.starts_s + max(COME_S, COME_EACH_S * len(self.hosts))
         if silent and now - self.begin < patience:
             return None
         for node in silent:

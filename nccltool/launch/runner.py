@@ -96,7 +96,7 @@ class _Runner:
         self.session = Session(launch, job.scratch)
         self._state = state or RunState(job, order.ranks_seen, now)
         here = socket.gethostname()
-        meet = partial(Meeting, job, launch.names(), order.keep_going, now, launch.come_s, here=here)
+        meet = partial(Meeting, job, launch.names(), order.keep_going, now, launch.starts_s, here=here)
         self._meeting = meet() if launch.remote else None
         self._standstill = Standstill(now)
         self._watches: dict[NodeProcess, stopped.Watch] = {}

@@ -16,10 +16,6 @@ WORKER = ("-P", "-m", "nccltool.worker")
 """Arguments of Python. -P: a user's logging.py in the current folder must not be imported in place of Python's."""
 
 
-COME_S = 15.0
-"""In which a node process must speak: ssh gives up on a host after 7 s, and Python starts in one or two."""
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Command:
     """A process to start here. Its standard input takes the job and later orders, its output are events."""
@@ -93,8 +89,8 @@ class NodeCommands:
     """What started us kills us a second after SIGTERM, if not earlier: a result must be shown by then."""
     ends_by_sigterm_s: float = 0.0
     """How long its commands may take to end their nodes after SIGTERM; 0 = killed at once."""
-    come_s: float = COME_S
-    """How long its nodes may take to speak."""
+    starts_s: float = 0.0
+    """How long what carries the nodes may take to start them; they have the usual time to speak on top of it."""
 
     def jobs(self, job: Job) -> tuple[Job, ...]:
         """The job as each command is given it."""

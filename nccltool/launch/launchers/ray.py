@@ -175,7 +175,7 @@ def _commands(
         end_word=end_word,
         hosts=tuple(hosts),
         ends_by_sigterm_s=_ENDS_S,
-        come_s=ray_driver.COMES_S + 5.0,
+        starts_s=ray_driver.COMES_S,
     )
 
 

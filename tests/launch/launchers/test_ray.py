@@ -148,7 +148,11 @@ def test_no_ray(cluster: Cluster, tmp_path: Path) -> None:
     ("reason", "kind", "message"),
     [
         ("FileNotFoundError: [Errno 2] No such file or directory: '/x'", "host-misconfigured", "no such Python"),
-        ("Ray started no process there within 90 s", "host-misconfigured", "cannot be used: Ray started no process"),
+        (
+            "Ray started no process there within 90 s",
+            "host-misconfigured",
+            "cannot be used: Ray started no process",
+        ),
         (
             "its process ended with exit code 1\nNo module named 'nccltool'",
             "host-misconfigured",

@@ -1,5 +1,6 @@
 """As much of Ray as the driver uses: actors are objects here, each concurrency group of one is a thread."""
 
+import importlib
 import json
 import os
 from collections.abc import Callable, Sequence
@@ -7,7 +8,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
 from typing import Any
 
-from ray import exceptions
+exceptions = importlib.import_module("ray.exceptions")
 
 
 def init(**_: object) -> None:
