@@ -105,6 +105,7 @@ def localized(paths: Sequence[str], options: LocalizeOptions, command: Command) 
         sources=found.sources,
         others=(
             *map(accusations.missing, found.missing),
+            *accusations.disturbed(found.encounters, topology),
             *accusations.topology_unused(topology, nodes),
             *map(accusations.left_out, found.notes),
         ),

@@ -20,25 +20,22 @@ from nccltool.core.findings import Finding, Subject
 from nccltool.core.run_directory import Draft
 from nccltool.core.text import listed
 from nccltool.core.user_files import opened
+from nccltool.interop import stream_kinds
 from nccltool.interop.finding_kinds import STREAM_CUT, STREAM_MISSING
 from nccltool.launch import blame, events, printed_events
 from nccltool.launch.job import Job, kept, node_name
 from nccltool.launch.printed_events import Begin, End, EventLine, StreamEnd
 from nccltool.launch.run_state import RunState
 from nccltool.launch.runner import LaunchOutcome
-from nccltool.probe import collectives, document, dtypes
-from nccltool.probe.events import OF_PROBES, Result, Samples
+from nccltool.probe import collectives, dtypes
+from nccltool.probe.events import Result, Samples
 from nccltool.probe.job import ProbeJob
 from nccltool.probe.result import Run
-from nccltool.probe.run import ProbeBegun, judged
-from nccltool.train import document as train_document
-from nccltool.train import judge as train_judge
-from nccltool.train.events import OF_TRAININGS
-from nccltool.train.job import TrainJob
-from nccltool.train.result import TrainRun
+from nccltool.probe.run import ProbeBegun
 
 STANDARD_INPUT = "-"
-_READER = events.EventReader(*events.EVERYWHERE, *OF_PROBES, *OF_TRAININGS, Begin, End)
+_OF_KINDS = dict.fromkeys(event for kind in stream_kinds.KINDS.values() for event in kind.events)
+_READER = events.EventReader(*events.EVERYWHERE, *_OF_KINDS, Begin, End)
 _LONGEST = 2**20
 """Bytes of a line: an event has at most events.MAX_LINE and its stamp; longer text is taken in stretches."""
 _MOST_WAITING = 10_000
@@ -98,7 +95,7 @@ def collect(names: Sequence[str], base: Path) -> Collected:
             merge.read(name)
         where = ", ".join("standard input" if name == STANDARD_INPUT else name for name in names)
         job, run = _run(merge, where)
-        text = train_document.to_json(run) if isinstance(run, TrainRun) else document.to_json(run)
+        text = stream_kinds.KINDS[job.kind].to_json(run)
         return Collected(run, *draft.finish(job.run_id, kept(job), text, where))
 
 
@@ -221,14 +218,12 @@ class _Asked(msgspec.Struct):
     job: msgspec.Raw
 
 
-_JOBS: dict[str, type[ProbeJob] | type[TrainJob]] = {"probe": ProbeJob, "train": TrainJob}
-
-
 def _begun(part: _Part, text: str) -> ProbeBegun:
     begun = _decoded(part, text, ProbeBegun)
-    if begun.job.kind not in _JOBS:
+    kind = stream_kinds.KINDS.get(begun.job.kind)
+    if kind is None:
         raise _other_release(part, begun.job.kind)
-    job = _decoded(part, _decoded(part, text, _Asked).job, _JOBS[begun.job.kind])
+    job = _decoded(part, _decoded(part, text, _Asked).job, kind.job)
     unknown = set()
     if isinstance(job, ProbeJob):
         unknown = {*job.ops} - {*collectives.NAMES} | {job.dtype} - {*dtypes.ELEMENT_SIZE}
@@ -268,9 +263,9 @@ def _run(merge: _Merge, where: str) -> tuple[Job, Run]:
         interrupted = ended.interrupted
         explained = interrupted or any(finding.effect == "incomplete" for finding in ended.findings)
         findings = ended.findings if explained else (*ended.findings, *_silent(begun, parts))
-    judge_it = judged if isinstance(state.job, ProbeJob) else train_judge.judged
     seconds = ended.duration_s if ended else None
-    return state.job, judge_it(LaunchOutcome(state, findings, interrupted, seconds), begun)
+    judged = stream_kinds.KINDS[state.job.kind].judged
+    return state.job, judged(LaunchOutcome(state, findings, interrupted, seconds), begun)
 
 
 def _of_one_run(merge: _Merge, where: str) -> dict[int, _Part]:
@@ -302,8 +297,7 @@ def _of_one_run(merge: _Merge, where: str) -> dict[int, _Part]:
 def _asked(part: _Part) -> tuple[object, ...]:
     assert part.begun is not None
     job = part.begun.job
-    what = (job.ops, job.sizes, job.dtype) if isinstance(job, ProbeJob) else (getattr(job, "train", None),)
-    return job.kind, *what, job.nodes, job.endpoint
+    return job.kind, *stream_kinds.asked(job), job.nodes, job.endpoint
 
 
 def _mixed(one: _Part, other: _Part, why: str) -> BadInput:

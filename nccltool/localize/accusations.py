@@ -5,9 +5,10 @@ from collections.abc import Iterator, Sequence
 from nccltool.core.documents import RunInfo
 from nccltool.core.findings import Finding, FindingKind, Subject, SubjectKind
 from nccltool.core.host_lists import briefly
-from nccltool.core.text import counted, named
+from nccltool.core.text import counted, listed, named
 from nccltool.core.units import format_gb_per_s
 from nccltool.core.verdicts import of_findings
+from nccltool.localize import disturbances
 from nccltool.localize.encounter import Encounter
 from nccltool.localize.finding_kinds import (
     FABRIC_WIDE,
@@ -99,6 +100,24 @@ def topology_unused(topology: Topology, nodes: Sequence[str]) -> tuple[Finding, 
             message="--topology names none of the measured nodes, and was not used",
             evidence=(f"measured: {briefly(nodes)}", f"the file begins with: {named_there}"),
             remedy="use the names of the measured nodes",
+        ),
+    )
+
+
+def disturbed(encounters: Sequence[Encounter], topology: Topology) -> tuple[Finding, ...]:
+    """The rounds that do not count, because they were slow as a whole."""
+    found = disturbances.split(encounters, topology)
+    if not found.disturbed:
+        return ()
+    numbers = [number + 1 for number in found.rounds]
+    fastest = max(one.busbw_bytes_per_s or 0.0 for one in found.disturbed)
+    usual = max(one.busbw_bytes_per_s or 0.0 for one in found.usual)
+    many = len(numbers) > 1
+    return (
+        left_out(
+            f"{'rounds' if many else 'round'} {listed(map(str, numbers))} {'were' if many else 'was'} not used: "
+            f"everything in {'them' if many else 'it'} was slow, "
+            f"at most {100 * fastest / usual:.0f} % of the fastest pair"
         ),
     )
 

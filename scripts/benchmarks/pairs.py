@@ -84,11 +84,12 @@ def main(options: Sequence[str] = ()) -> bool:
             known = any((one.scene, one.seed) == (scene.name, number + asked.seed) for one in scores)
             if number >= runs or known or scene.name not in (asked.only or scene.name).split(","):
                 continue
-            scores.append(_one(scene, number + asked.seed))
-            print(_line(scores[-1]), flush=True)
+            score, said = _one(scene, number + asked.seed)
+            scores.append(score)
+            print(_line(score), *([] if _is_right(score) else [said]), sep="\n", flush=True)
             if asked.record:
                 with asked.record.open("ab") as file:
-                    file.write(msgspec.json.encode(scores[-1]) + b"\n")
+                    file.write(msgspec.json.encode(score) + b"\n")
     print(*table(scores), sep="\n")
     return all(_is_met([one for one in scores if one.scene == scene.name]) for scene in SCENES)
 
@@ -108,7 +109,8 @@ def _recorded(file: Path | None) -> list[PairsScore]:
     return [msgspec.json.decode(line, type=PairsScore) for line in file.read_bytes().splitlines()]
 
 
-def _one(scene: Scene, seed: int) -> PairsScore:
+def _one(scene: Scene, seed: int) -> tuple[PairsScore, str]:
+    """The score of a run, and what the run said."""
     with ExitStack() as stack:
         folder = Path(
             stack.enter_context(tempfile.TemporaryDirectory(prefix="pairs-", ignore_cleanup_errors=True))
@@ -128,7 +130,7 @@ def _one(scene: Scene, seed: int) -> PairsScore:
         assert ended.runs.exists(), ended.said
         for host in hosts.hosts:
             host.kill_everything()
-        return PairsScore(
+        score = PairsScore(
             scene=scene.name,
             seed=seed,
             truth=list(hit) if hit else None,
@@ -138,6 +140,7 @@ def _one(scene: Scene, seed: int) -> PairsScore:
             load=load,
             noise=ended.document["noise"],
         )
+        return score, ended.said
 
 
 def _named(ended: Ended) -> Iterator[Name]:
@@ -216,7 +219,7 @@ def table(scores: Sequence[PairsScore]) -> Iterator[str]:
         if not mine:
             continue
         found = "" if scene.name == "healthy" else f"{sum(one.found for one in mine)}"
-        exact = sum(one.found and not one.innocent for one in mine)
+        exact = sum(_is_right(one) for one in mine)
         seconds = sorted(one.seconds for one in mine)[len(mine) // 2]
         loads = [one.load for one in mine]
         yield (
@@ -230,9 +233,13 @@ def _is_met(scores: Sequence[PairsScore]) -> bool:
     return found >= SHARE_FOUND * len(scores) and not any(one.innocent for one in scores)
 
 
+def _is_right(one: PairsScore) -> bool:
+    return one.found and not one.innocent
+
+
 def _line(one: PairsScore) -> str:
     named = "; ".join(" ".join(each) for each in one.named) or "nobody"
-    good = "ok" if one.found and not one.innocent else "WRONG"
+    good = "ok" if _is_right(one) else "WRONG"
     noise = "?" if one.noise is None else f"{100 * one.noise:.1f} %"
     return (
         f"{one.scene} seed {one.seed}: {' '.join(one.truth or ['nothing'])} -> {named}, exit {one.code}, "

@@ -20,7 +20,7 @@ from nccltool.probe.views import FORMATS
 def command(files: tuple[str, ...], quiet: bool, run_dir: str | None, **shown: object) -> None:
     """Merge the logs of several hosts or pods into one run.
 
-    FILE is the output of `nccltool probe --events` (or `train --events`) on one or more hosts, including
+    FILE is the output of `nccltool probe --events` (or pairs, or train) on one or more hosts, including
     `kubectl logs` output with prefixes, timestamps and other lines; - is standard input. The run is checked,
     saved and printed as if it had run here.
     """

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from nccltool.localize import disturbances
 from nccltool.localize.counters import CounterEvidence
 from nccltool.localize.encounter import Encounter
 from nccltool.localize.judge import controls, groups, levels, links, nodes, open_questions, rails
@@ -34,7 +35,8 @@ def judge(
     topology: Topology = _UNKNOWN,
     counters: Sequence[CounterEvidence] = (),
 ) -> Localization:
-    """Name the slow ones; `nodes` are those that should be there."""
+    """Name the slow ones; `nodes` are those that should be there. Rounds slow as a whole do not count."""
+    encounters = disturbances.split(encounters, topology).usual
     measured = [frozenset(each.members) for each in encounters if is_number(each.busbw_bytes_per_s)]
     numbers = len(measured)
     short = _too_few(measured, expected_busbw_bytes_per_s)

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from itertools import chain
 
+from nccltool.localize import disturbances
+from nccltool.localize.disturbances import Disturbances
 from nccltool.localize.encounter import Encounter
 from nccltool.localize.pairs.job import PairSpec
 from nccltool.localize.pairs.units import MeetingUnit
@@ -20,9 +22,12 @@ def next_meetings(
     from nccltool.localize.schedule import next_round  # numpy
 
     gone = absent(encounters)
+    known = disturbances.split(encounters, spec.topology)
+    if again := _disturbed(known, gone):
+        return again
     return next_round(
         [unit.name for unit in units if unit.name not in gone],
-        encounters,
+        known.usual,
         topology=spec.topology,
         seed=spec.seed,
         most_rounds=spec.most_rounds,
@@ -30,6 +35,17 @@ def next_meetings(
         group_size=spec.group_size,
         expected_busbw_bytes_per_s=spec.expected_busbw_bytes_per_s,
     )
+
+
+def _disturbed(known: Disturbances, gone: frozenset[str]) -> tuple[Meeting, ...]:
+    """The pairs of the first disturbed round that have no other result: they meet again."""
+    done = {frozenset(one.members) for one in known.usual}
+    for number in known.rounds:
+        met = {frozenset(one.members): one.members for one in known.disturbed if one.round == number}
+        again = tuple(members for key, members in met.items() if key not in done and not key & gone)
+        if again:
+            return again
+    return ()
 
 
 def absent(encounters: Sequence[Encounter]) -> frozenset[str]:

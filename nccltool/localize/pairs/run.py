@@ -58,6 +58,7 @@ def judged(outcome: LaunchOutcome, begun: ProbeBegun) -> LocalizedRun:
         expected_busbw_bytes_per_s=spec.expected_busbw_bytes_per_s,
         others=(
             *outcome.findings,
+            *accusations.disturbed(encounters, spec.topology),
             *accusations.topology_unused(spec.topology, () if spec.is_within else nodes),
             *(differences.compare(snapshots) if len(snapshots) > 1 else ()),
         ),

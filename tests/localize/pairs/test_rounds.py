@@ -60,3 +60,14 @@ def test_every_pair_within_each_node_at_the_same_time() -> None:
     assert all(one.members[0][:2] == one.members[1][:2] for one in said)
     assert len({frozenset(one.members) for one in said}) == len(said) == 12
     assert said[-1].round == 2
+
+
+def test_a_round_that_was_slow_as_a_whole_is_repeated_once() -> None:
+    said: list[Encounter] = []
+    first: dict[int, set[frozenset[str]]] = {}
+    for number in range(6):
+        meetings = rounds.next_meetings(PairSpec(is_all_pairs=True), NODES, said)
+        first[number] = {frozenset(pair) for pair in meetings}
+        said += [met(number, a, b, (0.5 if number == 1 else 1.0) * (1e9 + 1e6 * number)) for a, b in meetings]
+    assert first[3] == first[1]  # it takes three rounds to know
+    assert len({pair for pairs in first.values() for pair in pairs}) == 15
