@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 import pytest
 
 from nccltool.localize import accusations, disturbances
+from nccltool.localize.encounter import Encounter
 from nccltool.localize.judge import judge
 from nccltool.localize.topology import Topology
 from tests.localize.judge import fabric
@@ -18,7 +19,7 @@ def link(pair: tuple[str, ...]) -> float:
     return SLOW_LINK.get(frozenset(pair), 1.0)
 
 
-def rounds_of(speed: Speed, of_rounds: Mapping[int, float], rounds: int = 7) -> list[fabric.Encounter]:
+def rounds_of(speed: Speed, of_rounds: Mapping[int, float], rounds: int = 7) -> list[Encounter]:
     """All pairs of eight nodes; `of_rounds`: the share that some rounds reach."""
     measured = fabric.everyone(speed, rounds, nodes=NODES)
     return [
