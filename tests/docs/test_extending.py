@@ -59,7 +59,6 @@ def copy(tmp_path: Path) -> Path:
 
 
 @pytest.mark.torch
-@pytest.mark.quick
 @pytest.mark.parametrize("addition", additions(), ids=lambda addition: addition.title)
 def test_what_is_added_works(addition: Addition, copy: Path) -> None:
     addition.add_to(copy)

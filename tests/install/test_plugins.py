@@ -57,7 +57,7 @@ COLLECTIVE = Collective(
 )
 """
 Nccltool = Callable[..., "subprocess.CompletedProcess[str]"]
-pytestmark = [pytest.mark.torch, pytest.mark.quick]
+pytestmark = pytest.mark.torch
 
 
 @pytest.fixture(scope="module")
@@ -94,6 +94,7 @@ def nccltool(site: Path, tmp_path: Path) -> Nccltool:
     return run
 
 
+@pytest.mark.quick
 def test_all_are_listed(nccltool: Nccltool) -> None:
     done = nccltool("plugins")
     assert (done.returncode, done.stderr) == (0, "")
@@ -161,8 +162,11 @@ def put(folder: Path, points: str, **modules: str) -> str:
 @pytest.mark.parametrize(
     "defect",
     [
-        *("layout", "bus_factor", "least_seconds", "expected", "bind"),
-        *("call on all ranks", "call on one rank", "a later call"),
+        *("bus_factor", "call on one rank"),
+        *(
+            pytest.param(defect, marks=pytest.mark.slow)
+            for defect in ("layout", "least_seconds", "expected", "bind", "call on all ranks", "a later call")
+        ),
     ],
 )
 def test_a_broken_operation_costs_no_other_one_and_no_rank_is_blamed(

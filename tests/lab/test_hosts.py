@@ -74,7 +74,6 @@ def test_node_1_comes_first(lab: Lab, start: Start) -> None:
     assert lab.quiet()
 
 
-@pytest.mark.quick
 def test_torchrun_on_each_host(lab: Lab, start: Start) -> None:
     place = ("--nnodes", "2", "--nproc-per-node", "1", "--rdzv-id", "lab", "--rdzv-backend", "c10d")
     argv = (*TORCHRUN, *place, "--rdzv-endpoint", f"n1:{PORT}", "-m", *NCCLTOOL[2:], "probe", *QUICK, *JSON)

@@ -51,7 +51,6 @@ Collect = Callable[..., Ended]
 FORMS = ("one pod after the other", "--prefix --timestamps", "colours", "other lines")
 
 
-@pytest.mark.quick
 def test_a_good_run(start: Start, collected: Collect) -> None:
     first, second = pair(start)
     assert (first.code, second.code) == (0, 0), first.said + second.said

@@ -99,12 +99,12 @@ def assert_drill_named(result: Ended, action: str, place: str) -> dict[str, Any]
     return error
 
 
-WAYS = {("kill", "start"), ("raise", "hello"), ("exit", "enter"), ("kill", "check")}
+WAYS = {("kill", "start"), ("raise", "hello"), ("exit", "enter"), ("raise", "timing"), ("kill", "check")}
 """Each way to end and each place once; at all places in all ways: slow."""
 
 
 def how_often(action: str, place: str) -> list[pytest.MarkDecorator]:
-    if place == "timing":
+    if (action, place) == ("kill", "timing"):
         return [pytest.mark.quick]
     return [] if (action, place) in WAYS else [pytest.mark.slow]
 
@@ -231,7 +231,6 @@ def test_all_ranks_are_told_to_end_by_way_of_their_supervisors(start: Start) -> 
     assert (result.code, problem["code"], problem["subject"]["kind"]) == (3, "terminated", "run"), result.said
 
 
-@pytest.mark.quick
 def test_a_rank_stopped_from_outside(start: Start) -> None:
     command, pid = begin_long(start)
     os.kill(pid, signal.SIGSTOP)
@@ -256,7 +255,7 @@ def test_the_supervisor_of_a_rank_is_killed(start: Start) -> None:
 @pytest.mark.quick
 @pytest.mark.parametrize(
     ("words", "node", "ranks"),
-    [((), 1, "rank 1"), (("--nproc-per-node", "2"), 0, "ranks 0, 1")],
+    [pytest.param((), 1, "rank 1", marks=pytest.mark.slow), (("--nproc-per-node", "2"), 0, "ranks 0, 1")],
     ids=["one rank", "two ranks, rank 0 among them"],
 )
 def test_an_agent_is_killed(start: Start, words: tuple[str, ...], node: int, ranks: str) -> None:

@@ -120,7 +120,6 @@ os._exit(0)
 """
 
 
-@pytest.mark.quick
 def test_a_rank_that_did_not_come(tmp_path: Path) -> None:
     """Three real ranks, of which the last one leaves out a collective."""
     environment = os.environ | {"GLOO_SOCKET_IFNAME": "lo"}

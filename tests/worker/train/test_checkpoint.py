@@ -83,7 +83,6 @@ def assert_it_went_on(ended: Ended, strategy: str) -> None:
     assert checkpoint["bytes"] > 2 * 800_000  # parameters and momenta
 
 
-@pytest.mark.quick
 def test_the_losses_go_on_after_a_kill_and_with_another_number_of_ranks(start: Start, tmp_path: Path) -> None:
     """Also when the newest checkpoint was damaged, and another one is half written."""
     folder = tmp_path / "checkpoints"
