@@ -6,7 +6,7 @@ A cause is a file of this folder. Its docstring is its page, with the sections o
     SIGNS                       kind of event -> (strength, why): a clue, where there is such an event (optional)
     LASTING                     True: its signs count although the job came to its end (optional)
     SIGNS_OF_FAILURE            the same, where the job has not got over what went wrong (optional)
-    SOURCES                     files of NCCL whose warnings are a clue where no pattern knows them (optional)
+    SOURCES                     source files whose warnings are a clue where no pattern knows them (optional)
     clues(timeline)             what else speaks for it (strength above 0) and against it (below 0; optional)
     offender(timeline, clues)   what to look at first; None when the logs name nothing
     remedy(timeline)            what to do here, where the page's Fix does not fit; "" where it does (optional)
@@ -129,12 +129,17 @@ def first_to_end(timeline: Timeline) -> str | None:
     return str(named[0]) if named else None
 
 
+_WARNINGS_OF = {"nccl.warning": "NCCL", "ucx.failed": "UCX", "efa.warned": "libfabric"}
+"""Kind of event that names the source file of a warning -> who warned."""
+
+
 def _of_source(timeline: Timeline, beginnings: tuple[str, ...]) -> Given:
     """A warning that no pattern knows, or an error that was handed up without one, from these source files."""
     files = re.compile(rf"(?:^|/)(?:{'|'.join(beginnings)})")
-    if event := timeline.first("nccl.warning", where=lambda e: files.search(e.get("where"))):
-        yield Clue(FITS, f"NCCL warned in {event.get('where')}", event)
-        return
+    for kind, library in _WARNINGS_OF.items():
+        if event := timeline.first(kind, where=lambda e: files.search(e.get("where"))):
+            yield Clue(FITS, f"{library} warned in {event.get('where')}", event)
+            return
     known = any(event.family not in ("app", "job", "torchrun") for event in timeline.failures())
     trace = timeline.first("nccl.trace")
     if trace and not known and not timeline.has("nccl.warning") and files.search(trace.get("where")):

@@ -55,6 +55,7 @@ SIGNS = {
     "ib.receive-mismatch": (0.85, "NCCL received a message of unexpected size"),
     "torch.models-differ": (FITS, "the model differs between ranks"),
 }
+SIGNS_OF_FAILURE = {"nccl.mismatch": (0.6, "NCCL suspects that ranks made different calls")}
 
 
 def clues(timeline: Timeline) -> Given:

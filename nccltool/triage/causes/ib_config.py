@@ -33,7 +33,19 @@ from nccltool.triage.causes.base import FITS, HINT, SAYS, TYPICAL, Clue, Clues, 
 
 DECIDES = "`show_gids` on both hosts and `ib_write_bw -d HCA -x GID_INDEX` between them"
 
-SOURCES = ("transport/net_ib", "net_ib/", "misc/ibvwrap", "ibvwrap", "ib_plugin")
+SOURCES = (
+    *(
+        "transport/net_ib",
+        "net_ib/",
+        "misc/ibvwrap",
+        "ibvwrap",
+        "ib_plugin",
+        "misc/mlx5dvwrap",
+        "verbs",
+        "transport/gdaki",
+    ),
+    r"(?:uct_)?(?:ib|rc|ud|dc|srd|rdmacm|gga)_\w+\.",
+)
 SIGNS = {
     "ib.qp-failed": (SAYS, "two HCAs could not connect"),
     "ib.mixed": (SAYS, "InfiniBand and RoCE ports are mixed"),

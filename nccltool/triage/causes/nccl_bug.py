@@ -63,6 +63,7 @@ SIGNS = {
     "app.nccl-kernel": (0.85, "a kernel of NCCL writes or reads past its memory"),
 }
 SIGNS_OF_FAILURE = {
+    "nccl.internal": (0.75, "a check inside NCCL failed"),
     "app.heap": (FITS, "the heap of a process was corrupted"),
     "app.segfault": (HINT, "a process crashed"),
 }

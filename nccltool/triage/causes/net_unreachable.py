@@ -33,7 +33,7 @@ from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Clues, Given,
 EXPLAINS = frozenset({"rdzv-store"})
 DECIDES = "`nc -vz PEER PORT` from the host that could not connect, with a listener on PEER"
 
-SOURCES = ("misc/socket", "os/linux", "transport/net_socket", "bootstrap")
+SOURCES = ("misc/socket", "os/linux", "transport/net_socket", "bootstrap", r"tcp_\w+\.c", r"sock(?:cm)?\w*\.c$")
 SIGNS = {
     "efa.unreachable": (SAYS, "the fabric provider got no answer from the other host"),
     "efa.failed": (0.75, "a fabric request to another host failed"),

@@ -39,7 +39,7 @@ from nccltool.triage.timeline import work
 DECIDES = "whether the command works with NCCL_P2P_DISABLE=1 and `lspci -vvv | grep ReqRedir+`"
 EXPLAINS = frozenset({"none", "gpu-fault", "nccl-bug", "preempted"})
 
-SOURCES = ("transport/p2p",)
+SOURCES = ("transport/p2p", r"(?:cuda|rocm)_ipc_\w+\.c")
 SIGNS = {
     "kernel.iommu-fault": (SAYS, "the IOMMU blocked a device access"),
     "ib.local-protection": (0.8, "an HCA could not reach local memory"),

@@ -36,7 +36,18 @@ DECIDES = "`ldd` on the plugin library and its first error line with NCCL_DEBUG=
 
 EXPLAINS = frozenset({"app-error", "nccl-bug", "ib-link", "other", "slow-path", "none"})
 
-SOURCES = ("plugin/", r"[\w.]*_ofi_", r"ucx_\w*plugin")
+SOURCES = (
+    "plugin/",
+    r"[\w.]*_ofi_",
+    r"ucx_\w*plugin",
+    "efa$",
+    "cxi$",
+    "opx$",
+    "psm3$",
+    "gin/",
+    "rma/",
+    r"(?:ext-)?profiler/",
+)
 SIGNS = {
     "plugin.none": (SAYS, "no network plugin could be used"),
     "plugin.fastrak-failed": (0.85, "the platform's network plugin failed"),

@@ -32,7 +32,7 @@ from nccltool.triage.causes.base import FITS, SAYS, Clue, Clues, Given, Offender
 DECIDES = "`df -h /dev/shm` inside the container"
 EXPLAINS = frozenset({"app-error", "nccl-bug"})
 
-SOURCES = ("transport/shm", "misc/shmutils", "include/shm")
+SOURCES = ("transport/shm", "misc/shmutils", "include/shm", r"mm_(?:posix|sysv|md|iface|ep|seg)\w*\.c")
 SIGNS = {
     "shm.full": (SAYS, "/dev/shm is full"),
     "shm.dataloader": (SAYS, "a DataLoader worker ran out of shared memory"),

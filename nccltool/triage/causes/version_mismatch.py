@@ -36,6 +36,7 @@ EXPLAINS = frozenset({"app-error", "nccl-bug", "net-interface", "plugin"})
 SIGNS = {
     "nccl.version-mismatch": (0.95, "ranks run different versions of NCCL"),
     "nccl.driver-old": (SAYS, "the driver is too old for this CUDA version"),
+    "version.no-library": (FITS, "the driver's library could not be loaded"),
     "version.driver": (SAYS, "driver and libraries are incompatible"),
     "version.build": (0.85, "a library was built for another version or GPU"),
     "version.library": (0.6, "the program does not find a library of CUDA, NCCL, or torch"),

@@ -63,10 +63,12 @@ failure
 echo
     ucx.peer-closed     `UCX` +ERROR (?:.*dest_addr=(?P<peer>[\d.]{7,15}):)?.*(?:Connection reset|Connection
                         [ ]refused)
-    ucx.failed          `UCX  ERROR` => UCX +ERROR (?P<error>.+)
+    ucx.failed          `UCX  ERROR` => (?:\b(?P<where>\w+\.(?:cc?|cpp|h)):\d+ +)?UCX +ERROR (?P<error>.+)
     nvshmem.failed      `nvshmem` (?:initialization failed|setup connections failed)
 state
     ib.memlock-device   `evice: ` => ^\s+(?:Local d|D)evice: +(?P<hca>mlx\w+|bnxt\w+)
 doubt
+    efa.warned          `<warn>|<critical>` => ^libfabric:\d+:(?:\d+:)?\w*:+(?P<where>efa|cxi|verbs|psm3|opx)\w*:
+                        \w+:(?P<function>\w+)\(\)
     ib.memlock-warning  `RLIMIT_MEMLOCK` => only be able to use \d+ bytes|is \d+ bytes
 """)

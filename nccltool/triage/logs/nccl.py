@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from nccltool.triage.logs import nccl_warnings, prefixes
+from nccltool.triage.logs import nccl_internal, nccl_warnings, prefixes
 from nccltool.triage.logs.base import LONGEST_TEXT, LogEvent, SourceLine
 from nccltool.triage.logs.patterns import LogPattern, PatternTable, event, table
 from nccltool.triage.logs.prefixes import time_of
@@ -97,10 +97,10 @@ state
     nccl.version  `nccl==`(?P<version>\d+\.\d+\.\d+)
 """)
 """What NCCL and others print without the prefix too."""
-PATTERNS = PatternTable(*nccl_warnings.PATTERNS, *_VERSIONS, *_STATES)
+PATTERNS = PatternTable(*nccl_warnings.PATTERNS, *nccl_internal.PATTERNS, *_VERSIONS, *_STATES)
 _OF_INFO = PatternTable(*(item for item in PATTERNS if item.kind != "nccl.connect-failed"))
 """At level INFO a connection that fails is tried again."""
-_WITHOUT = PatternTable(*nccl_warnings.PATTERNS, *_VERSIONS)
+_WITHOUT = PatternTable(*nccl_warnings.PATTERNS, *nccl_internal.PATTERNS, *_VERSIONS)
 """Without the prefix a text of NCCL is one that torch repeats ("Last error:"), or a bare version line."""
 
 

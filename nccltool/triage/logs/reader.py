@@ -14,6 +14,7 @@ from nccltool.triage.logs import (
     connections,
     cuda,
     fabrics,
+    frameworks,
     gloo,
     job_ids,
     kernel,
@@ -40,7 +41,7 @@ from nccltool.triage.logs.base import CUT, UNREAD, LogEvent
 from nccltool.triage.logs.patterns import literals
 
 _DIALECTS = (
-    *(torch, gloo, rendezvous, connections, schedulers, job_ids, kernel, limits, cuda, fabrics, rdma),
+    *(torch, gloo, rendezvous, connections, schedulers, job_ids, kernel, limits, cuda, fabrics, frameworks, rdma),
     *(nccl_tests, progress, settings, shell),
 )
 """Those that look at one line at a time. NCCL's writers can share a line; torchrun's tables, stacks and tracebacks
