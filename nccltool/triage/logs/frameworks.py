@@ -21,8 +21,8 @@ failure
     mpi.no-start     `mpi/pmix` => slurmstepd: error: .*(?:fail|timeout|cannot|refused|abort)
     app.launch       `execve` => slurmstepd: error: execve\(\): (?P<path>.+)
     app.launch       `sbatch: |salloc: |srun: ` => ^(?:sbatch|salloc|srun): (?:fatal: |error: (?:
-                     Batch job submission|Job submit/allocate|Invalid |[Uu]nrecognized|Unknown|CPU binding|Memory spec|Unable to open|
-                     hostfile))
+                     Batch job submission|Job submit/allocate|Invalid |[Uu]nrecognized|Unknown|CPU binding|
+                     Memory spec|Unable to open|hostfile))
     app.launch       `pyxis: |enroot` => (?:pyxis|enroot\S*): .*(?:fail|couldn't|could not|error|denied|No such)
     app.launch       `OCI runtime `(?:exec|create) failed
     app.launch       `rror response from daemon` => [Ee]rror response from daemon:
