@@ -1,6 +1,6 @@
 """Which formats of a result go where: pairs of --format and --output; one without a file is printed."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -16,6 +16,7 @@ _PLAIN = "table"
 _WITHOUT_FINDINGS = ("csv", "nccl-tests", "nccl-tests-json")
 """Formats that have no place for findings: what went wrong is then said beside them."""
 _KEPT = "nccltool.deliveries."
+_ENDINGS = "nccltool.endings"
 _HOW = "--format json --output run.json --format junit --output run.xml"
 
 
@@ -34,8 +35,17 @@ class _OneFile(click.Path):
         return [rv]
 
 
-def several(*names: str) -> Callable[[F], F]:
-    """--format and --output, which may be repeated as pairs, and --color. A command sees the first of each."""
+def several(*names: str, endings: Mapping[str, str] | None = None) -> Callable[[F], F]:
+    """--format and --output, which may be repeated as pairs, and --color. A command sees the first of each.
+
+    `endings`: formats that the name of the file tells, where no format is given.
+    """
+    default = "by the ending of --output, else table" if endings else "table"
+
+    def keep(context: click.Context, parameter: click.Parameter, given: Sequence[str]) -> str | None:
+        context.meta[_ENDINGS] = endings or {}
+        return _keep(context, parameter, given)
+
     return section(
         OUTPUT,
         option(
@@ -45,8 +55,8 @@ def several(*names: str) -> Callable[[F], F]:
             metavar=on_a_screen(names),
             multiple=True,
             settable="project",
-            callback=_keep,
-            help="Output format. Repeatable, each followed by its --output.  [default: table]",
+            callback=keep,
+            help=f"Output format. Repeatable, each followed by its --output.  [default: {default}]",
         ),
         color,
         option(
@@ -71,6 +81,8 @@ def every() -> tuple[Delivery, ...]:
     """What the current command line asks for: files first. Raises BadInput where that is not clear."""
     context = click.get_current_context()
     forms, outputs = (context.meta.get(_KEPT + name, ()) for name in ("form", "output"))
+    if not forms and len(outputs) == 1:
+        forms = tuple(form for end, form in context.meta.get(_ENDINGS, {}).items() if outputs[0].endswith(end))
     return paired(forms, outputs, context.meta.get(ORDER, ()))
 
 

@@ -34,6 +34,7 @@ SECTIONS = {
     },
     "Work with results": {
         "runs": "List, show, and remove saved runs",
+        "report": "Write a report of runs: one HTML file, or Markdown",
         "compare": "Compare two runs, or a run with a baseline",
         "baseline": "Save, list, and remove baselines",
         "import": "Import results of nccl-tests and other benchmarks",

@@ -48,7 +48,11 @@ class Entry:
 
 def load(path: Path) -> Run | Preflight:
     """The run of any command in a folder, or in a run.json. Raises BadInput."""
-    text, where = run_directory.document(path)
+    return decoded(*run_directory.document(path))
+
+
+def decoded(text: bytes, where: str) -> Run | Preflight:
+    """The run of any command in a document. Raises BadInput that names `where`."""
     kind = documents.kind_of(text, where)
     if kind == "preflight":
         return preflight_document.from_json(text, where)

@@ -21,7 +21,7 @@ _SHORT: dict[CheckStatus, str] = {"fail": "failed", "pass": "passed", "unknown":
 
 
 def render(preflight: Preflight, look: Look = PLAIN) -> str:
-    head = [*verdict_line(look, preflight.verdict.status, _verdict(preflight)), *_circumstances(preflight, look)]
+    head = [*verdict_line(look, preflight.verdict.status, headline(preflight)), *_circumstances(preflight, look)]
     stages = _stages(preflight.outcomes, look).split("\n")
     hosts = list(_hosts(preflight.hosts, look))
     found = [_notice(some) for status in ("fail", "unknown", "warn") for some in _told(preflight.outcomes, status)]
@@ -35,7 +35,8 @@ def _circumstances(preflight: Preflight, look: Look) -> list[str]:
     return circumstances(look, info)
 
 
-def _verdict(preflight: Preflight) -> str:
+def headline(preflight: Preflight) -> str:
+    """What failed, and what to do with which hosts."""
     hosts = briefly(preflight.info.hosts)
     several = hosts if len(hosts) <= _LONGEST_HOSTS else counted(len(preflight.hosts), "host")
     interrupted = _interrupted(preflight)

@@ -1,0 +1,66 @@
+"""Charts as SVG, drawn while the report is written: the file needs no program to show them."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from nccltool.core.errors import BadInput
+from nccltool.core.text import escaped, shortened
+from nccltool.report import charts
+
+MISSING = (
+    "HTML needs Jinja2 and vl-convert-python, which are not installed",
+    "pip install 'nccltool[report]', or use --format markdown",
+)
+_CLIP = re.compile(r'(id="|url\(#)(clip\d+|gradient_\d+)')
+_SIZE = re.compile(r'^<svg ([^>]*?)width="([\d.]+)" height="([\d.]+)"')
+_EMPTY = re.compile(
+    r'<path class="background" aria-hidden="true" d="M0,0h0v0h0Z"[^>]*/>|<path class="foreground"[^>]*/>'
+    r'| (?:opacity="1"|pointer-events="none"|font-family="[^"]*"|xmlns:xlink="[^"]*"|version="1.1")'
+)
+_DIGITS = re.compile(r"(\d+\.\d\d)\d+")
+_LONGEST = 300
+
+
+def require() -> None:
+    """Find out before the work that HTML can be written. Raises BadInput."""
+    try:
+        import jinja2
+        import vl_convert  # noqa: F401
+    except ImportError as error:
+        raise BadInput(*MISSING) from error
+    del jinja2
+
+
+def svg(spec: Mapping[str, Any], values: Sequence[Mapping[str, Any]], name: str) -> str:
+    """The chart; `name` makes its ids different from those of other charts on the page."""
+    import vl_convert
+
+    vega = json.loads(_compiled(json.dumps(spec, sort_keys=True)))
+    for data in vega["data"]:
+        if data["name"] == charts.DATA:
+            data["values"] = [_harmless(value) for value in values]
+    drawn: str = vl_convert.vega_to_svg(vega, allowed_base_urls=[])
+    lean = _DIGITS.sub(r"\1", _EMPTY.sub("", drawn))
+    ids: dict[str, int] = {}
+    return _CLIP.sub(lambda found: f"{found[1]}{name}-{ids.setdefault(found[2], len(ids))}", _sized(lean))
+
+
+def _harmless(value: Mapping[str, Any]) -> dict[str, Any]:
+    """XML has no place for control characters."""
+    return {name: escaped(shortened(of, _LONGEST)) if isinstance(of, str) else of for name, of in value.items()}
+
+
+@cache
+def _compiled(spec: str) -> str:
+    """Vega for Vega-Lite: it costs more than drawing, and charts of one kind differ only in their data."""
+    import vl_convert
+
+    return json.dumps(vl_convert.vegalite_to_vega(json.loads(spec)))
+
+
+def _sized(drawn: str) -> str:
+    """It grows and shrinks with the page; readers of screens get the words and the table beside it."""
+    return _SIZE.sub(r'<svg aria-hidden="true" focusable="false" \1', drawn)

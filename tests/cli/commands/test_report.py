@@ -1,0 +1,102 @@
+"""nccltool report, and nccltool import of what it wrote."""
+
+from pathlib import Path
+
+import pytest
+
+from nccltool.core import run_directory
+from nccltool.launch.job import run_dir as run_dir_of
+from nccltool.probe.document import to_json
+from nccltool.report.inside import RunInside, keep
+from tests.conftest import Nccltool
+from tests.report import materials
+from tests.samples import job
+
+
+def _kept(name: str = "20250102T030405Z-beef", slow: float = 1.0) -> str:
+    folder = run_dir_of(run_directory.base_folder(), job(run_id=name))
+    folder.finish(to_json(materials.swept(name, slow)))
+    folder.close()
+    return name
+
+
+def _needs_html() -> None:
+    pytest.importorskip("vl_convert", reason="the extra report is not installed")
+    pytest.importorskip("jinja2", reason="the extra report is not installed")
+
+
+def test_the_summary_on_a_screen(nccltool: Nccltool) -> None:
+    _kept()
+    said = nccltool("report", "latest")
+    assert (said.code, said.err) == (0, "")
+    assert said.out.startswith("PASS all_reduce, all_gather, send_recv, 1 KiB to 4 MiB; peak busbw")
+    assert "Late ranks: The others waited for rank 3 by 4.2 ms." in said.out
+
+
+def test_the_ending_of_the_file_tells_the_format(nccltool: Nccltool, tmp_path: Path) -> None:
+    name = _kept()
+    file = tmp_path / "ticket.md"
+    assert nccltool("report", name, "--output", str(file)).code == 0
+    assert file.read_text().startswith("# PASS: ")
+    _needs_html()
+    page = tmp_path / "report.html"
+    assert nccltool("report", name, "--output", str(page)).code == 0
+    assert page.read_text().startswith("<!doctype html>")
+    assert page.stat().st_size < 300_000
+
+
+def test_what_is_given_counts_more_than_the_ending(nccltool: Nccltool, tmp_path: Path) -> None:
+    file = tmp_path / "report.html"
+    assert nccltool("report", _kept(), "--format", "markdown", "--output", str(file)).code == 0
+    assert file.read_text().startswith("# PASS: ")
+
+
+def test_two_runs_are_compared(nccltool: Nccltool) -> None:
+    a, b = _kept(), _kept("20250103T030405Z-beef", 20.0)
+    said = nccltool("report", b, a, "--format", "markdown")
+    assert said.code == 0
+    assert "B is slower than A: the typical row is 20x slower" in said.out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("report",), "missing"),
+        (("report", "nothing"), "unknown run 'nothing'"),
+        (("report", "latest"), "no runs under"),
+        (("report", "latest", "--format", "pdf"), "pdf"),
+        (("report", "latest", "--baseline", "godo"), "no baselines"),
+        (("report", "latest", "--output", "/nowhere/report.html"), "/nowhere/report.html cannot be written"),
+    ],
+)
+def test_bad_input_is_one_sentence(nccltool: Nccltool, words: tuple[str, ...], said: str) -> None:
+    found = nccltool(*words)
+    assert found.code == 2
+    assert said in found.err
+    assert "Traceback" not in found.err
+
+
+def test_import_reads_a_report_back(nccltool: Nccltool, tmp_path: Path) -> None:
+    _needs_html()
+    a, b = _kept(), _kept("20250103T030405Z-beef", 2.0)
+    page, other = tmp_path / "report.html", str(tmp_path / "other")
+    assert nccltool("report", a, b, "--output", str(page)).code == 0
+    said = nccltool("import", str(page), "--keep", "--run-dir", other)
+    assert said.code == 0
+    assert said.out.count("all_reduce") >= 8
+    for name in (a, b):
+        kept = nccltool("runs", name, "--run-dir", other, "--format", "json")
+        assert kept.out == nccltool("runs", name, "--format", "json").out
+
+
+def test_import_shows_a_report_of_another_kind(nccltool: Nccltool, tmp_path: Path) -> None:
+    _needs_html()
+    run = materials.pairs()
+    keep(RunInside(run=run, document=materials.reported(run).document), run_directory.base_folder())
+    page = tmp_path / "report.html"
+    assert nccltool("report", "latest", "--output", str(page)).code == 0
+    said = nccltool("import", str(page))
+    assert said.code == 1
+    assert said.out.startswith("FAIL localize: suspect node 644")
+    assert nccltool("import", str(page), "--format", "nccl-tests").code == 2
+    assert nccltool("import", str(page), str(page), "--format", "junit").code == 2

@@ -1,0 +1,147 @@
+"""What each section says of each kind of material: its headline and the number that is remembered."""
+
+import pytest
+
+from nccltool.report import sections
+from nccltool.report.material import Material
+from nccltool.report.parts import ChartPart, FoldPart, MatrixPart, ReportSection, SwitchPart, TablePart
+from tests import samples
+from tests.report import materials
+
+SAID = {
+    "probe": {
+        "findings": ("No problem was found; 1 note.", "0"),
+        "bandwidth": (
+            "3 curves over 1 KiB to 4 MiB; the highest bus bandwidth is 1.50 GB/s (all_reduce, 1 KiB),"
+            " 75 % of the limit.",
+            "1.50 GB/s",
+        ),
+        "iterations": (
+            "The longest tail is that of all_reduce at 1 KiB: its longest iteration took 2 times the median.",
+            "2 x",
+        ),
+        "late-ranks": ("The others waited for rank 3 by 4.2 ms.", "1"),
+    },
+    "pairs": {
+        "findings": ("2 errors and 0 warnings: node-slow, pairs-undetermined.", "2"),
+        "suspects": (f"1 suspect: {materials.pairs().localization.reason}", "1"),
+        "pairs": ("3 of 5 measurements below 95 % of the healthy speed.", "87.60 GB/s"),
+    },
+    "preflight": {
+        "findings": ("1 error and 0 warnings: rank-died.", "1"),
+        "hosts": ("2 hosts: 1 pass, 1 fail; exclude n2.", "1"),
+    },
+    "train": {"training": ("0 of 1 training equal the reference; ddp differs.", "0 of 1")},
+    "failed": {
+        "triage": ("The logs show out-of-memory: rank 1, with a confidence of 0.90.", "0.90"),
+        "timeline": ("First: rank 1 killed by signal 9. Not ended: rank 0.", "1"),
+    },
+    "compared": {"trends": ("0 of 2 runs failed, from 2025-01-02T03:04:05Z to 2025-01-03T03:04:05Z.", "0 of 2")},
+    "empty": {
+        "environment": ("Run 20250102T030405Z-beef, started 2025-01-02T03:04:05Z, with nccltool 0.1.0.", "")
+    },
+}
+
+
+def _of(material: Material) -> dict[str, ReportSection]:
+    return {one.id: one for one in sections.of(material)}
+
+
+@pytest.mark.parametrize(
+    ("name", "section", "said"),
+    [(name, section, said) for name, of in SAID.items() for section, said in of.items()],
+)
+def test_the_headline_and_the_figure(name: str, section: str, said: tuple[str, str]) -> None:
+    made = _of(materials.ALL[name]())[section]
+    assert (made.headline, made.figure.value if made.figure else "") == said
+
+
+@pytest.mark.parametrize("name", materials.ALL)
+def test_sections_come_in_their_order_and_once(name: str) -> None:
+    made = [one.id for one in sections.of(materials.ALL[name]())]
+    assert made == [known for known in sections.names() if known in made]
+    assert len(made) == len(set(made))
+
+
+def test_a_section_without_material_is_none() -> None:
+    assert set(_of(materials.of(samples.empty_run()))) == {"environment"}
+
+
+def test_every_section_is_made_by_some_material() -> None:
+    made = {one.id for material in materials.ALL.values() for one in sections.of(material())}
+    assert made == set(sections.names())
+
+
+def _first(section: ReportSection, kind: type) -> ChartPart | SwitchPart | MatrixPart | FoldPart | TablePart:
+    return next(part for part in section.parts if isinstance(part, kind))
+
+
+def test_algbw_is_a_view_only_where_it_differs_from_busbw() -> None:
+    switches = [part for part in _of(materials.ALL["probe"]())["bandwidth"].parts if isinstance(part, SwitchPart)]
+    assert [[word for word, _ in one.charts] for one in switches] == [
+        ["busbw", "algbw", "time"],
+        ["busbw", "algbw", "time"],
+        ["busbw", "time"],
+    ]
+    assert [point["y"] for point in switches[0].charts[0][1].values] == pytest.approx([1.5] * 4)
+    assert [point["y"] for point in switches[0].charts[1][1].values] == pytest.approx([1.0] * 4)
+    assert [point["y"] for point in switches[0].charts[2][1].values] == pytest.approx(
+        [0.977, 15.6, 250, 4000], rel=0.01
+    )
+
+
+def test_a_comparison_draws_the_earlier_run_and_says_who_is_slower() -> None:
+    made = _of(materials.compared())
+    assert made["compared"].headline.startswith("B is slower than A: the typical row is 20x slower")
+    chart = _first(made["bandwidth"], SwitchPart).charts[0][1]  # type: ignore[union-attr]
+    assert [point["earlier"] for point in chart.values] == pytest.approx([1.5] * 4)
+    assert [point["y"] for point in chart.values] == pytest.approx([0.075] * 4)
+    assert chart.key[-1].label == "20250102T030405Z-beef"
+
+
+def test_runs_that_cannot_be_compared_say_why() -> None:
+    material = materials.of(materials.swept(), materials.swept("b"), not_compared="torch (2.12; 2.13)")
+    (note,) = _of(material)["compared"].parts
+    assert note.text == "torch (2.12; 2.13)"  # type: ignore[union-attr]
+
+
+def test_the_matrix_has_the_slowest_first() -> None:
+    part = _first(_of(materials.ALL["pairs"]())["pairs"], MatrixPart)
+    assert part.rows[:2] == ("284", "644")  # type: ignore[union-attr, comparison-overlap]
+    assert part.table.rows[0][0] == "284 - 678"  # type: ignore[union-attr]
+
+
+def test_hosts_with_trouble_are_folded_first() -> None:
+    folds = [part for part in _of(materials.ALL["preflight"]())["hosts"].parts if isinstance(part, FoldPart)]
+    assert [(one.summary, one.tone) for one in folds] == [
+        ("all hosts together: 1 pass", "pass"),
+        ("n2: 1 fail", "fail"),
+        ("n1: 1 warn", "warn"),
+    ]
+
+
+def test_what_failed_leads_to_its_page_in_the_report() -> None:
+    made = _of(materials.failed())
+    links = {part.link for part in made["findings"].parts if getattr(part, "link", "")}  # type: ignore[union-attr]
+    assert links == {part.id for part in made["manual"].parts}  # type: ignore[union-attr]
+
+
+def test_exposed_communication_that_is_not_known_is_no_number() -> None:
+    from dataclasses import replace
+
+    run = materials.trained()
+    unknown = replace(run, trainings=(replace(run.trainings[0], exposed_communication_ratio=None),))
+    part = _first(_of(materials.of(unknown))["training"], ChartPart)
+    assert [(one["low"], one["high"]) for one in part.values] == [(0.0, 200.0)]  # type: ignore[union-attr]
+    assert "not known" in part.values[0]["about"]  # type: ignore[union-attr]
+
+
+def test_a_guess_of_triage_is_called_one() -> None:
+    from dataclasses import replace
+
+    material = materials.failed()
+    assert material.incident is not None
+    guess = replace(material, incident=replace(material.incident, confidence=0.5))
+    assert _of(guess)["triage"].headline == (
+        "The logs fit out-of-memory: rank 1, with a confidence of 0.50: a guess."
+    )

@@ -1,0 +1,48 @@
+"""SVG: texts stay texts, ids differ, and what is missing has a remedy."""
+
+import builtins
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from nccltool.core.errors import BadInput
+from nccltool.report import charts, drawing
+from tests.report.materials import HOSTILE, LONG
+
+
+def _drawn(name: str = "c1") -> str:
+    pytest.importorskip("vl_convert", reason="the extra report is not installed")
+    values = [{"name": text, "x": 50.0, "tone": "var(--fail)", "about": text} for text in (HOSTILE, LONG, "n1")]
+    return drawing.svg(charts.bars("%", 3), values, name)
+
+
+def test_hostile_names_are_text_in_well_formed_xml() -> None:
+    drawn = _drawn()
+    tree = ElementTree.fromstring(drawn)
+    assert not [one for one in tree.iter() if one.tag.endswith("script")]
+    assert not [key for one in tree.iter() for key in one.attrib if key.lower().startswith("on") or key == "style"]
+    assert len(drawn) < 20_000
+
+
+def test_it_loads_nothing() -> None:
+    assert "http" not in _drawn().replace('xmlns="http://www.w3.org/2000/svg"', "")
+
+
+def test_ids_are_those_of_the_chart() -> None:
+    one, other = _drawn("c1"), _drawn("c2")
+    assert one == other.replace("c2-", "c1-")
+
+
+def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = builtins.__import__
+
+    def without(name: str, *rest: Any, **more: Any) -> Any:
+        if name == "vl_convert":
+            raise ImportError(name)
+        return real(name, *rest, **more)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(BadInput, match="vl-convert-python, which are not installed") as caught:
+        drawing.require()
+    assert "nccltool[report]" in caught.value.remedy

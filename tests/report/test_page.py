@@ -1,0 +1,56 @@
+"""The top of a report: the verdict in one sentence, what to do, what was tested on what."""
+
+import pytest
+
+from nccltool.report import page
+from tests import samples
+from tests.report import materials
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        (
+            "probe",
+            "all_reduce, all_gather, send_recv, 1 KiB to 4 MiB; peak busbw all_reduce 1.50 GB/s, all_gather",
+        ),
+        ("pairs", "localize: suspect node 644; 1 slow pair unexplained; 5 measurements of 7 nodes"),
+        ("preflight", "preflight on n[1-2]: across/data failed; exclude n2"),
+        ("train", "train: ddp differs from the reference"),
+        ("failed", "1 row: all_reduce, 1 MiB; rank-died; suspect: rank 1"),
+        ("empty", "nothing was measured (exit code 4)"),
+    ],
+)
+def test_the_sentence_is_that_of_the_command(name: str, said: str) -> None:
+    assert page.of(materials.ALL[name]()).sentence.startswith(said)
+
+
+def test_what_to_do_is_about_errors_before_warnings() -> None:
+    assert page.of(materials.failed()).todo == ("rank-died: on beta: dmesg",)
+    calm = materials.of(materials.swept(findings=(samples.failing_run().findings[0],)))
+    assert page.of(calm).todo == ("clock-skew: start chrony or ntpd",)
+    assert page.of(materials.of(materials.swept())).todo == ()
+
+
+def test_what_was_tested_on_what() -> None:
+    facts = {one.name: one.value for one in page.of(materials.of(materials.swept())).facts}
+    assert facts == {
+        "when": "2025-01-02T03:04:05Z",
+        "hosts": "alpha (1 host, 2 emulated nodes: no network was measured)",
+        "ranks": "4",
+        "GPU": "unknown",
+        "network": "unknown",
+        "versions": "nccltool 0.1.0, torch 2.13.0+cpu, gloo 2.13.0+cpu",
+        "command": "nccltool probe --nodes 2",
+    }
+
+
+def test_what_is_not_known_is_called_so() -> None:
+    facts = {one.name: one.value for one in page.of(materials.of(samples.empty_run())).facts}
+    assert (facts["hosts"], facts["ranks"]) == ("unknown", "unknown")
+
+
+def test_the_newest_of_several_runs_is_shown_and_all_are_inside() -> None:
+    made = page.of(materials.compared())
+    assert {one.name: one.value for one in made.facts}["runs"].startswith("2, from 2025-01-02")
+    assert [one.name for one in made.documents] == ["20250102T030405Z-beef", "20250103T030405Z-beef"]
