@@ -92,7 +92,7 @@ def steps(unit: str, names: tuple[str, ...], log: bool = False) -> Spec:
         "y", unit, {"type": "log"} if log else {"zero": False, "nice": True}, tickCount=5, format=_NUMBERS
     )
     series = _series(names)
-    dashes = {"field": "series", "type": "nominal", "legend": None}
+    dashes: Spec = {"field": "series", "type": "nominal", "legend": None}
     dashes |= {"scale": {"domain": list(names), "range": [[1, 0], [6, 5]]}}
     line = {"type": "line", "strokeWidth": 2}
     dot = {"type": "point", "filled": True, "size": 30}

@@ -111,6 +111,8 @@ OTHERS = {
     "nccltool.probe.views.table",  # "tail: median"
     "nccltool.monitor.metrics",  # labels with the quantile
     "nccltool.compare.run_samples",  # how much the time may vary
+    "nccltool.report.sections.bandwidth",  # the spread at each size
+    "nccltool.report.sections.iterations",  # columns with their names
     "nccltool.train.judge",  # parts of a step, as a share of it: medians on both sides
 }
 

@@ -161,8 +161,8 @@ def compared() -> Material:
     """Three operations, before and after they became 20 times slower."""
     a, b = swept(), swept("20250103T030405Z-beef", slow=20.0)
     b = replace(b, info=replace(b.info, started="2025-01-03T03:04:05Z"))
-    sides = [Side(name=run.info.id, runs=(run_samples.of_run(run.info, run.measurements),)) for run in (a, b)]
-    comparison = judge.compare(begun_now(("nccltool", "report")), *sides, CompareSettings())
+    one, other = (Side(name=run.info.id, runs=(run_samples.of_run(run.info, run.measurements),)) for run in (a, b))
+    comparison = judge.compare(begun_now(("nccltool", "report")), one, other, CompareSettings())
     before = {row.key: row.busbw_a_bytes_per_s for row in comparison.rows}
     return of(a, b, comparison=comparison, before=before, before_name=a.info.id)
 

@@ -17,8 +17,7 @@ from nccltool.report.views import FORMATS
     option(
         "--baseline",
         metavar="NAME",
-        settable="project",
-        help="Compare the newest run with the baseline NAME.",
+        help="Also compare with this baseline.",
         shell_complete=values.baselines,
     ),
 )

@@ -8,7 +8,7 @@ from nccltool.probe import headline
 from nccltool.probe.result import Measurement
 from nccltool.report import series
 from nccltool.report.material import Material
-from nccltool.report.parts import KeyFigure, NotePart, ReportSection, TablePart
+from nccltool.report.parts import KeyFigure, ReportSection, TablePart
 from nccltool.report.sections import base
 
 _HEADERS = ("operation", "size", "iterations", "shortest", "median", "90 %", "99 %", "longest", "longest / median")
@@ -28,10 +28,7 @@ def of(material: Material) -> ReportSection | None:
         headline=f"The longest tail is that of {headline.name(worst)} at {format_bytes(worst.bytes)}: its longest"
         f" iteration took {_tail(worst):.3g} times the median{said}.",
         figure=KeyFigure(value=f"{_tail(worst):.3g} x", label="longest / median"),
-        parts=(
-            NotePart(text='The view "time" of each curve shows the spread at each size.'),
-            _table(rows),
-        ),
+        parts=(_table(rows),),
     )
 
 

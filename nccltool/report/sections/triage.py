@@ -45,7 +45,7 @@ def _chart(found: Incident) -> ChartPart:
     )
     return ChartPart(
         title="Possible root causes",
-        about="how much speaks for each root cause; the table has the reasons",
+        about="how likely each root cause is; the table has the reasons",
         spec=charts.bars("confidence (%)", len(shown)),
         values=values,
         table=_table(found.candidates),
