@@ -45,7 +45,7 @@ SAID = {
 }
 
 
-def _of(material: Material) -> dict[str, ReportSection]:
+def _of(material: Material) -> dict[str, Any]:
     return {one.id: one for one in sections.of(material)}
 
 
