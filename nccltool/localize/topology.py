@@ -14,6 +14,13 @@ class Topology:
     rails_of: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
     """Node to the names of its rails."""
 
+    home_of: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    """Of ranks that are measured within their nodes: rank to node. Ranks of different nodes never meet."""
+
+    def can_meet(self, one: str, other: str) -> bool:
+        """Whether these can be measured together."""
+        return self.home_of.get(one) == self.home_of.get(other)
+
     def leaf(self, node: str) -> str | None:
         """The leaf switch of a node; None: unknown."""
         return self.leaf_of.get(node)

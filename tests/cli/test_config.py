@@ -144,6 +144,7 @@ PROJECT_MAY = {
     *("wrap", "offload", "param-dtype", "reduce-dtype", "schedule", "stages", "sequence-parallel", "zero"),
     *("suite", "platform", "only", "skip", "nccl-version", "select", "ignore", "show-settings", "settle"),
     *("summary", "margin", "alpha", "bytes", "rounds", "all-pairs", "groups", "isolated", "within", "pair-time"),
+    "rails",
     *("expect", "topology"),
 }
 """None of these names a host, a program, an address or a file to write. Decide before you add one."""

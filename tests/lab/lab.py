@@ -18,7 +18,7 @@ from pathlib import Path
 from tests.support.commands import Command, until
 
 PREFIX = "nclab"
-NETWORK = "10.77.0"
+NETWORK, SECOND_NETWORK = "10.77.0", "10.78.0"
 TOOLS = ("ip", "tc", "unshare", "nsenter", "nft", "faketime")
 _NETNS = Path("/etc/netns")
 _UTS = Path("/run") / PREFIX
@@ -106,6 +106,26 @@ class Lab:
                 tc = (*inside, "tc")
                 _run(*tc, "qdisc", "add", "dev", device, "root", "handle", "1:", "htb", "default", "1")
                 _run(*tc, *_class_of(device, 1, rate))
+
+    def add_rail(self, rate: str) -> None:
+        """A second cable of each host, to a switch of its own: eth1."""
+        _run("ip", "-n", self.switch, "link", "add", "br1", "type", "bridge")
+        _run("ip", "-n", self.switch, "link", "set", "br1", "up")
+        for number, host in enumerate(self.hosts, start=1):
+            port = f"q-{host.name}"
+            ends = ("link", "add", "eth1", "netns", host.namespace, "type", "veth", "peer", "name", port)
+            _run("ip", *ends, "netns", self.switch)
+            _run("ip", "-n", self.switch, "link", "set", port, "master", "br1", "up")
+            _run("ip", "-n", host.namespace, "link", "set", "eth1", "up")
+            _run("ip", "-n", host.namespace, "addr", "add", f"{SECOND_NETWORK}.{number}/24", "dev", "eth1")
+            for inside, device in ((self._on_switch, port), (host.inside, "eth1")):
+                _run(*inside, "tc", "qdisc", "add", "dev", device, "root", "handle", "1:", "htb", "default", "1")
+                _run(*inside, "tc", *_class_of(device, 1, rate))
+
+    def slow_rail(self, host: Host, rate: str) -> None:
+        """A lower rate for the second cable of a host."""
+        _run(*self._on_switch, "tc", *_class_of(f"q-{host.name}", 1, rate, "change"))
+        host.run("tc", *_class_of("eth1", 1, rate, "change"))
 
     def slow_down(self, host: Host, rate: str, *, sends: bool = True, receives: bool = True) -> None:
         """A lower rate for a host that is wired."""

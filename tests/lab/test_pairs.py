@@ -72,6 +72,14 @@ def test_a_link_between_healthy_hosts(wired: Lab, pairs: Pairs) -> None:
     assert [(kind, sorted(subject)) for kind, subject, _ in accused(ended)] == [("link", ["n3", "n6"])], ended.said
 
 
+def test_one_slow_rail_of_two(wired: Lab, pairs: Pairs) -> None:
+    wired.add_rail(FULL)
+    wired.slow_rail(wired.hosts[4], HALF)
+    ended = pairs("--rails", "eth0,eth1", "--backend", "gloo").wait(LIMIT_S)
+    assert (ended.code, accused(ended)) == (1, [("rail", ["n5", "eth1"], "both")]), ended.said
+    assert {one["rail"] for one in ended.document["pairs"]} == {"eth0", "eth1"}
+
+
 def test_a_host_that_loses_packets(wired: Lab, pairs: Pairs) -> None:
     wired.lose(wired.hosts[4], 2)
     ended = pairs().wait(LIMIT_S)

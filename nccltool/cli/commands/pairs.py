@@ -60,6 +60,12 @@ if TYPE_CHECKING:
     ),
     option("--within", is_flag=True, settable="project", help="Measure pairs of ranks inside each node."),
     option(
+        "--rails",
+        metavar="NAMES",
+        settable="project",
+        help="Measure each of these interfaces or adapters alone: eth0,eth1. With NCCL, one per run.",
+    ),
+    option(
         "--isolated",
         is_flag=True,
         settable="project",
@@ -87,10 +93,13 @@ def command(**options: Any) -> None:
     """
     from nccltool.cli.localize_options import exclude, ready_to_exclude
     from nccltool.cli.screen import carry_out, draw
+    from nccltool.core.errors import BadInput
     from nccltool.localize.localized import LocalizedRun
     from nccltool.localize.pairs import options as pairs_options
     from nccltool.localize.pairs.run import Pairs
 
+    if options["within"] and options["write_exclude"]:
+        raise BadInput("--write-exclude names nodes, and --within accuses ranks", "leave out --write-exclude")
     order = pairs_options.from_options(asked(options, injected_fault()))
     if order.leads:
         ready_to_exclude(options["write_exclude"])

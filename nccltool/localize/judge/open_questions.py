@@ -8,7 +8,9 @@ import numpy as np
 from nccltool.localize.judge import controls
 from nccltool.localize.judge.fit import Fit
 from nccltool.localize.result import NextTest, Suspect
+from nccltool.localize.topology import Topology
 
+_UNKNOWN = Topology()
 _DOUBT = 0.04
 """From here on it is worth a test whether a part is slow."""
 _DOUBT_ONCE_SLOW = 0.004
@@ -38,9 +40,11 @@ def _parts_of(fit: Fit) -> list[list[int]]:
     return used
 
 
-def next_tests(fit: Fit, suspects: Mapping[int, Suspect], nodes: Sequence[str]) -> tuple[NextTest, ...]:
+def next_tests(
+    fit: Fit, suspects: Mapping[int, Suspect], nodes: Sequence[str], topology: Topology = _UNKNOWN
+) -> tuple[NextTest, ...]:
     """What was slow together first, if its nodes are cleared; then the most doubtful nodes."""
-    partners = _Partners.of(fit, suspects)
+    partners = _Partners.of(fit, suspects, topology)
     return (*_again(fit, suspects), *_of_nodes(fit, suspects, partners), *_never_met(fit, nodes, partners))
 
 
@@ -50,10 +54,11 @@ class _Partners:
 
     cleared: list[str]
     met: dict[str, set[str]]
+    topology: Topology
     used: dict[str, int] = field(default_factory=dict)
 
     @staticmethod
-    def of(fit: Fit, suspects: Mapping[int, Suspect]) -> "_Partners":
+    def of(fit: Fit, suspects: Mapping[int, Suspect], topology: Topology) -> "_Partners":
         names = fit.observed.nodes
         met: dict[str, set[str]] = {name: set() for name in names}
         is_fast = dict.fromkeys(names, False)
@@ -67,12 +72,12 @@ class _Partners:
             for number, name in enumerate(names)
             if fit.bad[number] <= _DOUBT and is_fast[name] and name not in doubtful
         ]
-        return _Partners(cleared, met)
+        return _Partners(cleared, met, topology)
 
     def take(self, node: str) -> str | None:
         """One that it has not met, if there is one."""
         met = self.met.get(node, set())
-        free = [name for name in self.cleared if name != node]
+        free = [name for name in self.cleared if name != node and self.topology.can_meet(node, name)]
         chosen = min(free, key=lambda name: (self.used.get(name, 0), name in met), default=None)
         if chosen is not None:
             self.used[chosen] = self.used.get(chosen, 0) + 1

@@ -63,7 +63,7 @@ def judge(
             sorted(suspects.values(), key=lambda each: (-round(each.confidence, 6), each.kind, each.subject))
         ),
         undetermined=open_pairs,
-        next_tests=() if wide else open_questions.next_tests(found, suspects, nodes),
+        next_tests=() if wide else open_questions.next_tests(found, suspects, nodes, topology),
         noise=found.levels.sigma if numbers >= _FEWEST_FOR_NOISE else None,
         smallest_visible_fault=smallest,
         healthy_busbw_bytes_per_s=_healthy(found),

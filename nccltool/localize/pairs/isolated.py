@@ -117,6 +117,7 @@ class _Isolated:
         words = ["pairs", "--rounds", "1", "--groups", str(len(members)), "--op", spec.op]
         words += ["--pair-time", str(spec.budget_s), "--backend", job.backend]
         words += ["--bytes", str(spec.bytes)] if spec.bytes else []
+        words += ["--rails", ",".join(spec.rails)] if spec.rails else []
         words += ["--nproc-per-node", str(job.nproc_per_node)] if job.nproc_per_node else []
         words += ["--timeout", str(job.timeout_s), "--join-timeout", str(job.join_timeout_s)]
         if spec.targets:

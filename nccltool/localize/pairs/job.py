@@ -24,6 +24,8 @@ class PairSpec:
     group_size: int = 2
     is_within: bool = False
     """The ranks of each node meet each other, not the nodes."""
+    rails: tuple[str, ...] = ()
+    """Each is measured alone; () = the library takes what it finds."""
     is_isolated: bool = False
     """Each meeting is a job of its own."""
     targets: tuple[str, ...] = ()

@@ -13,6 +13,7 @@ from nccltool.launch.launchers.base import LaunchPlan
 from nccltool.launch.options import StartOptions
 from nccltool.launch.order import LaunchOrder, joined, ordered, plan_launch
 from nccltool.localize import expectation, numeric, topologies
+from nccltool.localize.pairs import rails
 from nccltool.localize.pairs.job import PairOp, PairsJob, PairSpec
 from nccltool.localize.topology import Topology
 from nccltool.probe.dtypes import ELEMENT_SIZE
@@ -31,6 +32,7 @@ class PairsOptions:
     all_pairs: bool
     groups: int
     within: bool
+    rails: str | None
     isolated: bool
     pair_time: float
     expect: str | None
@@ -60,6 +62,7 @@ def _spec(options: PairsOptions, where: LaunchPlan) -> PairSpec:
         is_all_pairs=options.all_pairs,
         group_size=options.groups,
         is_within=options.within,
+        rails=() if options.rails is None else rails.parsed(options.rails),
         is_isolated=options.isolated,
         targets=where.targets if options.isolated else (),
         ssh_words=_ssh_words(options.start) if options.isolated and where.targets else (),
@@ -85,6 +88,8 @@ def _check(options: PairsOptions, where: LaunchPlan) -> None:
         raise BadInput(
             "--within measures pairs of ranks, and each node has one rank", "use --nproc-per-node 2 or more"
         )
+    if options.rails is not None:
+        _check_rails(options)
     if options.isolated and not (where.emulated or where.targets):
         raise BadInput("--isolated starts jobs from here", "name the hosts: --hosts n[01-04] or --hostfile F")
     if options.groups > 2 and options.all_pairs:
@@ -95,6 +100,16 @@ def _check(options: PairsOptions, where: LaunchPlan) -> None:
             f"{counted(where.nodes, 'node')} cannot "
             + ("form a pair" if least == 2 else f"meet in groups of {least}"),
             "name more nodes: --nodes or --hosts",
+        )
+
+
+def _check_rails(options: PairsOptions) -> None:
+    if options.within:
+        raise BadInput("--within cannot be combined with --rails", "use one or the other")
+    if len(rails.parsed(options.rails or "")) > 1 and options.start.backend != "gloo":
+        raise BadInput(
+            f"--rails {options.rails}: NCCL chooses its rails once per process",
+            "use --backend gloo, or measure one rail per run, then run nccltool localize on the runs together",
         )
 
 

@@ -8,7 +8,10 @@ from nccltool.localize.disturbances import Disturbances
 from nccltool.localize.encounter import Encounter
 from nccltool.localize.pairs.job import PairSpec
 from nccltool.localize.pairs.units import MeetingUnit
+from nccltool.localize.topology import Topology
 
+CONTROLS_WITHIN = 6
+"""Rounds that may follow all pairs of a node's ranks."""
 Meeting = tuple[str, ...]
 """The names of those that meet."""
 
@@ -18,16 +21,16 @@ def next_meetings(
 ) -> tuple[Meeting, ...]:
     """Those of the next round, which run at the same time; none = enough is known, or all rounds are over."""
     if spec.is_within:
-        return _within(units, encounters)
+        return _within(spec, units, encounters)
     from nccltool.localize.schedule import next_round  # numpy
 
     gone = absent(encounters)
-    known = disturbances.split(encounters, spec.topology)
-    if again := _disturbed(known, gone):
+    split = disturbances.split(encounters, spec.topology)
+    if again := _disturbed(split, gone):
         return again
     return next_round(
         [unit.name for unit in units if unit.name not in gone],
-        known.usual,
+        split.usual,
         topology=spec.topology,
         seed=spec.seed,
         most_rounds=spec.most_rounds,
@@ -37,11 +40,11 @@ def next_meetings(
     )
 
 
-def _disturbed(known: Disturbances, gone: frozenset[str]) -> tuple[Meeting, ...]:
+def _disturbed(split: Disturbances, gone: frozenset[str]) -> tuple[Meeting, ...]:
     """The pairs of the first disturbed round that have no other result: they meet again."""
-    done = {frozenset(one.members) for one in known.usual}
-    for number in known.rounds:
-        met = {frozenset(one.members): one.members for one in known.disturbed if one.round == number}
+    done = {frozenset(one.members) for one in split.usual}
+    for number in split.rounds:
+        met = {frozenset(one.members): one.members for one in split.disturbed if one.round == number}
         again = tuple(members for key, members in met.items() if key not in done and not key & gone)
         if again:
             return again
@@ -67,11 +70,23 @@ def _is_absent(name: str, met: Sequence[Encounter], well: set[str]) -> bool:
     return partners[0] != partners[1] and all(of_one <= well for of_one in partners)
 
 
-def _within(units: Sequence[MeetingUnit], encounters: Sequence[Encounter]) -> tuple[Meeting, ...]:
-    """Every pair of each node's ranks, all nodes at the same time."""
-    from nccltool.localize.schedule import circle
+def _within(spec: PairSpec, units: Sequence[MeetingUnit], encounters: Sequence[Encounter]) -> tuple[Meeting, ...]:
+    """Every pair of each node's ranks, all nodes at the same time; then what the judge wants to know."""
+    from nccltool.localize.schedule import circle, controls
 
     done = 1 + max((one.round for one in encounters), default=-1)
     nodes = [[unit.name for unit in units if unit.node == node] for node in dict.fromkeys(u.node for u in units)]
-    left = [circle.pairs(names, done) for names in nodes if done < circle.rounds_of(len(names))]
-    return tuple(chain.from_iterable(left))
+    every = max(map(circle.rounds_of, map(len, nodes)))
+    if done < every:
+        left = [circle.pairs(names, done) for names in nodes if done < circle.rounds_of(len(names))]
+        return tuple(chain.from_iterable(left))
+    if done >= every + CONTROLS_WITHIN:
+        return ()
+    return controls([unit.name for unit in units], encounters, known(spec, units))
+
+
+def known(spec: PairSpec, units: Sequence[MeetingUnit]) -> Topology:
+    """What is known of the network, and who can meet."""
+    if not spec.is_within:
+        return spec.topology
+    return Topology(home_of={unit.name: str(unit.node) for unit in units})

@@ -2,7 +2,10 @@
 
 from dataclasses import dataclass
 
+from nccltool.core.findings import Finding
+from nccltool.core.host_lists import briefly
 from nccltool.core.run_directory import RunDir
+from nccltool.core.text import counted
 from nccltool.hosts import differences
 from nccltool.launch import runner
 from nccltool.launch.order import LaunchOrder
@@ -10,9 +13,10 @@ from nccltool.launch.run_state import RunState
 from nccltool.launch.runner import LaunchOutcome, Progress
 from nccltool.localize import accusations, document
 from nccltool.localize.localized import LocalizedRun
-from nccltool.localize.pairs import isolated, units
-from nccltool.localize.pairs.job import PairsJob
+from nccltool.localize.pairs import isolated, rounds, units
+from nccltool.localize.pairs.job import PairsJob, PairSpec
 from nccltool.localize.pairs.state import PairsState
+from nccltool.localize.pairs.units import MeetingUnit
 from nccltool.probe.result import Run
 from nccltool.probe.run import Probe, ProbeBegun, info
 
@@ -42,12 +46,14 @@ def judged(outcome: LaunchOutcome, begun: ProbeBegun) -> LocalizedRun:
     assert isinstance(job, PairsJob)
     assert isinstance(state.product, PairsState)
     encounters, spec = tuple(state.product.encounters), job.pairs
-    nodes = names(state, spec.is_within)
+    who = met(state, spec)
+    nodes = tuple(unit.name for unit in who) or state.product.nodes
+    topology = rounds.known(spec, who)
     localization = judge(
         encounters,
         nodes=nodes,
         expected_busbw_bytes_per_s=spec.expected_busbw_bytes_per_s,
-        topology=spec.topology,
+        topology=topology,
     )
     snapshots = [facts for _, facts in sorted(state.snapshots.snapshots.items())]
     return accusations.localized(
@@ -58,7 +64,8 @@ def judged(outcome: LaunchOutcome, begun: ProbeBegun) -> LocalizedRun:
         expected_busbw_bytes_per_s=spec.expected_busbw_bytes_per_s,
         others=(
             *outcome.findings,
-            *accusations.disturbed(encounters, spec.topology),
+            *accusations.disturbed(encounters, topology),
+            *_left_out(state, spec),
             *accusations.topology_unused(spec.topology, () if spec.is_within else nodes),
             *(differences.compare(snapshots) if len(snapshots) > 1 else ()),
         ),
@@ -66,12 +73,22 @@ def judged(outcome: LaunchOutcome, begun: ProbeBegun) -> LocalizedRun:
     )
 
 
-def names(state: RunState, is_within: bool) -> tuple[str, ...]:
+def met(state: RunState, spec: PairSpec) -> tuple[MeetingUnit, ...]:
     """Those that were to meet, as far as their ranks were heard of."""
-    if isinstance(state.product, PairsState) and state.product.nodes:
-        return state.product.nodes
+    return units.meeting(nodes, spec) if (nodes := _nodes(state)) else ()
+
+
+def _nodes(state: RunState) -> tuple[MeetingUnit, ...]:
     facts = [rank.facts for _, rank in sorted(state.ranks.items()) if rank.facts]
-    if len(facts) < state.world_size:
+    return () if len(facts) < max(state.world_size, 1) else units.of_nodes(facts)
+
+
+def _left_out(state: RunState, spec: PairSpec) -> tuple[Finding, ...]:
+    """Ranks that had none to send to."""
+    nodes, met_there = _nodes(state), met(state, spec)
+    more = [node.name for node, unit in zip(nodes, met_there, strict=False) if len(node.ranks) > len(unit.ranks)]
+    if spec.is_within or not more:
         return ()
-    nodes = units.of_nodes(facts)
-    return tuple(unit.name for unit in (units.within(nodes) if is_within else nodes))
+    each = counted(len(met_there[0].ranks), "rank")
+    note = f"{each} of each node took part, because not all nodes have more; the others of {briefly(more)} did not"
+    return (accusations.left_out(note),)

@@ -2,9 +2,10 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from nccltool.launch.events import RankFacts
+from nccltool.localize.pairs.job import PairSpec
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -36,6 +37,19 @@ def names_of(hosts: Sequence[str]) -> tuple[str, ...]:
     """A name for each node, no two alike: emulated nodes of one host are `n1:0`, `n1:1`, and so on."""
     counts = Counter(hosts)
     return tuple(host if counts[host] == 1 else f"{host}:{number}" for number, host in enumerate(hosts))
+
+
+def meeting(nodes: Sequence[MeetingUnit], spec: PairSpec) -> tuple[MeetingUnit, ...]:
+    """What meets in a measurement."""
+    if spec.is_within:
+        return within(nodes)
+    return alike(nodes) if spec.op == "send_recv" else tuple(nodes)
+
+
+def alike(nodes: Sequence[MeetingUnit]) -> tuple[MeetingUnit, ...]:
+    """The same number of ranks of each node: every rank has one on the other node that it sends to."""
+    fewest = min(len(node.ranks) for node in nodes)
+    return tuple(replace(node, ranks=node.ranks[:fewest]) for node in nodes)
 
 
 def within(nodes: Sequence[MeetingUnit]) -> tuple[MeetingUnit, ...]:

@@ -52,6 +52,12 @@ def next_round(
     return _once_more(names, encounters, found, topology, done, seed, group_size)
 
 
+def controls(nodes: Sequence[str], encounters: Sequence[Encounter], topology: Topology) -> rounds.Round:
+    """Only what the judge wants to know, or the slow ones that nothing explains once more."""
+    found = judge(encounters, nodes=nodes, topology=topology)
+    return _asked(found) or _slow(found, {*nodes})
+
+
 def _once_more(
     names: Sequence[str],
     encounters: Sequence[Encounter],
@@ -62,18 +68,24 @@ def _once_more(
     group_size: int,
 ) -> rounds.Round:
     """What was slow and is not explained is repeated as long as there are rounds: it may be noise."""
-    there = {*names}
+    slow = _slow(found, {*names})
+    busy = {name for members in slow for name in members}
+    is_open = found.scope == "fabric-wide" or (found.scope == "unknown" and found.noise is not None)
+    if not slow and not is_open:
+        return ()
+    free = [name for name in names if name not in busy]
+    return (*slow, *(_first(free, encounters, done, topology, seed, group_size) if len(free) > 1 else ()))
+
+
+def _slow(found: Localization, there: set[str]) -> rounds.Round:
+    """Those that nothing explains, and that can meet at the same time."""
     busy: set[str] = set()
     slow = []
     for members in found.undetermined:
         if there.issuperset(members) and not busy & {*members}:
             busy |= {*members}
             slow.append(members)
-    is_open = found.scope == "fabric-wide" or (found.scope == "unknown" and found.noise is not None)
-    if not slow and not is_open:
-        return ()
-    free = [name for name in names if name not in busy]
-    return (*slow, *(_first(free, encounters, done, topology, seed, group_size) if len(free) > 1 else ()))
+    return tuple(slow)
 
 
 def _first(

@@ -50,9 +50,9 @@ class MeetingBoard:
             said = self._store.get(f"round/{number}")
         return number, msgspec.json.decode(said, type=tuple[tuple[str, ...], ...])
 
-    def gather(self, round_number: int, meeting: int, size: int, patience_s: float) -> bool:
-        """Whether all of a meeting have come."""
-        here = f"here/{round_number}/{meeting}"
+    def gather(self, round_number: int, meeting: int, size: int, patience_s: float, part: int = 0) -> bool:
+        """Whether all of a meeting have come; `part`: to which of its measurements."""
+        here = f"here/{round_number}/{meeting}/{part}"
         if self._store.add(f"{here}/count", 1) == size:
             self._store.set(f"{here}/all", "")
         return self._came(f"{here}/all", patience_s)
@@ -74,9 +74,9 @@ class MeetingBoard:
             number += 1
         return missing
 
-    def within(self, round_number: int, meeting: int) -> Store:
-        """A store for the process group of one meeting."""
-        return PrefixStore(f"group/{round_number}/{meeting}", self._store)
+    def within(self, round_number: int, meeting: int, part: int = 0) -> Store:
+        """A store for a process group of one meeting."""
+        return PrefixStore(f"group/{round_number}/{meeting}/{part}", self._store)
 
     def _came(self, key: str, patience_s: float) -> bool:
         try:

@@ -8,6 +8,7 @@ run ends, as it does when a rank dies; what was measured until then is saved.
 import re
 from collections.abc import Sequence
 
+from msgspec import structs
 from torch.distributed import Store
 
 from nccltool.core.text import shortened
@@ -19,6 +20,7 @@ from nccltool.localize.pairs.events import Encountered, RoundEnded
 from nccltool.localize.pairs.job import PairsJob
 from nccltool.worker.agreement import CollectiveFailed
 from nccltool.worker.pairs import meeting as meetings
+from nccltool.worker.pairs import rail_choice
 from nccltool.worker.pairs.board import MeetingBoard, MeetingResult
 from nccltool.worker.pairs.meeting import Measurer, MeetingNetwork, PairMeeting
 from nccltool.worker.rank.tools import RankTools
@@ -41,12 +43,14 @@ class Rounds:
         self._rank, self._board = tools.group.rank, MeetingBoard(store)
         self._measurer = Measurer(job, tools, job.pairs.bytes_on(backend))
         self._patience_s = _PATIENCE * job.timeout_s
+        self._rails: tuple[str | None, ...] = job.pairs.rails or (None,)
         self._said: list[Encounter] = []
         if self._rank == 0:
             nodes = units.of_nodes(facts)
-            self._board.put_units(units.within(nodes) if job.pairs.is_within else nodes)
+            self._board.put_units(units.meeting(nodes, job.pairs))
         self._units = {unit.name: unit for unit in tools.slot.watched(self._board.units)()}
-        self._unit = next(unit for unit in self._units.values() if self._rank in unit.ranks)
+        self._unit = next((unit.name for unit in self._units.values() if self._rank in unit.ranks), None)
+        """None: this rank meets nobody, because other nodes have fewer ranks."""
 
     def run(self) -> None:
         """Until there is nothing more to measure."""
@@ -68,7 +72,7 @@ class Rounds:
 
     def _take_part(self, number: int, who: tuple[Names, ...]) -> None:
         for place, names in enumerate(who):
-            if self._unit.name in names:
+            if self._unit in names:
                 meeting = PairMeeting(
                     round=number, members=tuple(self._units[name] for name in names), rank=self._rank
                 )
@@ -80,33 +84,38 @@ class Rounds:
         self._tools.injector.at("enter", op, size)
         label = f"round {meeting.round + 1} ({' - '.join(meeting.names)})"
         self._tools.channel.emit(events.Enter(rank=self._rank, step=meeting.round, op=op, bytes=size, label=label))
-        size_of = len(meeting.ranks)
-        if not slot.watched(lambda: self._board.gather(meeting.round, place, size_of, self._patience_s))():
-            self._fail(meeting, place, f"not all of its ranks came within {self._patience_s:.0f} s")
-            return
-        slot.phase("connecting", allowance_s=self._patience_s)
-        inside_s = self._measurer.inside_s(size_of)
-        slot.allow(self._patience_s + inside_s)
-        timeout_s = self._patience_s + inside_s
-        if self._backend == "nccl":  # it ends the process; the runner acts before, and names the culprit
-            timeout_s = self._tools.contact.net_s or timeout_s
-        way = MeetingNetwork(
-            backend=self._backend, store=self._board.within(meeting.round, place), timeout_s=timeout_s
-        )
-        try:
-            with meetings.group_of(meeting, way, self._tools) as group:
-                encounters = self._measurer.measure(meeting, group)
-        except CollectiveFailed as error:
-            self._fail(meeting, place, _plain(str(error.__cause__)))
-            if self._backend == "nccl":
-                raise
-            return
-        if meeting.ranks[0] == self._rank:
+        encounters = tuple(one for part in range(len(self._rails)) for one in self._measured(meeting, place, part))
+        failed_here = all(one.busbw_bytes_per_s is None for one in encounters)
+        if meeting.ranks[0] == self._rank or failed_here:
             self._board.tell(meeting.round, MeetingResult(meeting=place, encounters=encounters))
 
-    def _fail(self, meeting: PairMeeting, place: int, reason: str) -> None:
-        said = _without_number(meeting.round, meeting.names, reason)
-        self._board.tell(meeting.round, MeetingResult(meeting=place, encounters=(said,)))
+    def _measured(self, meeting: PairMeeting, place: int, part: int) -> tuple[Encountered, ...]:
+        """Over one rail, or over what the library takes."""
+        slot, size_of, rail = self._tools.slot, len(meeting.ranks), self._rails[part]
+        inside_s = self._measurer.inside_s(size_of)
+        timeout_s = self._patience_s + inside_s
+        # one rank may know at once that a rail failed, and another only after its timeout
+        patience_s = timeout_s if part else self._patience_s
+        if part:
+            slot.phase("between steps", meeting.round, allowance_s=patience_s)
+        if not slot.watched(lambda: self._board.gather(meeting.round, place, size_of, patience_s, part))():
+            reason = f"not all of its ranks came within {patience_s:.0f} s"
+            return (_without_number(meeting.round, meeting.names, reason, rail),)
+        slot.phase("connecting", allowance_s=self._patience_s)
+        slot.allow(self._patience_s + inside_s)
+        if self._backend == "nccl":  # it ends the process; the runner acts before, and names the culprit
+            timeout_s = self._tools.contact.net_s or timeout_s
+        store = self._board.within(meeting.round, place, part)
+        way = MeetingNetwork(backend=self._backend, store=store, timeout_s=timeout_s)
+        try:
+            with rail_choice.only(rail, self._backend), meetings.group_of(meeting, way, self._tools) as group:
+                return tuple(structs.replace(one, rail=rail) for one in self._measurer.measure(meeting, group))
+        except CollectiveFailed as error:
+            failed = _without_number(meeting.round, meeting.names, _plain(str(error.__cause__)), rail)
+            if self._backend == "nccl":
+                self._board.tell(meeting.round, MeetingResult(meeting=place, encounters=(failed,)))
+                raise
+            return (failed,)
 
     def _collect(self, number: int, who: tuple[Names, ...]) -> None:
         """Hear of all meetings of a round, and see to it that it is saved."""
@@ -130,11 +139,12 @@ class Rounds:
         """What a meeting may take that fails at its end."""
         ranks = self._job.pairs.group_size * max(len(unit.ranks) for unit in self._units.values())
         inside_s = self._measurer.inside_s(ranks)
-        return 2 * self._patience_s + 3 * (4 * inside_s + self._job.pairs.budget_s)
+        rails = len(self._rails)
+        return (1 + rails) * self._patience_s + 3 * rails * (4 * inside_s + self._job.pairs.budget_s)
 
 
-def _without_number(number: int, members: Names, reason: str) -> Encountered:
-    return Encountered(round=number, members=members, busbw_bytes_per_s=None, reason=reason)
+def _without_number(number: int, members: Names, reason: str, rail: str | None = None) -> Encountered:
+    return Encountered(round=number, members=members, busbw_bytes_per_s=None, reason=reason, rail=rail)
 
 
 def _plain(error: str) -> str:

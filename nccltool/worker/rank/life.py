@@ -29,7 +29,7 @@ from nccltool.train.job import TrainJob
 from nccltool.worker.agreement import Agreement, CollectiveFailed
 from nccltool.worker.channel import Channel
 from nccltool.worker.node.rendezvous import connect, of_place
-from nccltool.worker.pairs import meeting
+from nccltool.worker.pairs import meeting, rail_choice
 from nccltool.worker.pairs.rounds import Rounds
 from nccltool.worker.probe.groups import GroupProber
 from nccltool.worker.probe.step import Prober, ToRunner
@@ -99,6 +99,8 @@ def _live(job: Job, place: RankPlace, slot: ProgressPage, channel: Channel) -> N
     slot.phase("connecting", allowance_s=allowances.of_first_contact(decision.backend, place.world_size))
     interface = handshake.interface(decision, place, facts)
     set_here = nccl_log.ask_for_warnings(decision.backend, facts.nccl, os.environ)
+    if isinstance(job, PairsJob) and decision.backend == "nccl" and job.pairs.rails:
+        os.environ.update(rail_choice.variables(job.pairs.rails[0], decision.backend))
     slot.watched(lambda: _connect(job, place, store, decision, interface, device))()
     clocks = slot.watched(lambda: handshake.clocks(place, store))()
     networks = slot.watched(lambda: handshake.networks(place, store, decision, facts, ranks))()

@@ -46,6 +46,11 @@ def test_a_job_crosses_to_the_workers(tmp_path: Path) -> None:
             ("--nodes", "4", "--within", "--nproc-per-node", "1"),
             "--within measures pairs of ranks, and each node has one rank",
         ),
+        (("--nodes", "4", "--rails", "eth0,eth1"), "--rails eth0,eth1: NCCL chooses its rails once per process"),
+        (
+            ("--nodes", "4", "--rails", "eth0", "--within", "--nproc-per-node", "2"),
+            "--within cannot be combined with --rails",
+        ),
         (("--nodes", "4", "--all-pairs", "--groups", "3"), "--groups cannot be combined with --all-pairs"),
     ],
 )

@@ -3,6 +3,7 @@
 import pytest
 
 from nccltool.localize.encounter import Encounter
+from nccltool.localize.judge import judge
 from nccltool.localize.pairs import rounds
 from nccltool.localize.pairs.job import PairSpec
 from nccltool.localize.pairs.units import MeetingUnit
@@ -71,3 +72,18 @@ def test_a_round_that_was_slow_as_a_whole_is_repeated_once() -> None:
         said += [met(number, a, b, (0.5 if number == 1 else 1.0) * (1e9 + 1e6 * number)) for a, b in meetings]
     assert first[3] == first[1]  # it takes three rounds to know
     assert len({pair for pairs in first.values() for pair in pairs}) == 15
+
+
+def test_slow_ranks_meet_again_within_their_node() -> None:
+    ranks = [MeetingUnit(name=f"n{n}/{r}", node=n, ranks=(8 * n + r,)) for n in range(2) for r in range(8)]
+    said: list[Encounter] = []
+    spec, done, slow = PairSpec(is_within=True), 0, {"n0/1", "n0/2"}
+    while meetings := rounds.next_meetings(spec, ranks, said):
+        assert all(a[:2] == b[:2] for a, b in meetings)
+        said += [met(done, a, b, (0.4 if {a, b} == slow else 1.0) * (1e9 + 1e6 * done)) for a, b in meetings]
+        done += 1
+    assert 8 <= done <= 7 + rounds.CONTROLS_WITHIN
+    assert sum({*one.members} == slow for one in said) >= 2
+    found = judge(said, topology=rounds.known(spec, ranks))
+    assert [(one.kind, {*one.subject}) for one in found.suspects] == [("link", slow)]
+    assert all(a[:2] == b[:2] for a, b in (test.members for test in found.next_tests))

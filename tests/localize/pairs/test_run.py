@@ -3,13 +3,15 @@
 import json
 from dataclasses import replace
 
+import pytest
+
 from nccltool.launch.events import Hello, RankFacts, World
 from nccltool.launch.run_state import RunState
 from nccltool.launch.runner import LaunchOutcome
 from nccltool.localize import document
 from nccltool.localize.pairs import run
 from nccltool.localize.pairs.events import Encountered
-from nccltool.localize.pairs.job import PairsJob, PairSpec
+from nccltool.localize.pairs.job import PairOp, PairsJob, PairSpec
 from nccltool.probe.run import ProbeBegun
 from tests.localize.pairs.test_units import rank
 
@@ -51,9 +53,24 @@ def begun() -> ProbeBegun:
 
 
 def test_nodes_have_their_names() -> None:
-    assert run.names(state(), is_within=False) == ("n0", "n1", "n2", "n3")
-    assert run.names(state(), is_within=True) == ("n0/0", "n1/0", "n2/0", "n3/0")
-    assert run.names(RunState(JOB, 4, 0.0), is_within=False) == ()
+    within = PairSpec(is_within=True)
+    assert [unit.name for unit in run.met(state(), PairSpec())] == ["n0", "n1", "n2", "n3"]
+    assert [unit.name for unit in run.met(state(), within)] == ["n0/0", "n1/0", "n2/0", "n3/0"]
+    assert run.met(RunState(JOB, 4, 0.0), PairSpec()) == ()
+
+
+@pytest.mark.parametrize(
+    ("op", "ranks", "said"), [("send_recv", (0, 2, 3), True), ("all_reduce", (0, 1, 2, 3), False)]
+)
+def test_nodes_with_more_ranks_than_others(op: PairOp, ranks: tuple[int, ...], said: bool) -> None:
+    uneven, spec = RunState(JOB, 4, 0.0), PairSpec(op=op)
+    for number, node in enumerate((0, 0, 1, 2)):
+        uneven.apply(Hello(facts=replace(rank(number, node, f"n{node}"), world_size=4)), 0.0)
+    assert tuple(one for unit in run.met(uneven, spec) for one in unit.ranks) == ranks
+    begun_here = replace(begun(), job=replace(JOB, nodes=3, nproc_per_node=None, pairs=spec))
+    found = run.judged(LaunchOutcome(uneven, (), interrupted=False), begun_here).findings
+    text = "1 rank of each node took part, because not all nodes have more; the others of n0 did not"
+    assert (text in [finding.message for finding in found]) == said
 
 
 def test_a_slow_node_is_named_and_a_healthy_run_passes() -> None:
@@ -74,4 +91,6 @@ def test_what_was_measured_before_an_interruption_is_kept() -> None:
 def test_isolated_pairs_know_their_nodes_without_ranks() -> None:
     said = RunState(JOB, 0, 0.0)
     said.product.nodes = ("a", "b")  # type: ignore[attr-defined]
-    assert run.names(said, is_within=False) == ("a", "b")
+    said.apply(Encountered(round=0, members=("a", "b"), busbw_bytes_per_s=1e9, samples=9), 0.0)
+    ended = run.judged(LaunchOutcome(said, (), interrupted=False), begun())
+    assert [one.members for one in ended.encounters] == [("a", "b")]
