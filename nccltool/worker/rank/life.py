@@ -99,8 +99,6 @@ def _live(job: Job, place: RankPlace, slot: ProgressPage, channel: Channel) -> N
     slot.phase("connecting", allowance_s=allowances.of_first_contact(decision.backend, place.world_size))
     interface = handshake.interface(decision, place, facts)
     set_here = nccl_log.ask_for_warnings(decision.backend, facts.nccl, os.environ)
-    if isinstance(job, PairsJob) and decision.backend == "nccl" and job.pairs.rails:
-        os.environ.update(rail_choice.variables(job.pairs.rails[0], decision.backend))
     slot.watched(lambda: _connect(job, place, store, decision, interface, device))()
     clocks = slot.watched(lambda: handshake.clocks(place, store))()
     networks = slot.watched(lambda: handshake.networks(place, store, decision, facts, ranks))()
@@ -265,6 +263,8 @@ def _connect(
     """Set up the process group, and make the first contact."""
     if interface is not None and "GLOO_SOCKET_IFNAME" not in os.environ:
         os.environ["GLOO_SOCKET_IFNAME"] = interface
+    if isinstance(job, PairsJob) and decision.backend == "nccl" and job.pairs.rails:
+        os.environ.update(rail_choice.variables(job.pairs.rails[0], decision.backend))
     try:
         dist.init_process_group(
             decision.backend,
