@@ -74,3 +74,25 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
         "gpu", "kernel.gpu-lost", "kernel.gpu", "kernel.xid", "kernel.ecc", "kernel.amdgpu", name="gpu"
     )
     return named or clues.rank_or_host()
+
+
+_OF_KERNELS = frozenset({"13", "31"})
+"""Xids of an exception or a page fault in a kernel of the program."""
+
+
+def remedy(timeline: Timeline) -> str:
+    """Of a GPU that no reset reaches, and of faults that are the program's more often than the GPU's."""
+    xids = {event.get("xid") for event in timeline.of("kernel.xid")}
+    if timeline.has("kernel.gpu-lost") or "79" in xids:
+        return (
+            "Drain the host and switch its power off and on: a GPU that has left the bus cannot be reset. Then"
+            " check its power supply, seat, riser, and temperature, and look for PCIe errors before the fault:"
+            " dmesg -T | grep -i aer. Blast radius: all jobs on the host. Replace a GPU that is lost again."
+        )
+    if xids and xids <= _OF_KERNELS and not timeline.has("kernel.ecc", "cuda.ecc"):
+        return (
+            "Run the program on another GPU. If the fault follows it, find the access with compute-sanitizer or"
+            " CUDA_LAUNCH_BLOCKING=1, and correct the program. If it stays with the GPU, drain the host and run"
+            " dcgmi diag -r 3. Blast radius: this job, or all jobs on the host if it is drained."
+        )
+    return ""

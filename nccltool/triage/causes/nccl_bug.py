@@ -44,11 +44,15 @@ class _Defect(NamedTuple):
 
 _SHARED_MEMORY = "kernels before 2.26.2 need more shared memory than these GPUs have"
 _WRONG_ID = "2.26 before 2.26.5 looks up NICs by a wrong id"
+_REM_ALLOCATOR = "before 2.12 a helper process allocates GPU memory for others, which can fail"
+_NVLINKS_OF_HOPPER = "before 2.15 NCCL does not know the NVLinks of Hopper GPUs"
 _PAST_A_BUFFER = "2.18 and 2.19 write past a buffer with NVLS and dual-port NICs"
 _TRUNCATED = "Message truncated : received 1024 bytes instead of 256"
 _DEFECTS = (
     _Defect("nccl.shared-memory", "maxSharedMem", (2, 25, 0), (2, 26, 2), _SHARED_MEMORY),
     _Defect("topology.no-net-id", "NET with id", (2, 26, 0), (2, 26, 5), _WRONG_ID),
+    _Defect("nccl.warning", "[Rem Allocator] Allocation failed", (2, 0, 0), (2, 12, 0), _REM_ALLOCATOR),
+    _Defect("topology.no-graph", "reverse path from remNode", (2, 0, 0), (2, 15, 0), _NVLINKS_OF_HOPPER),
     _Defect("app.heap", "invalid next size", (2, 18, 0), (2, 20, 0), _PAST_A_BUFFER),
     _Defect(
         "nccl.warning",

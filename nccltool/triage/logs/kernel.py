@@ -95,6 +95,7 @@ failure
     fabric.manager      `fabricmanager` => (?i)fail\w* to start\b.*fabricmanager
     fabric.manager      `NVSwitch d` => (?i)fail\w* (?:to open|.{0,20}) NVSwitch device|NVSwitch driver failed
     fabric.state        ^\s*State\s+: `In Progress`
+    fabric.state        ^\s*Status\s+: `Insufficient Resources`
     fabric.state        `Fabric State is `
     fabric.manager      `abric manager`.*(?:\bis not|isn't) (?:active|up|ready|started|running)
     fabric.state        `NVSwitch` => (?i)nvswitch\b.*(?:not ready|not initialized|fail|fatal)

@@ -71,7 +71,7 @@ state
     nccl.gdr-distance   `GPU Direct RDMA `(?P<state>Enabled|Disabled) for GPU (?P<gpu>\S+) / HCA (?P<hca>\S+)
                         [ ]\(distance (?P<distance>\d+) (?P<sign>\S+) (?P<limit>\d+)
     nccl.mnnvl          `MNNVL 1`(?: cliqueId (?P<clique>\w+))?
-    nccl.mnnvl          `MNNVL busId`.* state 3\b
+    nccl.mnnvl          `MNNVL busId`(?!.* UUID 0\.0 ).* state 3\b
     nccl.external       `loaded external `(?P<what>tuner|profiler) plugin (?P<name>\S+)
     nccl.external       (?P<what>PROFILER|TUNER)/Plugin: `Plugin name set by env to` (?P<name>\S+)
     nccl.gid            ` GID ` => NET/IB: .*(?:Dev|IbDev) (?P<device>\d+) Port \d+ .*GID (?P<gid>\d+)

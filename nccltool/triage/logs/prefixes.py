@@ -14,8 +14,9 @@ _MONTHS = {name: f"{number:02}" for number, name in enumerate(calendar.month_abb
 
 _BEFORE = re.compile(
     r"""(?:
-      \[\d+,(?P<mpi>\d+)\]<std(?:out|err)>:?[ ]?
+      \[(?:\d+,)?(?P<mpi>\d+)\]<std(?:out|err)>:?[ ]?
     | \[(?:prterun|prte|mpirun)[^\]]*,(?P<prte>\d+)\]<std(?:out|err)>:?[ ]?
+    | \[\d{4}-\d\d-\d\dT[\d:.]+Z\][ ][\w.-]+[ ]\|\|[ ]
     | [ ]*(?P<task>\d{1,5}):[ ](?![\d ]*-)
     | \[(?P<label>\d{1,5})\][ ](?=\S)(?!.{0,60}[NR]CCL[ ])
     | \[\d{10}\.\d{3,9}\][ ](?=\[)

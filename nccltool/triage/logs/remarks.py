@@ -51,6 +51,8 @@ state
                         (?: at least| about)? (?P<wanted>\d+(?:\.\d+)?) ?Gb/s
     bench.below         `GB/s` => (?P<rate>\d+(?:\.\d+)?) ?GB/s, (?:wanted|expected|required|need) (?:at least )?
                         (?P<wanted>\d+(?:\.\d+)?) ?GB/s
+    bench.below         `but measured` => expected >=? (?P<wanted>\d+(?:\.\d+)?) ?(?P<unit>GB/s),? but measured
+                        [ ](?P<rate>\d+(?:\.\d+)?)
     bench.wanted        `GB/s` => ^\W*(?:expected|wanted|should be) (?:about |at least |some )?
                         (?P<wanted>\d+(?:\.\d+)?) ?GB/s
     bench.below         `GB/s` => (?P<rate>\d+(?:\.\d+)?) ?GB/s (?:<|is (?:less|lower) than|is below|below|

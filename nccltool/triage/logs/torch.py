@@ -40,8 +40,8 @@ failure
                          [ ](?P<other>\d+) has
     torch.no-nccl        `doesn't have NCCL built in`
     torch.no-gpu         `no GPUs found`
-    torch.oom            (?:OutOfMemoryError: )?(?:CUDA|HIP|XPU)(?:(?: driver)? error:)? `out of memory`\.?(?:
-                         [ ]Tried to allocate (?P<size>[\d.]+ \w+))?
+    torch.oom            (?:OutOfMemoryError: )?(?:CUDA|HIP|XPU)(?:(?: driver)? error:)? `out of memory`
+                         \.?(?!.*1EB)(?:[ ]Tried to allocate (?P<size>[\d.]+ \w+))?
     torch.oom            `RESOURCE_EXHAUSTED`:.*(?i:out of memory)
     torch.oom            `OOM when allocating|CUBLAS_STATUS_ALLOC_FAILED|cudaErrorMemoryAllocation`
     host.oom             `DefaultCPUAllocator`: (?:can't|not enough)
@@ -67,6 +67,8 @@ failure
     version.driver       `unsatisfied condition: cuda`
     version.driver       `CUDA initialization failure with error: 35`
     version.driver       NVRM: `API mismatch`
+    version.driver       `river version` => driver version \S+ is (?:not (?:supported|in the list)|
+                         unsupported|too old)
     version.driver       `unsupported toolchain|couldn't communicate with the NVIDIA driver`
     version.build        `no kernel image is available for execution`
     version.build        libtorch\S*: `undefined symbol`: (?P<symbol>nccl\w+|cuda\w+)
@@ -106,6 +108,7 @@ failure
     data.check-failed    (?i)\b(?:data|results?|buffers?|outputs?)\b.*v`erification failed`
     data.check-failed    `ismatch|iffer` => (?i)^(?=.*\brank).*\b(?:hash|digest|crc\w*|md5|sha\d+)\b.*\b
                          (?:mismatch|differs?\b)
+    data.check-failed    `elements differ` => [1-9]\d* of \d+ elements differ
     data.check-failed    `Mismatched elements:` [1-9]\d* / \d+
     data.check-failed    (?:Tensor-likes|Scalars|Arrays?) `are not close!`
 echo

@@ -83,7 +83,7 @@ _ECHO_TEXTS = re.compile(
     r"host not found|[Aa]ddress already in use|worker(?:s)? (?:died|exited)|[Tt]imeout at|NCCL timeout|"
     r"CommInitRank|[Uu]nhandledCudaError|invalid usage|unhandled (?:cuda|system) error|terminat|"
     r"remote process exited|killed by signal: (?:Terminated|Interrupt|Hangup)"
-    r"|^Socket closed|to complete (?:the )?rendezvous|failed to connect to all addresses"
+    r"|allocate more than 1EB|^Socket closed|to complete (?:the )?rendezvous|failed to connect to all addresses"
 )
 
 
@@ -134,6 +134,9 @@ class Tracebacks:
             elif item.kind != "app.exception":
                 yield event(item, line, fields)
         if ended := _end(line, now):
+            if now is None and line.label in self._ignored:
+                self._ignored.discard(line.label)
+                ended = event(_IGNORED, line, dict(ended.fields))
             self._opened.pop(line.label, None)
             yield ended
         elif now and line.number > now.since + _LONGEST:
