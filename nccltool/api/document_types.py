@@ -20,6 +20,7 @@ from nccltool.core.installation import Installation
 from nccltool.core.plugin_list import ListedPlugin
 from nccltool.core.verdicts import Status
 from nccltool.doctor.diagnosis import Assignment, RuleOutcome
+from nccltool.history.result import Drift, HostRecord, Question, RepeatOffence, Trend
 from nccltool.hosts.facts import HostFacts
 from nccltool.localize.document import LocalizeDocument
 from nccltool.monitor.run_list import Entry
@@ -172,6 +173,47 @@ class RunsDocument(HeadedDocument, kw_only=True):
     runs: tuple[Entry, ...]
 
 
+class HistoryDocument(HeadedDocument, kw_only=True):
+    """Of nccltool history."""
+
+    file: str
+    question: Question
+    word: str
+    since: str
+    runs: int
+    first: str
+    last: str
+    series: int
+    hosts: tuple[HostRecord, ...]
+    offences: tuple[RepeatOffence, ...]
+    drifts: tuple[Drift, ...]
+    trends: tuple[Trend, ...]
+
+
+class RunNotImported(msgspec.Struct, kw_only=True):
+    """A saved run that could not be added to the history."""
+
+    folder: str
+    reason: str
+
+
+class ImportedHistoryDocument(HeadedDocument, kw_only=True):
+    """Of nccltool history import."""
+
+    file: str
+    added: int
+    known: int
+    skipped: tuple[RunNotImported, ...]
+
+
+class PrunedHistoryDocument(HeadedDocument, kw_only=True):
+    """Of nccltool history prune."""
+
+    file: str
+    removed: int
+    dry_run: bool
+
+
 class RunThatStays(msgspec.Struct, kw_only=True):
     """A run that was not removed."""
 
@@ -304,12 +346,15 @@ DOCUMENTS: Mapping[str, type[msgspec.Struct]] = {
     "doctor": DoctorDocument,
     "explain": ExplainDocument,
     "facts": HostFacts,
+    "history": HistoryDocument,
+    "imported-history": ImportedHistoryDocument,
     "localize": LocalizeDocument,
     "pairs": LocalizeDocument,
     "platform": PlatformDocument,
     "plugins": PluginsDocument,
     "preflight": PreflightDocument,
     "probe": ProbeDocument,
+    "pruned-history": PrunedHistoryDocument,
     "removed-baseline": RemovedBaselineDocument,
     "removed-runs": RemovedRunsDocument,
     "runs": RunsDocument,

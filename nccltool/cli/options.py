@@ -204,6 +204,16 @@ stored = section(
     ),
 )
 
+history = section(
+    OUTPUT,
+    option(
+        "--history",
+        metavar="FILE",
+        help="History of hosts, or none.  [default: $XDG_STATE_HOME/nccltool/history.sqlite]",
+    ),
+)
+"""Of commands that add their run to it at their end, and of those that read it."""
+
 cluster = option("--cluster", metavar="NAME", help="Add the label cluster=NAME to all metrics.")
 handed_over = section(
     OUTPUT,

@@ -37,6 +37,7 @@ SECTIONS = {
         "report": "Write a report of runs: one HTML file, or Markdown",
         "compare": "Compare two runs, or a run with a baseline",
         "baseline": "Save, list, and remove baselines",
+        "history": "Show how hosts, checks, and speeds were in earlier runs",
         "import": "Import results of nccl-tests and other benchmarks",
         "collect": "Merge the logs of several hosts into one run",
     },

@@ -23,6 +23,7 @@ from nccltool.core.findings import Finding
 from nccltool.core.look import Look
 from nccltool.core.run_directory import base_folder
 from nccltool.core.text import escaped
+from nccltool.history import keeping
 from nccltool.launch import torch_needed
 from nccltool.launch.order import LaunchOrder
 from nccltool.localize import heat_chart
@@ -90,6 +91,13 @@ def _show(run: Run, folder: Path, options: Mapping[str, Any], leads: bool, said:
     finally:  # most of all where the result could not be written: it is not lost
         if not options["quiet"]:
             say(f"saved to {folder}")
+        remember(folder, options)
+
+
+def remember(folder: Path, options: Mapping[str, Any]) -> None:
+    """Add a run that has ended to the history. What stands in the way is said; it changes nothing else."""
+    if why := keeping.remember(folder, options["history"]):
+        say(escaped(f"not added to the history: {why}"))
 
 
 def ready_to_draw(plot: str | None) -> None:

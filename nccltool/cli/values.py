@@ -95,6 +95,13 @@ def _baselines(ctx: click.Context) -> Iterator[str]:
     yield from (found.name for found in baselines.Store(Path(store) if store else baselines.default_file()).all())
 
 
+def _remembered(ctx: click.Context) -> Iterator[str]:
+    from nccltool.history import keeping, queries
+
+    with queries.reading(keeping.file_to_read(_given(ctx, "history"))) as reader:
+        yield from (*reader.hosts, *reader.operations, *reader.checks)
+
+
 def _given(ctx: click.Context, name: str) -> str | None:
     value: Any = ctx.params.get(name)
     return value if isinstance(value, str) else None
@@ -165,6 +172,7 @@ kinds = _of(_kinds, separated=True)
 strategies = _of(_strategies, separated=True)
 runs = or_files(_of(_runs))
 baselines = or_files(_of(_baselines))
+remembered = _of(_remembered)
 sides = or_files(_of(_sides, separated=True))
 suites = or_files(_of(lambda _: _files_of_checks("checks")))
 platforms = or_files(_of(lambda _: (*_files_of_checks("platforms"), "auto", "none")))

@@ -1,15 +1,9 @@
-"""Where baselines are kept: one SQLite file, safe under writers that come at once or are killed.
-
-A rollback journal and not a write-ahead log: home folders of clusters are on NFS or Lustre, where a log's shared
-memory does not work (sqlite.org/wal.html, section 1). The journal needs locks that work (flock on Lustre, lockd or
-NFS 4); without them, name a file on a local disk. A writer takes the lock before it looks, so that two never wait
-for one another; others wait for it. What is said to be saved has been synced.
-"""
+"""Where baselines are kept: one SQLite file, safe under writers that come at once or are killed."""
 
 import contextlib
 import os
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import astuple, fields
 from pathlib import Path
 from typing import Any, Literal
@@ -22,6 +16,7 @@ from nccltool.core import documents
 from nccltool.core.documents import now
 from nccltool.core.errors import BadInput
 from nccltool.core.run_directory import base_folder
+from nccltool.core.sqlite_file import SqliteForm, opened, transaction
 from nccltool.core.unknown_names import unknown
 from nccltool.core.user_files import contents
 from nccltool.probe.result import Run
@@ -29,8 +24,6 @@ from nccltool.probe.result import Run
 SCHEMA = 1
 APPLICATION = 0x6E63636C
 """`nccl` in ASCII, in the header of the file: whose it is."""
-WAIT_S = 30.0
-"""How long to wait for other writers; each takes some milliseconds."""
 LONGEST_NAME = 100
 LARGEST = 2**63 - 1
 """That SQLite holds."""
@@ -54,6 +47,7 @@ CREATE TABLE measurement (
 CREATE INDEX measurement_of_run ON measurement (baseline, run);
 """
 
+_FORM = SqliteForm(what="baseline store", application=APPLICATION, schema=SCHEMA, tables=_TABLES, option="--store")
 _OF_KEYS = tuple(field.name for field in fields(RowKey) if field.name != "of_group")
 """A baseline has no rows of groups."""
 
@@ -93,7 +87,7 @@ class Store:
     def save(self, name: str, note: str, runs: Sequence[RunSample], mode: Mode) -> Baseline:
         """Keep runs under a name: a new one, beside those that it has, or in their place."""
         _check_name(name)
-        with self._open(create=True) as db, _transaction(db):
+        with self._open(create=True) as db, transaction(db):
             known = _load(db, name)
             if known and mode == "new":
                 raise BadInput(f"baseline {name!r} already exists", "use --add, --replace, or another name")
@@ -113,13 +107,13 @@ class Store:
         """Keep a baseline that comes from elsewhere as it is."""
         _check_name(baseline.name)
         _of_one_kind(baseline.runs)
-        with self._open(create=True) as db, _transaction(db):
+        with self._open(create=True) as db, transaction(db):
             if mode == "new" and _load(db, baseline.name):
                 raise BadInput(f"baseline {baseline.name!r} already exists", "use --replace or --as NAME")
             _write(db, baseline)
 
     def load(self, name: str) -> Baseline:
-        with self._open() as db, _transaction(db, "DEFERRED"):
+        with self._open() as db, transaction(db, "DEFERRED"):
             found = _load(db, name)
             names = _names(db)
         if found is None:
@@ -131,81 +125,19 @@ class Store:
         """Every baseline, by name; none when there is no file."""
         if not os.path.exists(self._file):  # noqa: PTH110 - Path.exists raises when the name is too long
             return ()
-        with self._open() as db, _transaction(db, "DEFERRED"):
+        with self._open() as db, transaction(db, "DEFERRED"):
             return tuple(found for name in _names(db) if (found := _load(db, name)))
 
     def remove(self, name: str) -> None:
-        with self._open() as db, _transaction(db):
+        with self._open() as db, transaction(db):
             if not db.execute("DELETE FROM baseline WHERE name = ?", (name,)).rowcount:
                 raise unknown("baseline", name, _names(db), "nccltool baseline list", where=f"in {self._file}")
 
-    @contextlib.contextmanager
-    def _open(self, create: bool = False) -> Iterator[sqlite3.Connection]:
+    def _open(self, create: bool = False) -> contextlib.AbstractContextManager[sqlite3.Connection]:
         if not create and not os.path.exists(self._file):  # noqa: PTH110 - as above
             problem = f"no baselines: {self._file} does not exist"
             raise BadInput(problem, "nccltool baseline save NAME RUN...")
-        try:
-            if create:
-                self._file.parent.mkdir(parents=True, exist_ok=True)
-            with contextlib.closing(sqlite3.connect(self._file, timeout=WAIT_S, isolation_level=None)) as db:
-                db.execute("PRAGMA foreign_keys = ON")
-                db.execute("PRAGMA synchronous = FULL")
-                _prepare(db, self._file, create)
-                yield db
-        except (sqlite3.Error, msgspec.DecodeError, UnicodeDecodeError, TypeError) as error:
-            raise _cannot_use(self._file, error) from error
-        except OSError as error:
-            problem = f"{self._file} cannot be used: {error.strerror}"
-            raise BadInput(problem, "use another file: --store FILE") from error
-
-
-def _cannot_use(file: Path, error: Exception) -> BadInput:
-    text = str(error) if isinstance(error, sqlite3.Error) else f"malformed: {error}"
-    if "locked" in text:
-        remedy = (
-            "another process holds the lock: try again; on NFS or Lustre, check that file locks work or use "
-            "--store FILE"
-        )
-    elif "not a database" in text or "malformed" in text:
-        remedy = "it is damaged or not a baseline store; use another file: --store FILE"
-    else:
-        remedy = "check that its folder exists, is writable, and has free space, or use another file: --store FILE"
-    return BadInput(f"{file} cannot be used: {text}", remedy)
-
-
-def _prepare(db: sqlite3.Connection, file: Path, create: bool) -> None:
-    """Make the tables in a new file; refuse one of others."""
-    if create and _version(db) == (0, 0):
-        with _transaction(db):
-            if _version(db) == (0, 0) and not db.execute("SELECT 1 FROM sqlite_master").fetchone():
-                for statement in filter(str.strip, _TABLES.split(";")):
-                    db.execute(statement)
-                db.execute(f"PRAGMA application_id = {APPLICATION}")
-                db.execute(f"PRAGMA user_version = {SCHEMA}")
-    application, version = _version(db)
-    if application != APPLICATION:
-        raise BadInput(f"{file} is not a baseline store", "use another file: --store FILE")
-    if version != SCHEMA:
-        raise BadInput(
-            f"{file} has schema {version}, but this nccltool reads {SCHEMA}",
-            "use the version of nccltool that wrote it",
-        )
-
-
-def _version(db: sqlite3.Connection) -> tuple[int, int]:
-    found = [db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")]
-    return int(found[0]), int(found[1])
-
-
-@contextlib.contextmanager
-def _transaction(db: sqlite3.Connection, kind: str = "IMMEDIATE") -> Iterator[None]:
-    db.execute(f"BEGIN {kind}")
-    try:
-        yield
-    except BaseException:
-        db.execute("ROLLBACK")
-        raise
-    db.execute("COMMIT")
+        return opened(self._file, _FORM, create=create)
 
 
 def _check_name(name: str) -> None:

@@ -249,6 +249,11 @@ def has_document(folder: Path) -> bool:
     return _may_have(folder, "run.json")
 
 
+def is_run(folder: Path) -> bool:
+    """Whether a folder is that of a run."""
+    return _may_have(folder, "job.json") or has_document(folder)
+
+
 def _may_have(folder: Path, name: str) -> bool:
     """Also of a folder that may not be looked into: it is listed as unknown."""
     try:

@@ -5,7 +5,9 @@ convention of nccl-tests, whose sizes are powers of two and whose GB/s are power
 """
 
 import re
+import time
 from collections.abc import Mapping
+from datetime import UTC, date, datetime
 
 from nccltool.core.errors import BadInput
 from nccltool.core.text import shortened
@@ -71,6 +73,22 @@ def parse_age(text: str, option: str) -> float:
     if seconds is None:
         raise BadInput(f"{option} {shortened(text, 60)!r} is not a time", f"{option} 12h or 30d")
     return seconds
+
+
+def parse_since(text: str, option: str) -> float:
+    """The Unix time of a date (2026-01-31) or of an age before now. Raises BadInput that names the option."""
+    try:
+        return datetime.combine(date.fromisoformat(text), datetime.min.time(), UTC).timestamp()
+    except ValueError:
+        pass
+    try:
+        moment = time.time() - parse_age(text, option)
+        datetime.fromtimestamp(moment, UTC)
+    except BadInput as error:
+        raise BadInput(error.message, f"{option} 12h, or 30d, or a date such as 2026-01-31") from error
+    except (ValueError, OverflowError, OSError) as error:
+        raise BadInput(f"{option} {shortened(text, 60)} is too long ago", f"for example {option} 30d") from error
+    return moment
 
 
 def parse_bytes(text: str) -> int:

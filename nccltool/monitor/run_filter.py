@@ -1,16 +1,15 @@
 """Which of the past runs to list."""
 
-import time
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
 
 from nccltool.core.errors import BadInput
 from nccltool.core.text import comma_separated
-from nccltool.core.units import parse_age
+from nccltool.core.units import parse_since
 from nccltool.core.unknown_names import unknown
 from nccltool.core.user_files import contents
 from nccltool.monitor.run_list import Entry
@@ -58,13 +57,4 @@ def _kind(entry: Entry) -> str:
 
 def _moment(text: str) -> str:
     """The beginning of ids from then on."""
-    try:
-        moment = datetime.combine(date.fromisoformat(text), datetime.min.time(), UTC)
-    except ValueError:
-        try:
-            moment = datetime.fromtimestamp(time.time() - parse_age(text, "--since"), UTC)
-        except BadInput as error:
-            raise BadInput(error.message, "--since 12h, or 30d, or a date such as 2026-01-31") from error
-        except (OverflowError, OSError) as error:
-            raise BadInput(f"--since {text} is too long ago", "for example --since 30d") from error
-    return f"{moment:%Y%m%dT%H%M%SZ}"
+    return f"{datetime.fromtimestamp(parse_since(text, '--since'), UTC):%Y%m%dT%H%M%SZ}"

@@ -87,7 +87,7 @@ class _Started:
         self._folder.mkdir(parents=True)
         self._load = localized.load if call.words[0] == "pairs" else document.load
         self._limit_s = max(call.end - time.monotonic(), 1.0)
-        words = [*call.words, "-q", "--format", "json"]
+        words = [*call.words, "-q", "--format", "json", "--history", "none"]  # ours counts, not its parts
         words += ["--deadline", f"{max(self._limit_s - _AROUND_S, 1.0):.1f}", "--run-dir", str(self._folder)]
         # ours, without options of ours: those are in the words
         env = {name: value for name, value in os.environ.items() if not name.startswith("NCCLTOOL_")}

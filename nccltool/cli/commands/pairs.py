@@ -85,6 +85,7 @@ if TYPE_CHECKING:
 @shared.handed_over
 @shared.exit_styled
 @shared.kept
+@shared.history
 def command(**options: Any) -> None:
     """Measure disjoint pairs of nodes at the same time, round after round, and name what is slow.
 

@@ -1,6 +1,7 @@
 """nccltool preflight."""
 
 import os
+from pathlib import Path
 from typing import Any
 
 import click
@@ -82,6 +83,7 @@ from nccltool.preflight.views import FORMATS, renderer
 @shared.exit_styled
 @shared.stored
 @shared.kept
+@shared.history
 def command(**options: Any) -> None:
     """Check a cluster before jobs run on it: hosts, settings, connectivity, data and speed.
 
@@ -90,7 +92,7 @@ def command(**options: Any) -> None:
     could be checked.
     """
     from nccltool.cli import handover, preflight_progress, progress
-    from nccltool.cli.screen import deliver_each, put, ready_to_deliver
+    from nccltool.cli.screen import deliver_each, put, ready_to_deliver, remember
     from nccltool.core import run_directory
     from nccltool.core.documents import this_command
     from nccltool.core.text import escaped
@@ -117,5 +119,6 @@ def command(**options: Any) -> None:
     finally:  # most of all where the result could not be written: it is not lost
         if not options["quiet"]:
             say(f"saved to {escaped(found.folder)}")
+        remember(Path(found.folder), options)
     observed = found.would_exit is not None
     raise shared.CommandEnded("pass" if observed else found.verdict.status, found.verdict.exit_code)

@@ -15,6 +15,7 @@ from nccltool.cli.options import (
     exit_styled,
     group,
     handed_over,
+    history,
     injected_fault,
     kept,
     option,
@@ -205,6 +206,7 @@ class _Probe(ToolCommand):
 @handed_over
 @exit_styled
 @kept
+@history
 def command(**options: Any) -> None:
     """Measure bandwidth and latency of collectives across ranks and nodes, and check the data.
 

@@ -196,6 +196,7 @@ def _taken(default: object, traits: "OptionTraits") -> dict[str, Any]:
 @shared.handed_over
 @shared.exit_styled
 @shared.kept
+@shared.history
 def command(**options: Any) -> None:
     """Run small training jobs and check every step against a single-process reference."""
     from nccltool.cli.screen import carry_out

@@ -153,7 +153,7 @@ class _Running:
         self._meeting = meeting
         meeting.folder.mkdir(parents=True)
         words = [*meeting.words, "-q", "--format", "json", "--deadline", f"{meeting.limit_s:.0f}"]
-        words += ["--run-dir", str(meeting.folder / "runs")]
+        words += ["--run-dir", str(meeting.folder / "runs"), "--history", "none"]
         # ours, without options of ours: those are in the words
         env = {name: value for name, value in os.environ.items() if not name.startswith("NCCLTOOL_")}
         env |= {"NCCLTOOL_NO_CONFIG": "1"} | ({fault_injection.VARIABLE: meeting.fault} if meeting.fault else {})

@@ -1,0 +1,97 @@
+"""Adds runs to the history: one at its end, and those that were saved before."""
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from nccltool.core import run_directory
+from nccltool.core.errors import BadInput
+from nccltool.history import run_reader
+from nccltool.history.database import History, default_file
+from nccltool.history.records import RunRecord
+
+NONE = "none"
+"""Instead of a file: nothing is kept."""
+_WAIT_S = 5.0
+"""How long the end of a run waits for other writers."""
+_AT_ONCE = 200
+"""Runs that are added together; others write in between."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ImportedRuns:
+    """What came of an import."""
+
+    file: str
+    added: int
+    known: int
+    """That were in the history already."""
+    skipped: tuple[tuple[str, str], ...]
+    """(folder, why), of runs that cannot be added."""
+
+
+def file_of(named: str | None) -> Path | None:
+    """The file that is named, else the default; None = none. Raises BadInput where there is no home folder."""
+    return None if named == NONE else Path(named) if named else default_file()
+
+
+def file_to_read(named: str | None) -> Path:
+    """The history that a question is about. Raises BadInput."""
+    file = file_of(named)
+    if file is None:
+        raise BadInput("--history none names no history", "name a file, or leave the option out")
+    return file
+
+
+def remember(folder: Path, named: str | None) -> str:
+    """Add a run that has just ended. Why it was not added; empty = it was, or nothing is to be kept."""
+    try:
+        file = file_of(named)
+    except BadInput:
+        return ""  # no home folder, and no file was named: there is no place for a history
+    try:
+        if file is not None:
+            History(file).add([run_reader.read(folder, time.time())], _WAIT_S)
+    except BadInput as error:
+        return error.message
+    return ""
+
+
+def take_in(file: Path, paths: Sequence[Path], now: float) -> ImportedRuns:
+    """Add saved runs: a run's folder, a run.json, or a folder of runs, of which those that cannot be read are left
+    out. Raises BadInput for what is none of these."""
+    history = History(file)
+    known_ids = history.ids()
+    added = known = 0
+    skipped: list[tuple[str, str]] = []
+    waiting: list[RunRecord] = []
+    for run, is_named in (one for path in paths for one in _runs(path)):
+        if run.name in known_ids:
+            known += 1
+            continue
+        try:
+            waiting.append(run_reader.read(run, now))
+        except BadInput as error:
+            if is_named:
+                raise
+            skipped.append((str(run), error.message))
+        if len(waiting) >= _AT_ONCE:
+            new = history.add(waiting)
+            added, known = added + new, known + len(waiting) - new
+            waiting = []
+    new = history.add(waiting) if waiting else 0
+    return ImportedRuns(
+        file=str(file), added=added + new, known=known + len(waiting) - new, skipped=tuple(skipped)
+    )
+
+
+def _runs(path: Path) -> Iterator[tuple[Path, bool]]:
+    """(a run, whether it was named itself)."""
+    if path.is_dir() and not run_directory.is_run(path):
+        inside = run_directory.folders(path)
+        if not inside:
+            raise BadInput(f"{path} has no saved runs", "name a folder of runs, a run's folder, or a run.json")
+        yield from ((run, False) for run in inside if run_directory.has_document(run))
+    else:
+        yield path, True
