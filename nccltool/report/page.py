@@ -27,12 +27,14 @@ _LONGEST = 300
 
 def of(material: Material) -> ReportPage:
     """The newest run in detail, and how it compares with the others."""
-    run = material.newest
+    run, found = material.newest, material.comparison
+    is_slower = found is not None and found.outcome == "worse"
+    verdict = found.verdict if found and is_slower and not run.verdict.exit_code else run.verdict
     return ReportPage(
         title=f"nccltool {run.kind} {run.info.started[:10]}",
-        status=run.verdict.status,
-        exit_code=run.verdict.exit_code,
-        sentence=sentence(run),
+        status=verdict.status,
+        exit_code=verdict.exit_code,
+        sentence="; ".join((sentence(run), *((found.findings[0].message,) if found and is_slower else ()))),
         todo=tuple(_todo(run)),
         facts=tuple(ReportFact(name=name, value=shortened(value, _LONGEST)) for name, value in _facts(material)),
         sections=tuple(sections.of(material)),
@@ -57,7 +59,7 @@ def _todo(run: Run | Preflight) -> list[str]:
     """Remedies of errors; of warnings only where there is no error. Each names what it is for."""
     found = list(base.ordered(base.findings_of(run)))
     wanted = [one for one in found if one.is_error] or [one for one in found if one.severity == "warning"]
-    return list(dict.fromkeys(_remedy(one) for one in wanted if one.remedy))[:_MOST_TODO]
+    return list(dict.fromkeys(shortened(_remedy(one), _LONGEST) for one in wanted if one.remedy))[:_MOST_TODO]
 
 
 def _remedy(one: Finding) -> str:

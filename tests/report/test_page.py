@@ -50,6 +50,15 @@ def test_what_is_not_known_is_called_so() -> None:
     assert (facts["hosts"], facts["ranks"]) == ("unknown", "unknown")
 
 
+def test_a_run_that_passed_and_is_slower_is_no_pass() -> None:
+    made = page.of(materials.compared())
+    assert (made.status, made.exit_code) == ("fail", 1)
+    assert (
+        "20250103T030405Z-beef is slower than 20250102T030405Z-beef: the typical row is 20x slower"
+        in made.sentence
+    )
+
+
 def test_the_newest_of_several_runs_is_shown_and_all_are_inside() -> None:
     made = page.of(materials.compared())
     assert {one.name: one.value for one in made.facts}["runs"].startswith("2, from 2025-01-02")

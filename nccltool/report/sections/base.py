@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from nccltool.core.findings import Finding, Severity
+from nccltool.core.text import shortened
 from nccltool.core.units import format_bytes, format_gb_per_s, format_seconds
 from nccltool.preflight.result import Preflight
 from nccltool.probe.result import Measurement, Run
@@ -21,6 +22,8 @@ TONE_COLORS: dict[str, str] = {
 UNKNOWN = "unknown"
 MOST_ROWS = 500
 """Of a table: the raw data has the others."""
+LONGEST = 1000
+"""Letters of a cell or a line of evidence."""
 
 
 def page_id(code: str) -> str:
@@ -42,7 +45,7 @@ def percent(share: float | None, digits: int = 0) -> str:
 
 def table(title: str, headers: Sequence[str], rows: Sequence[Sequence[str]], *numbers: int) -> TablePart:
     """As many rows as can be read."""
-    shown = tuple(tuple(row) for row in rows[:MOST_ROWS])
+    shown = tuple(tuple(shortened(cell, LONGEST) for cell in row) for row in rows[:MOST_ROWS])
     return TablePart(
         title=title, headers=tuple(headers), rows=shown, numbers=numbers, more=max(len(rows) - MOST_ROWS, 0)
     )

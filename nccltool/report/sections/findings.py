@@ -1,7 +1,7 @@
 """What was found, the worst first, with its evidence and its remedy."""
 
 from nccltool.core.findings import Finding
-from nccltool.core.text import counted, named
+from nccltool.core.text import counted, named, shortened
 from nccltool.report.material import Material
 from nccltool.report.parts import FoldPart, KeyFigure, NotePart, Part, ReportSection
 from nccltool.report.sections import base
@@ -44,8 +44,8 @@ def _folded(summary: str, found: list[Finding]) -> list[FoldPart]:
 
 def _note(one: Finding) -> NotePart:
     return NotePart(
-        text=f"{one.severity.upper()} {one.code}: {one.message}",
-        lines=tuple(line for text in one.evidence for line in text.splitlines()),
+        text=shortened(f"{one.severity.upper()} {one.code}: {one.message}", base.LONGEST),
+        lines=tuple(shortened(line, base.LONGEST) for text in one.evidence for line in text.splitlines()),
         tone=base.TONES[one.severity],
         remedy=one.remedy,
         link="" if one.severity == "info" else base.page_id(one.code),

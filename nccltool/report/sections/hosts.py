@@ -14,7 +14,10 @@ from nccltool.report.sections import base
 
 _MOST = 200
 """Hosts with a fold of their own; the others are in the table."""
+_FEW = 8
+"""Hosts of which all checks are shown; of more, those that did not pass."""
 _TONES: dict[str, Tone] = {"fail": "fail", "warn": "warn", "pass": "pass", "missing": "fail"}
+_FINE: tuple[CheckStatus, ...] = ("pass", "skip")
 _HEADERS = ("check", "result", "measured", "expected", "why")
 
 
@@ -64,15 +67,21 @@ def _folds(run: Preflight) -> Iterator[Part]:
         by_host.setdefault(one.host or "", []).append(one)
     together = by_host.pop("", [])
     if together:
-        yield _fold("all hosts together", together)
+        yield _fold("all hosts together", together, True)
     ordered = sorted(by_host, key=lambda host: (STATUSES.index(worst(by_host[host])), host))
+    is_whole = len(by_host) <= _FEW
     for host in ordered[:_MOST]:
-        yield _fold(host, by_host[host])
+        if is_whole or worst(by_host[host]) not in _FINE:
+            yield _fold(host, by_host[host], is_whole)
 
 
-def _fold(name: str, some: Sequence[CheckOutcome]) -> FoldPart:
+def _fold(name: str, some: Sequence[CheckOutcome], is_whole: bool) -> FoldPart:
     status: CheckStatus = worst(some)
-    rows = [_row(one) for one in sorted(some, key=lambda one: STATUSES.index(one.status))]
+    rows = [
+        _row(one)
+        for one in sorted(some, key=lambda one: STATUSES.index(one.status))
+        if is_whole or one.status not in _FINE
+    ]
     said = Counter(one.status for one in some)
     counts = ", ".join(f"{said[one]} {one}" for one in STATUSES if said[one])
     return FoldPart(

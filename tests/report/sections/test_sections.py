@@ -1,13 +1,15 @@
 """What each section says of each kind of material: its headline and the number that is remembered."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from nccltool.report import sections
 from nccltool.report.material import Material
-from nccltool.report.parts import ChartPart, FoldPart, MatrixPart, ReportSection, SwitchPart
+from nccltool.report.parts import ChartPart, FoldPart, MatrixPart, ReportSection, SwitchPart, TablePart
 from tests import samples
+from tests.preflight.samples import outcome
 from tests.report import materials
 
 SAID = {
@@ -122,6 +124,20 @@ def test_hosts_with_trouble_are_folded_first() -> None:
     ]
 
 
+def test_of_many_hosts_only_trouble_is_folded_out() -> None:
+    few = materials.preflight()
+    hosts = [f"n{number}" for number in range(1, 1025)]
+    checks = [outcome(f"doctor/LIM{number:03}", "pass", host) for host in hosts for number in range(20)]
+    many = replace(few, outcomes=(*few.outcomes, *checks), info=replace(few.info, hosts=tuple(hosts)))
+    folds = [part for part in _of(materials.of(many))["hosts"].parts if isinstance(part, FoldPart)]
+    assert [one.summary for one in folds] == [
+        "all hosts together: 1 pass",
+        "n2: 1 fail, 20 pass",
+        "n1: 1 warn, 20 pass",
+    ]
+    assert [len(one.parts[0].rows) for one in folds if isinstance(one.parts[0], TablePart)] == [1, 1, 1]
+
+
 def test_what_failed_leads_to_its_page_in_the_report() -> None:
     made = _of(materials.failed())
     links = {part.link for part in made["findings"].parts if getattr(part, "link", "")}
@@ -129,8 +145,6 @@ def test_what_failed_leads_to_its_page_in_the_report() -> None:
 
 
 def test_exposed_communication_that_is_not_known_is_no_number() -> None:
-    from dataclasses import replace
-
     run = materials.trained()
     unknown = replace(run, trainings=(replace(run.trainings[0], exposed_communication_ratio=None),))
     part = _first(_of(materials.of(unknown))["training"], ChartPart)
@@ -139,8 +153,6 @@ def test_exposed_communication_that_is_not_known_is_no_number() -> None:
 
 
 def test_a_guess_of_triage_is_called_one() -> None:
-    from dataclasses import replace
-
     material = materials.failed()
     assert material.incident is not None
     guess = replace(material, incident=replace(material.incident, confidence=0.5))
