@@ -41,6 +41,7 @@ __all__ = [
     "doctor",
     "load_run",
     "localize",
+    "pairs",
     "probe",
     "to_pandas",
     "triage",
@@ -185,6 +186,58 @@ def localize(
         run_dir=arguments.optional_text("run_dir", run_dir),
     )
     return commands.localized(arguments.texts("paths", paths), options, ("nccltool.api.localize",))
+
+
+@in_words_of(
+    *("op", "size", "pair_time_s", "rounds", "all_pairs", "groups", "within", "expect", "topology"),
+    *("nodes", "nproc_per_node", "hosts", "launcher", "backend", "timeout_s", "deadline_s", "run_dir"),
+)
+def pairs(
+    *,
+    op: Literal["all_reduce", "send_recv"] = "all_reduce",
+    size: str | int | None = None,
+    pair_time_s: float = 0.5,
+    rounds: int = 12,
+    all_pairs: bool = False,
+    groups: int = 2,
+    within: bool = False,
+    expect: str | None = None,
+    topology: TextOrPath | None = None,
+    nodes: int | None = None,
+    nproc_per_node: int | None = None,
+    hosts: str | None = None,
+    launcher: str = "auto",
+    backend: str = "auto",
+    timeout_s: float = 30.0,
+    deadline_s: float = 3600.0,
+    run_dir: TextOrPath | None = None,
+) -> "LocalizedRun":
+    """Measure pairs of nodes and name what is slow, as `nccltool pairs` does; `size` is its option --bytes.
+
+    The run is also saved in the run directory. Call it from the main thread.
+    """
+    from nccltool.api import commands, measuring
+
+    asked = measuring.PairMeasureOptions(
+        op=arguments.choice("op", op, ("all_reduce", "send_recv")),
+        size=None if size is None else arguments.one_word("size", size),
+        pair_time_s=arguments.number("pair_time_s", pair_time_s),
+        rounds=arguments.count("rounds", rounds, 1, 10**4),
+        all_pairs=arguments.flag("all_pairs", all_pairs),
+        groups=arguments.count("groups", groups, 2, 16),
+        within=arguments.flag("within", within),
+        expect=arguments.optional_text("expect", expect),
+        topology=arguments.optional_text("topology", topology),
+        nodes=arguments.optional_count("nodes", nodes),
+        nproc_per_node=arguments.optional_count("nproc_per_node", nproc_per_node),
+        hosts=None if hosts is None else ",".join(arguments.texts("hosts", hosts)),
+        launcher=arguments.choice("launcher", launcher, ("auto", *measuring.LAUNCHERS)),
+        backend=arguments.choice("backend", backend, ("auto", "gloo", "nccl")),
+        timeout_s=arguments.number("timeout_s", timeout_s),
+        deadline_s=arguments.number("deadline_s", deadline_s),
+        run_dir=arguments.optional_text("run_dir", run_dir),
+    )
+    return commands.paired(measuring.pairs_of(asked))
 
 
 @in_words_of("run", "run_dir")

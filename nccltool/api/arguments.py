@@ -19,6 +19,8 @@ Word = TypeVar("Word", bound=str)
 _OPTION = re.compile(r"--([a-z][a-z-]*[a-z])")
 _PARAMETERS = {
     "op": "ops",
+    "bytes": "size",
+    "pair-time": "pair_time_s",
     "timeout": "timeout_s",
     "deadline": "deadline_s",
     "min-busbw": "min_busbw_gb_per_s",
@@ -51,7 +53,8 @@ def told(text: str, parameters: Iterable[str]) -> str:
     known = set(parameters)
 
     def name(match: re.Match[str]) -> str:
-        own = _PARAMETERS.get(match[1], match[1].replace("-", "_"))
+        same = match[1].replace("-", "_")
+        own = same if same in known else _PARAMETERS.get(match[1], same)
         return own if own in known else f"the option {match[1]} of the command"
 
     return _OPTION.sub(name, text)
@@ -87,11 +90,27 @@ def words(name: str, value: object) -> tuple[str, ...]:
     return tuple(part.strip() for one in texts(name, value) for part in one.split(","))
 
 
-def count(name: str, value: object, least: int) -> int:
-    """A whole number. Raises BadInput."""
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        raise _wrong(name, value, f"a whole number of at least {least}")
+def one_word(name: str, value: object) -> str:
+    """A word, or a whole number. Raises BadInput."""
+    found = words(name, [value])
+    if len(found) != 1:
+        raise _wrong(name, value, "one word")
+    return found[0]
+
+
+def flag(name: str, value: object) -> bool:
+    """Raises BadInput."""
+    if not isinstance(value, bool):
+        raise _wrong(name, value, "True or False")
     return value
+
+
+def count(name: str, value: object, least: int, most: int = sys.maxsize) -> int:
+    """A whole number. Raises BadInput."""
+    if isinstance(value, int) and not isinstance(value, bool) and least <= value <= most:
+        return value
+    upper = "" if most == sys.maxsize else f" and at most {most}"
+    raise _wrong(name, value, f"a whole number of at least {least}{upper}")
 
 
 def optional_count(name: str, value: object, least: int = 1) -> int | None:

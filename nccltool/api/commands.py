@@ -20,6 +20,7 @@ from nccltool.launch import torch_needed
 from nccltool.launch.options import StartOptions
 from nccltool.launch.runner import Progress
 from nccltool.localize.localized import LocalizedRun
+from nccltool.localize.pairs.run import Pairs
 from nccltool.localize.topology import Topology
 from nccltool.monitor import run_list
 from nccltool.preflight.result import Preflight
@@ -48,6 +49,12 @@ def measured(probe: Probe, name: str, progress: Progress) -> tuple[Run, Path]:
     torch_needed.require(probe.order.launch, name)
     with signals.held():
         return probe.run(progress)
+
+
+def paired(pairs: Pairs) -> LocalizedRun:
+    run, _ = measured(pairs, "pairs", lambda _: None)
+    assert isinstance(run, LocalizedRun)
+    return run
 
 
 def diagnosed(words: DoctorOptions, start: StartOptions, command: Command) -> Diagnosis:

@@ -9,6 +9,7 @@ import msgspec
 from nccltool.compare.result import Comparison
 from nccltool.core.errors import BadInput
 from nccltool.doctor.diagnosis import Diagnosis
+from nccltool.localize.localized import LocalizedRun
 from nccltool.preflight.result import Preflight
 from nccltool.probe.result import Run
 from nccltool.train.result import TrainRun
@@ -39,6 +40,8 @@ def _rows(result: Result) -> Sequence[Any]:
             return [
                 {"strategy": one.strategy, **msgspec.to_builtins(s)} for one in result.trainings for s in one.steps
             ]
+        case LocalizedRun():
+            return result.encounters
         case Run():
             return result.measurements
         case Preflight():

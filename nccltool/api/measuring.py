@@ -1,4 +1,4 @@
-"""The order of a measurement that a program asks for, through the options of `nccltool probe`."""
+"""The order of a measurement that a program asks for, through the options of `nccltool probe` and `pairs`."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -7,12 +7,16 @@ from nccltool.core import run_directory
 from nccltool.launch.launchers import NAMES as LAUNCHERS
 from nccltool.launch.options import StartOptions
 from nccltool.launch.order import LaunchOrder
+from nccltool.localize.pairs import options as pairs_options
+from nccltool.localize.pairs.job import PairOp
+from nccltool.localize.pairs.options import PairsOptions
+from nccltool.localize.pairs.run import Pairs
 from nccltool.probe import options as probe_options
 from nccltool.probe.job import ProbeJob
 from nccltool.probe.options import ProbeOptions
 from nccltool.probe.run import Probe
 
-__all__ = ["LAUNCHERS", "MeasureOptions", "order", "probe_of"]
+__all__ = ["LAUNCHERS", "MeasureOptions", "PairMeasureOptions", "order", "pairs_of", "probe_of"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -37,19 +41,9 @@ class MeasureOptions:
 
 def order(asked: MeasureOptions) -> LaunchOrder[ProbeJob]:
     """Raises BadInput in the words of the command line."""
-    ranks = asked.nproc_per_node
-    start = StartOptions(
-        nodes=asked.nodes,
-        nproc_per_node=None if ranks is None else str(ranks),
-        hosts=asked.hosts,
-        launcher=asked.launcher,
-        backend=asked.backend,
-        timeout=asked.timeout_s,
-        deadline=asked.deadline_s,
-    )
     return probe_options.from_options(
         ProbeOptions(
-            start=start,
+            start=_start(asked),
             ops=",".join(asked.ops),
             min_bytes=None,
             max_bytes=None,
@@ -67,6 +61,67 @@ def order(asked: MeasureOptions) -> LaunchOrder[ProbeJob]:
             cuda_graph=False,
             checks=asked.checks,
         )
+    )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PairMeasureOptions:
+    """The parameters of `nccltool.api.pairs`."""
+
+    op: PairOp
+    size: str | None
+    pair_time_s: float
+    rounds: int
+    all_pairs: bool
+    groups: int
+    within: bool
+    expect: str | None
+    topology: str | None
+    nodes: int | None
+    nproc_per_node: int | None
+    hosts: str | None
+    launcher: str
+    backend: str
+    timeout_s: float
+    deadline_s: float
+    run_dir: str | None
+
+
+def pairs_of(asked: PairMeasureOptions) -> Pairs:
+    """Raises BadInput in the words of the command line."""
+    order = pairs_options.from_options(
+        PairsOptions(
+            start=_start(asked),
+            pair_op=asked.op,
+            bytes=asked.size,
+            rounds=asked.rounds,
+            all_pairs=asked.all_pairs,
+            groups=asked.groups,
+            within=asked.within,
+            isolated=False,
+            pair_time=asked.pair_time_s,
+            expect=asked.expect,
+            topology=asked.topology,
+            run_dir=asked.run_dir,
+        )
+    )
+    return Pairs(
+        order=order,
+        runs_folder=run_directory.base_folder(asked.run_dir),
+        min_busbw_gb_per_s=None,
+        command=("nccltool.api.pairs",),
+    )
+
+
+def _start(asked: MeasureOptions | PairMeasureOptions) -> StartOptions:
+    return StartOptions(
+        nodes=asked.nodes,
+        nproc_per_node=None if asked.nproc_per_node is None else str(asked.nproc_per_node),
+        hosts=asked.hosts,
+        launcher=asked.launcher,
+        backend=asked.backend,
+        timeout=asked.timeout_s,
+        deadline=asked.deadline_s,
     )
 
 

@@ -22,14 +22,14 @@ from nccltool.train.result import TrainingResult, TrainRun
 Kind = Literal["gauge", "counter", "unknown"]
 """unknown: quantiles without sum and count. As a summary, node_exporter and the push gateway would add both, as 0;
 as a gauge, promtool refuses the label `quantile`."""
-About = Literal["build", "command", "row", "training"]
+About = Literal["build", "command", "row", "group", "training"]
 PREFIX = "nccltool_"
 CLUSTER = "cluster"
 """The label that all metrics have where a cluster is named."""
 _CLUSTER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:/@-]{0,127}", re.ASCII)
 _ROW = ("op", "bytes", "dtype", "nodes", "world_size", "placement")
 _MEASURED = "measurement_timestamp_seconds"
-_KEYS: dict[About, int] = {"build": 0, "command": 1, "row": len(_ROW), "training": 1}
+_KEYS: dict[About, int] = {"build": 0, "command": 1, "row": len(_ROW), "group": len(_ROW) + 1, "training": 1}
 """Labels that name what a metric is about."""
 _UNITS = ("bytes_per_second", "samples_per_second", "seconds")
 _STATUSES = ("pass", "warn", "fail", "unknown", "skip", "incomplete", "missing", "undetermined")
@@ -150,6 +150,16 @@ def _whole(run: ExportedRun) -> Iterator[Measurement]:
     return (row for row in run.measurements if row.group is None)
 
 
+def _of_groups(run: ExportedRun) -> Iterator[tuple[Measurement, str]]:
+    """The rows of groups that ran at the same time, and their groups: of each operation, those of the largest size,
+    as there may be as many groups as hosts."""
+    rows = [(row, row.group.name) for row in run.measurements if row.group and not row.group.alone]
+    largest: dict[str, int] = {}
+    for row, _ in rows:
+        largest[row.op] = max(row.bytes, largest.get(row.op, 0))
+    return ((row, name) for row, name in rows if row.bytes == largest[row.op])
+
+
 def _row_labels(run: ExportedRun, row: Measurement) -> tuple[str, ...]:
     return (row.op, str(row.bytes), row.dtype, *run.world, row.placement)
 
@@ -158,6 +168,15 @@ def _latency(run: ExportedRun) -> Values:
     for row in _whole(run):
         for quantile, seconds in (("0.5", row.time_s.median), ("0.9", row.time_s.p90), ("0.99", row.time_s.p99)):
             yield (*_row_labels(run, row), quantile), seconds
+
+
+def _group_bandwidth(run: ExportedRun) -> Values:
+    return (((*_row_labels(run, row), name), row.busbw_bytes_per_s) for row, name in _of_groups(run))
+
+
+def _measured_at(run: ExportedRun) -> Values:
+    rows = (*_whole(run), *(row for row, _ in _of_groups(run)))
+    return (((row.op, *run.world), run.started) for row in rows)
 
 
 def _wrong(run: ExportedRun) -> Values:
@@ -244,6 +263,13 @@ METRICS = (
         lambda row: row.limit_busbw_bytes_per_s,
     ),
     PrometheusMetric(
+        "group_bus_bandwidth_bytes_per_second",
+        "Bus bandwidth of a group of `probe --split` while all groups run, at the largest size of an operation.",
+        (*_ROW, "group"),
+        _group_bandwidth,
+        "group",
+    ),
+    PrometheusMetric(
         "latency_seconds",
         "Time of one call on the slowest rank: median, and 0.9 and 0.99 if there are enough samples.",
         (*_ROW, "quantile"),
@@ -260,7 +286,7 @@ METRICS = (
         _MEASURED,
         "Unix time of the oldest run that contributes rows of an operation.",
         ("op", "nodes", "world_size"),
-        lambda run: [((row.op, *run.world), run.started) for row in _whole(run)],
+        _measured_at,
     ),
     PrometheusMetric(
         "baseline_ratio",
@@ -363,4 +389,4 @@ def _subject(sample: Sample) -> tuple[str, ...]:
 
 def _group(subject: tuple[str, ...]) -> tuple[str, ...]:
     """The operation and world that a row belongs to, as the time of measurement is labelled; others have none."""
-    return ("rows", subject[1], *subject[4:6]) if subject[0] == "row" else subject
+    return ("rows", subject[1], *subject[4:6]) if subject[0] in ("row", "group") else subject

@@ -12,14 +12,14 @@ from nccltool.core.verdicts import Status, Verdict
 from nccltool.monitor import metrics
 from nccltool.monitor.metrics import METRICS, Sample
 from nccltool.preflight.result import Check, CheckOutcome, HostStatus, HostVerdict, Preflight
-from nccltool.probe.result import Measurement, Run
+from nccltool.probe.result import Measurement, RowGroup, Run
 from nccltool.train.result import Oracle, TrainingResult, TrainRun
 from tests import samples
 
 BY_NAME = {metric.name: metric for metric in METRICS}
 LABELS = {
     *("version", "torch", "nccl", "command", "op", "bytes", "dtype", "nodes", "world_size", "placement"),
-    *("quantile", "check", "host", "strategy"),
+    *("quantile", "check", "host", "strategy", "group"),
 }
 
 
@@ -102,7 +102,8 @@ def end(started: float, status: Status) -> tuple[Sample, ...]:
 
 def test_every_sample_has_the_labels_of_its_metric() -> None:
     row = samples.measurement(late_s=0.001, late_rank=1, limit_busbw_bytes_per_s=1e9, wrong=3)
-    every = [*seen(trained(training(), row)), *seen(preflight(ALPHA, BETA, GAMMA, outcomes=(CHECK,)))]
+    of_group = group_row("node 0", 2**20, 5e9)
+    every = [*seen(trained(training(), row, of_group)), *seen(preflight(ALPHA, BETA, GAMMA, outcomes=(CHECK,)))]
     assert all(len(sample.labels) == len(BY_NAME[sample.metric].labels) for sample in every)
     not_of_runs = {"baseline_ratio", "damaged_runs", "run_directory_readable"}
     assert {sample.metric for sample in every} == set(BY_NAME) - not_of_runs
@@ -121,6 +122,40 @@ def test_a_row_is_its_numbers(name: str, labels: tuple[str, ...], value: float |
     found = of(list(seen(replace(samples.good_run(), measurements=(row,)))), name)
     key = ("all_reduce", "1048576", "float32", "2", "4", row.placement, *labels)
     assert found[key] == pytest.approx(value if value is not None else row.busbw_bytes_per_s)
+
+
+def group_row(name: str, size: int, busbw: float, *, alone: bool = False) -> Measurement:
+    group = RowGroup(name=name, world_size=2, alone=alone)
+    return samples.measurement(bytes=size, busbw_bytes_per_s=busbw, group=group, late_s=0.001, late_rank=1)
+
+
+def test_groups_have_the_bandwidth_of_the_largest_size_and_nothing_else() -> None:
+    rows = [
+        *(group_row("node 0", 8, 1e6), group_row("node 1", 8, 2e6)),
+        *(group_row("node 0", 2**20, 5e9), group_row("node 1", 2**20, 3e9)),
+        group_row("node 1", 2**20, 6e9, alone=True),
+    ]
+    found = seen(replace(samples.good_run(), measurements=tuple(rows)))
+    bandwidths = of(found, "group_bus_bandwidth_bytes_per_second")
+    assert {labels[-1]: value for labels, value in bandwidths.items()} == {"node 0": 5e9, "node 1": 3e9}
+    assert {sample.metric for sample in found if "op" in BY_NAME[sample.metric].labels} == {
+        *("group_bus_bandwidth_bytes_per_second", "measurement_timestamp_seconds", "wrong_elements_total")
+    }
+
+
+def test_groups_of_an_older_run_are_as_old_as_it_is() -> None:
+    row, when = ("all_reduce", "8", "float32", "2", "4", "in-place"), ("all_reduce", "2", "4")
+    newest = [
+        Sample("bus_bandwidth_bytes_per_second", row, 1.0),
+        Sample("measurement_timestamp_seconds", when, 300),
+    ]
+    older = [
+        Sample("group_bus_bandwidth_bytes_per_second", (*row, "node 0"), 2.0),
+        Sample("measurement_timestamp_seconds", when, 200),
+    ]
+    found = metrics.merged([newest, older])
+    assert of(found, "measurement_timestamp_seconds") == {when: 200}
+    assert len(found) == 3
 
 
 def test_what_is_not_known_has_no_sample() -> None:
