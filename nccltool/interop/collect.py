@@ -15,6 +15,7 @@ from typing import BinaryIO, TypeVar
 
 import msgspec
 
+from nccltool.core import json_file_logs
 from nccltool.core.errors import BadInput
 from nccltool.core.findings import Finding, Subject
 from nccltool.core.run_directory import Draft
@@ -118,7 +119,7 @@ class _Merge:
             with _opened(name) as file:
                 for number, line in enumerate(iter(lambda: file.readline(_LONGEST), b""), start=1):
                     self._place = (where, number)
-                    self._take(line)
+                    self._take(json_file_logs.unwrapped(line, times=False))
         except OSError as error:
             hint = "check the name; - is standard input"
             raise BadInput(f"{where} cannot be read: {error.strerror}", hint) from error

@@ -151,8 +151,8 @@ def _whole(run: ExportedRun) -> Iterator[Measurement]:
 
 
 def _of_groups(run: ExportedRun) -> Iterator[tuple[Measurement, str]]:
-    """The rows of groups that ran at the same time, and their groups: of each operation, those of the largest size,
-    as there may be as many groups as hosts."""
+    """The rows of groups that ran at the same time, and their groups: of each operation, only those of the
+    largest size, as there may be as many groups as hosts."""
     rows = [(row, row.group.name) for row in run.measurements if row.group and not row.group.alone]
     largest: dict[str, int] = {}
     for row, _ in rows:

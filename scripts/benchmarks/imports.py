@@ -1,6 +1,6 @@
-"""How published output of nccl-tests is imported: a second, independent reader of its rows is the yardstick.
+"""How published results are imported: a second, independent reader of their rows is the yardstick.
 
-`scripts/bench imports --folder DIR` reads the files of tests/data/published_results.jsonl, which names them by
+`scripts/bench imports --folder DIR` reads the files of tests/data/*_results.jsonl, which name them by
 repository, commit, path, and blob, from DIR/OWNER+NAME/PATH. Without a folder it reads the samples of the tests.
 """
 
@@ -17,9 +17,12 @@ from benchmarks import extent, strict_table
 from nccltool.core.errors import BadInput
 from nccltool.interop import importers
 from nccltool.interop.importers import Report, Told
+from nccltool.interop.importers.base import NotTold
 
 ROOT = Path(__file__).parents[2]
-LIST = ROOT / "tests/data/published_results.jsonl"
+LISTS = sorted((ROOT / "tests/data").glob("*_results.jsonl"))
+_RANKS = 4
+"""For files that do not tell how many ranks they are of."""
 SAMPLES = ROOT / "tests/interop/importers/samples"
 FILES = int(extent.of("100000", "5"))
 Numbers = Counter[tuple[int, float, float, float]]
@@ -33,6 +36,8 @@ class Figures:
     files: int = 0
     imported: int = 0
     measurements: int = 0
+    asked: int = 0
+    """Files that were imported once --ranks was given."""
     joined: int = 0
     """Rows that only the importer read, because they were torn."""
     differences: list[str] = field(default_factory=list)
@@ -55,7 +60,8 @@ def main(options: Sequence[str] = ()) -> bool:
         _read(name, data, figures)
     print(
         f"{figures.files} files, {figures.imported} imported, {figures.measurements} measurements, of these "
-        f"{figures.joined} from torn rows\n{len(figures.differences)} files differ, {len(figures.lost)} lost rows "
+        f"{figures.joined} from torn rows\n{figures.asked} files need --ranks\n"
+        f"{len(figures.differences)} files differ, {len(figures.lost)} lost rows "
         f"in silence, {len(figures.named)} have rows that are named as missing\n"
         f"{sum(figures.refused.values())} refused, {len(figures.refused_with_rows)} of them with rows"
     )
@@ -68,8 +74,8 @@ def main(options: Sequence[str] = ()) -> bool:
 
 
 def _published(folder: Path) -> Iterator[tuple[str, bytes]]:
-    """The files of the list that are there and are what the list means."""
-    for line in LIST.read_text().splitlines():
+    """The files of the lists that are there and are what the lists mean."""
+    for line in [line for one in LISTS for line in one.read_text().splitlines()]:
         one = json.loads(line)
         file = folder / one["repository"].replace("/", "+") / one["path"]
         if file.is_file():
@@ -86,20 +92,26 @@ def _samples() -> Iterator[tuple[str, bytes]]:
 
 def _read(name: str, data: bytes, figures: Figures) -> None:
     figures.files += 1
-    halves = strict_table.halves(data.decode(errors="replace"))
+    text = data.decode(errors="replace")
+    halves = strict_table.halves(text)
     strict = Counter((half.bytes, float(half.time), float(half.algbw), float(half.busbw)) for half in halves)
     try:
-        tests = importers.read(data, name, Told())
+        tests, has_asked = _imported(data, name)
     except BadInput as refused:
         why = re.sub(r"\d+", "N", refused.message.removeprefix(name)).lstrip(", :N")
         figures.refused[re.sub(r"'.*'|N, line N", "...", why)[:90]] += 1
-        if strict:
+        if strict or strict_table.other_rows(text):
             figures.refused_with_rows.append(f"{name}: {refused.message}")
         return
     found = _numbers(tests)
     figures.imported += 1
+    figures.asked += has_asked
     figures.measurements += found.total()
-    more, fewer = _numbers_of(found - strict), _numbers_of(strict - found)
+    if strict:
+        more, fewer = _numbers_of(found - strict), _numbers_of(strict - found)
+    else:
+        rows, others = sum(len(test.rows) for test in tests), strict_table.other_rows(text)
+        more, fewer = max(rows - others, 0), max(others - rows, 0)
     is_joined = any(" joined, from line" in said for test in tests for said in test.said)
     figures.joined += more if is_joined else 0
     if more and not is_joined:
@@ -107,6 +119,14 @@ def _read(name: str, data: bytes, figures: Figures) -> None:
     is_named = any(test.missing or test.stopped for test in tests)
     if fewer:
         (figures.named if is_named else figures.lost).append(name)
+
+
+def _imported(data: bytes, name: str) -> tuple[Sequence[Report], bool]:
+    """The tests, and whether the file leaves it open how many ranks they are of. Raises BadInput."""
+    try:
+        return importers.read(data, name, Told()), False
+    except NotTold:
+        return importers.read(data, name, Told(ranks=_RANKS)), True
 
 
 def _numbers(tests: Sequence[Report]) -> Numbers:

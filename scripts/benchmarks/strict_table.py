@@ -1,4 +1,4 @@
-"""A second reader of nccl-tests' tables, written apart from the importer: one strict expression for a row.
+"""A second reader of published tables, written apart from the importers: one strict expression for a row.
 
 It knows nothing of launchers, archives, or footers. What it finds is what a person would count in the file.
 """
@@ -37,3 +37,16 @@ def halves(text: str) -> list[Half]:
         size, dtype = int(match[1]), match[3]
         found += [Half(size, dtype, *match.group(at, at + 1, at + 2)) for at in (6, 10) if match[at]]
     return found
+
+
+_OSU = re.compile(r"\d+[ \t]+\d+(?:\.\d+)?(?:[ \t]+[\d.]+)*[ \t]*")
+_PERFTEST = re.compile(r" *\d+[ \t]+\d+(?:[ \t]+-?\d+(?:\.\d+)?){3,8}[ \t]*")
+
+
+def other_rows(text: str) -> int:
+    """How many rows a text has of OSU's tests or, where it has none of these, of perftest."""
+    lines = text.split("\n")
+    title = next((number for number, line in enumerate(lines) if line.startswith("# OSU")), None)
+    if title is None:
+        return sum(_PERFTEST.fullmatch(line.rstrip("\r")) is not None for line in lines)
+    return sum(_OSU.fullmatch(line.rstrip("\r")) is not None for line in lines[title:])

