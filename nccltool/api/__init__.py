@@ -212,10 +212,7 @@ def pairs(
     deadline_s: float = 3600.0,
     run_dir: TextOrPath | None = None,
 ) -> "LocalizedRun":
-    """Measure pairs of nodes and name what is slow, as `nccltool pairs` does; `size` is its option --bytes.
-
-    The run is also saved in the run directory. Call it from the main thread.
-    """
+    """Measure pairs of nodes, name what is slow, and save the run, as `nccltool pairs` does; `size` is --bytes."""
     from nccltool.api import commands, measuring
 
     asked = measuring.PairMeasureOptions(

@@ -98,6 +98,7 @@ def pairs_of(asked: PairMeasureOptions) -> Pairs:
             all_pairs=asked.all_pairs,
             groups=asked.groups,
             within=asked.within,
+            rails=None,
             isolated=False,
             pair_time=asked.pair_time_s,
             expect=asked.expect,

@@ -100,6 +100,15 @@ def test_what_cannot_be_translated(command: str, message: str) -> None:
     assert error.value.remedy
 
 
+def test_the_words_of_nccl_tests_are_taken_as_they_are() -> None:
+    words = [*("-b", "8", "-e", "128M", "-f", "2", "-g", "1", "-n", "20", "-w", "5"), *("-c", "1", "-o", "sum")]
+    words += ["-d", "float", "-t", "1"]
+    asked = of_probe(*words)
+    assert (asked.min_bytes, asked.max_bytes, asked.step_factor, asked.iterations) == ("8", "128M", 2.0, 20)
+    with pytest.raises(BadInput, match="-g is an option of nccl-tests"):
+        of_probe(*words[:-2], "-g", "8")
+
+
 @pytest.mark.parametrize("letter", LETTERS)
 def test_every_letter_means_the_same_in_probe_or_is_refused(letter: str) -> None:
     """What both have is what nccl-tests means by it."""

@@ -1,6 +1,7 @@
 """nccltool probe."""
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -45,6 +46,11 @@ _BOTH_PLACEMENTS = ("nccl-tests", "nccl-tests-json")
 
 class _Probe(ToolCommand):
     """Knows the options of nccl-tests, whose letters it shares."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """`-g 1` and `-t 1` of nccl-tests say what is so here: a rank has one thread and one GPU."""
+        at = [i for i, pair in enumerate(pairwise(args)) if pair in (("-g", "1"), ("-t", "1"))]
+        return super().parse_args(ctx, [word for i, word in enumerate(args) if not {i, i - 1} & {*at}])
 
     def unknown_option(self, name: str, ctx: click.Context) -> BadInput:
         """What nccl-tests calls so, or the usual."""

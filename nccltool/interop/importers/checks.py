@@ -112,7 +112,7 @@ def _missing(test: Report) -> Iterator[Finding]:
             subject=_file(test),
             message=f"missing from the output: {', '.join(test.missing)}",
             evidence=(_read(test),),
-            remedy="import the output as the program wrote it: one file per process, or labelled lines",
+            remedy="import the output as the program wrote it: one file per process, or labeled lines",
         )
 
 
