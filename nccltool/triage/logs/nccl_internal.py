@@ -20,6 +20,9 @@ failure
     nccl.internal      `Failed to join thread for job|reeing ptr |Unknown device error |Trying to launch too many `
     nccl.internal      `failed to join thread for job|waiting for pthread_join|Thread join failed`
     nccl.internal      `CUDA Graph helper `
+    nccl.internal      `[Rem Allocator] Poll|[Rem Allocator] Failed to set|file descriptor is -1`
+    nccl.internal      `bootstrapInit: handles|bcastGrowHandle|called with NULL request|Receiver expected a 'recv'`
+    nccl.internal      `RECV_RDMA_WITH_IMM and req|replay using an old request`
     nccl.internal      `ddress map |bject pointer is NULL|Invalid key size |No allocation found at |in shadow pool`
     nccl.internal      `No suitable space found to|extends beyond allocation|Deregister: Could not find`
     nccl.internal      `MemManager: `(?:Cannot (?:un)?track|Cannot mark|Buffer ptr|Could not find|Unknown)
