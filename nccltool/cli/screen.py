@@ -29,6 +29,7 @@ from nccltool.launch.order import LaunchOrder
 from nccltool.localize import heat_chart
 from nccltool.localize import views as localize_views
 from nccltool.localize.localized import LocalizedRun
+from nccltool.preflight import run as preflight_run
 from nccltool.preflight import views as preflight_views
 from nccltool.preflight.result import Preflight
 from nccltool.probe import plots, views
@@ -92,6 +93,16 @@ def _show(run: Run, folder: Path, options: Mapping[str, Any], leads: bool, said:
         if not options["quiet"]:
             say(f"saved to {folder}")
         remember(folder, options)
+
+
+def with_history(found: Preflight, options: Mapping[str, Any]) -> Preflight:
+    """With what earlier runs say of it. What stands in the way is said; it changes nothing else."""
+    try:
+        file = keeping.file_with_runs(options["history"])
+        return preflight_run.with_history(found, file) if file else found
+    except BadInput as error:
+        say(escaped(f"the history was not read: {error.message}"))
+        return found
 
 
 def remember(folder: Path, options: Mapping[str, Any]) -> None:

@@ -5,19 +5,43 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nccltool.core.unknown_names import unknown
-from nccltool.history import judge
+from nccltool.history import judge, wording
 from nccltool.history.queries import HistoryReader, Line, StoredRun, StoredTrouble, StoredVisit, by_host, reading
 from nccltool.history.result import HistoryAnswer, HostRecord, Question, RepeatOffence, Trend, TrendPoint
 
 DRIFT_OF_ALL_S = 90 * 86400.0
 """Of all hosts together, drift is looked for in the newest runs only: one host can be asked about more."""
 _REPEATED = 2
+_WAIT_S = 5.0
+"""How long a run waits for writers before it shows its result without the history."""
 
 
 def ask(file: Path, word: str, since: float) -> HistoryAnswer:
     """What the runs since a Unix time say; an empty word asks about all hosts. Raises BadInput."""
     with reading(file) as reader:
         return _Asked(file, reader, int(since * 1000), word).answer()
+
+
+def seen_before(file: Path, wanted: Collection[tuple[str, str]], since: float) -> Mapping[tuple[str, str], str]:
+    """By host (empty = all together) and check, how often it did not pass since a Unix time; nothing of hosts that
+    no run was on. Raises BadInput."""
+    found = {}
+    with reading(file, _WAIT_S) as reader:
+        begin = int(since * 1000)
+        runs = reader.runs(begin)
+        every = [StoredVisit(at, "unknown", "") for at in runs]
+        visits = reader.visits(begin, {host for host, _ in wanted})
+        for check in sorted({check for _, check in wanted}):
+            troubles = by_host(reader.troubles(begin, check=check))
+            for host in sorted(host for host, one in wanted if one == check):
+                mine = visits.get(host, ()) if host else every
+                if failed := troubles.get((host, check)):
+                    first = reader.first_seen(host, check)
+                    seen = reader.versions_until(host, first)
+                    found[host, check] = wording.repeated(judge.offence(failed, mine, runs, first, seen))
+                elif mine:
+                    found[host, check] = wording.unseen(len(mine), judge.when(mine[0].at))
+    return found
 
 
 @dataclass(frozen=True, slots=True)

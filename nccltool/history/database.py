@@ -28,7 +28,7 @@ CREATE TABLE series (
 );
 CREATE TABLE run (
     at INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, kind TEXT NOT NULL, status TEXT NOT NULL,
-    folder TEXT NOT NULL, versions INTEGER NOT NULL
+    folder TEXT NOT NULL, versions INTEGER NOT NULL, hosts INTEGER NOT NULL
 );
 CREATE TABLE visit (
     host INTEGER NOT NULL, run INTEGER NOT NULL, status INTEGER NOT NULL, driver INTEGER NOT NULL,
@@ -132,8 +132,8 @@ def _add(db: sqlite3.Connection, record: RunRecord) -> bool:
     while db.execute("SELECT 1 FROM run WHERE at = ?", (at,)).fetchone():
         at += 1
     versions = _id(db, "versions", *astuple(record.versions))
-    row = (at, record.id, record.kind, record.status, record.folder, versions)
-    db.execute("INSERT INTO run VALUES (?, ?, ?, ?, ?, ?)", row)
+    row = (at, record.id, record.kind, record.status, record.folder, versions, len(record.visits))
+    db.execute("INSERT INTO run VALUES (?, ?, ?, ?, ?, ?, ?)", row)
     _write_rows(db, at, record)
     return True
 

@@ -66,7 +66,7 @@ def offence(
         check=last.check,
         times=len(troubles),
         runs=max(len(tried), len(troubles)),
-        alone=sum(one.hosts == 1 for one in troubles) if last.host else 0,
+        alone=sum(one.hosts == 1 < runs[one.at].hosts for one in troubles) if last.host else 0,
         proven=sum(one.proven for one in troubles),
         first=when(first),
         last=when(last.at),

@@ -8,7 +8,7 @@ from pathlib import Path
 from nccltool.core import run_directory
 from nccltool.core.errors import BadInput
 from nccltool.history import run_reader
-from nccltool.history.database import History, default_file
+from nccltool.history.database import History, default_file, is_there
 from nccltool.history.records import RunRecord
 
 NONE = "none"
@@ -42,6 +42,15 @@ def file_to_read(named: str | None) -> Path:
     if file is None:
         raise BadInput("--history none names no history", "name a file, or leave the option out")
     return file
+
+
+def file_with_runs(named: str | None) -> Path | None:
+    """The history that a run may ask; None = there is none yet, or none is to be kept."""
+    try:
+        file = file_of(named)
+    except BadInput:
+        return None  # no home folder, and no file was named
+    return file if file is not None and is_there(file) else None
 
 
 def remember(folder: Path, named: str | None) -> str:

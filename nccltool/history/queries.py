@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from nccltool.core.errors import BadInput
-from nccltool.core.sqlite_file import opened, transaction
+from nccltool.core.sqlite_file import WAIT_S, opened, transaction
 from nccltool.history.database import FORM, is_there
 from nccltool.history.records import VISIT_STATUSES, RunVersions, Series, VisitStatus
 
@@ -23,6 +23,8 @@ class StoredRun:
     id: str
     kind: str
     versions: RunVersions
+    hosts: int
+    """How many it was on."""
 
 
 class StoredVisit(NamedTuple):
@@ -66,14 +68,14 @@ Line = tuple[str, Series]
 
 
 @contextlib.contextmanager
-def reading(file: Path) -> Iterator["HistoryReader"]:
+def reading(file: Path, wait_s: float = WAIT_S) -> Iterator["HistoryReader"]:
     """The history at one moment. Raises BadInput when there is none, or it cannot be used."""
     if not is_there(file):
         raise BadInput(
             f"no history: {file} does not exist",
             "runs are added at their end; add saved ones with nccltool history import",
         )
-    with opened(file, FORM) as db, transaction(db, "DEFERRED"):
+    with opened(file, FORM, wait_s=wait_s) as db, transaction(db, "DEFERRED"):
         yield HistoryReader(db)
 
 
@@ -121,10 +123,12 @@ class HistoryReader:
 
     def runs(self, since: int) -> Mapping[int, StoredRun]:
         """By their key, in order."""
-        found = self._db.execute("SELECT at, id, kind, versions FROM run WHERE at >= ? ORDER BY at", (since,))
+        found = self._db.execute(
+            "SELECT at, id, kind, versions, hosts FROM run WHERE at >= ? ORDER BY at", (since,)
+        )
         return {
-            at: StoredRun(at=at, id=_text(run), kind=_text(kind), versions=self._versions[versions])
-            for at, run, kind, versions in found
+            at: StoredRun(at=at, id=_text(run), kind=_text(kind), versions=self._versions[versions], hosts=hosts)
+            for at, run, kind, versions, hosts in found
         }
 
     def visits(self, since: int, hosts: Collection[str] | None = None) -> Mapping[str, Sequence[StoredVisit]]:

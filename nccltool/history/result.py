@@ -30,7 +30,7 @@ class RepeatOffence:
     runs: int
     """Runs of the same command since the first of them."""
     alone: int
-    """Of those times, how often no other host had the same."""
+    """Of those times, how often no other host of the run had the same."""
     proven: int
     """How often the run showed that it was the fault of this host."""
     first: str

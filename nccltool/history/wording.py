@@ -20,6 +20,11 @@ def repeated(one: RepeatOffence) -> str:
     return text if one.is_current else f"{text}; passed since {day(one.last)}"
 
 
+def unseen(runs: int, first: str) -> str:
+    """`new: not seen in 30 runs since 2026-11-03`."""
+    return f"new: not seen in {counted(runs, 'run')} since {day(first)}"
+
+
 def drifted(one: Drift) -> str:
     """`5.1 % lower since 2026-10-04 (95 % interval 4.2 % to 6.0 %; 2026-10-02 to 2026-10-06)`."""
     low, high = sorted(abs(ratio - 1) * 100 for ratio in (one.ratio_low, one.ratio_high))

@@ -89,6 +89,8 @@ class CheckOutcome:
     """Whether the verdict is unknown when this is."""
     remedy: str = ""
     """What to do, where no finding says it."""
+    before: str = ""
+    """How often it did not pass in earlier runs; empty = the history does not say."""
 
     @property
     def code(self) -> str:
@@ -129,6 +131,8 @@ class HostVerdict:
     reason: str
     exclude: bool
     """Measured on it alone, or confirmed with another partner: safe to take it out."""
+    driver: str = ""
+    """Version of its GPU driver; empty = it has none, or it is not known."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

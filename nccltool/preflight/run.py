@@ -13,10 +13,10 @@ from nccltool.core import signals, verdicts
 from nccltool.core.documents import RunInfo, begun_now
 from nccltool.core.findings import Finding
 from nccltool.launch import fault_injection, start_costs, torch_needed
-from nccltool.preflight import folder, host_verdicts, probe_run, stages, suite_reader
+from nccltool.preflight import folder, host_verdicts, probe_run, seen_before, stages, suite_reader
 from nccltool.preflight.activity import Activity, StageEnd
 from nccltool.preflight.options import PreflightOrder
-from nccltool.preflight.result import Check, CheckOutcome, Preflight, StageDuration, worst
+from nccltool.preflight.result import Check, CheckOutcome, HostVerdict, Preflight, StageDuration, worst
 from nccltool.preflight.stages import Stage
 from nccltool.preflight.stages.base import StageContext, StageResult
 from nccltool.preflight.suite import fitting, with_platform
@@ -133,7 +133,7 @@ def preflight(ask: PreflightOrder, base: Path, command: tuple[str, ...], watch: 
         would_exit=verdict.exit_code if ask.observe else None,
         suite=context.suite.name,
         outcomes=outcomes,
-        hosts=host_verdicts.of_hosts(outcomes, context.hosts_once),
+        hosts=_with_drivers(host_verdicts.of_hosts(outcomes, context.hosts_once), context),
         findings=tuple(
             dict.fromkeys(f for one in outcomes if one.status in ("fail", "warn") for f in one.findings)
         ),
@@ -222,6 +222,24 @@ def _baseline_not_asked(context: StageContext) -> tuple[CheckOutcome, ...]:
     why = "nothing measured across all nodes can be compared with the baseline"
     check = replace(probe_run.BASELINE, stage="across" if len(context.hosts) > 1 else "within")
     return (CheckOutcome(check=check, host=None, status="unknown", reason=why, hosts=context.hosts_once),)
+
+
+def _with_drivers(hosts: Iterable[HostVerdict], context: StageContext) -> tuple[HostVerdict, ...]:
+    """Each with its driver, where hosts were looked at."""
+    seen = context.survey().snapshots if context.surveyed else {}
+    drivers: dict[str, str] = {}
+    for node, facts in seen.items():
+        known = next((one for one in (facts.nvidia.driver, facts.amd.driver) if one and isinstance(one, str)), "")
+        drivers[context.hosts[node]] = known
+    return tuple(replace(one, driver=drivers.get(one.host, "")) for one in hosts)
+
+
+def with_history(found: Preflight, file: Path) -> Preflight:
+    """With what a history says of checks that did not pass, in its document too. Raises BadInput, RunDirError."""
+    told = seen_before.told(found, file, time.time())
+    if told != found:
+        folder.keep(told, Path(told.folder), None)
+    return told
 
 
 def with_findings(found: Preflight, more: Sequence[Finding]) -> Preflight:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from nccltool.core.errors import BadInput
-from nccltool.history.ask import ask
+from nccltool.history.ask import ask, seen_before
 from nccltool.history.records import ALL_HOSTS, MeasuredValue, Series, VisitStatus
 from tests.history.samples import BUSBW, DAY, FIRST, SLOW, kept, night
 
@@ -79,6 +79,16 @@ def test_only_what_is_recent_counts_but_it_was_seen_before(tmp_path: Path) -> No
 def test_nothing_is_recent(tmp_path: Path) -> None:
     found = ask(_file(tmp_path), "", FIRST + 400 * DAY)
     assert (found.runs, found.first, found.hosts, found.offences, found.drifts) == (0, "", (), (), ())
+
+
+def test_what_was_seen_before(tmp_path: Path) -> None:
+    wanted = {("n17", SLOW), ("n1", SLOW), ("n99", SLOW), ("", SLOW)}
+    assert seen_before(_file(tmp_path), wanted, FIRST) == {
+        ("n17", SLOW): "did not pass in 4 of 10 runs since 2026-10-07, in 3 of them on this host alone; "
+        "new then: driver 550.54 -> 560.35",
+        ("n1", SLOW): "new: not seen in 46 runs since 2026-09-01",
+        ("", SLOW): "new: not seen in 46 runs since 2026-09-01",
+    }
 
 
 @pytest.mark.parametrize("word", ["n18", "all_redcue"])

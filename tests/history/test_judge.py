@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -28,7 +29,11 @@ def _visits(marks: str, drivers: Sequence[str] = ()) -> list[StoredVisit]:
 def _runs(count: int, kinds: Sequence[str] = ()) -> dict[int, StoredRun]:
     return {
         _key(night): StoredRun(
-            at=_key(night), id=f"run-{night}", kind=kinds[night] if kinds else "preflight", versions=RunVersions()
+            at=_key(night),
+            id=f"run-{night}",
+            kind=kinds[night] if kinds else "preflight",
+            versions=RunVersions(),
+            hosts=2,
         )
         for night in range(count)
     }
@@ -66,6 +71,12 @@ def test_runs_of_another_command_say_nothing_of_a_check() -> None:
     troubles = [StoredTrouble(_key(0), "n1", SLOW, False, "", 1)]
     found = judge.offence(troubles, _visits("F..."), _runs(4, ["preflight", "probe", "probe", "preflight"]), 0, ())
     assert (found.times, found.runs, found.is_current, found.since) == (1, 2, False, ())
+
+
+def test_on_the_only_host_of_a_run_it_is_not_alone() -> None:
+    runs = {at: replace(run, hosts=1) for at, run in _runs(1).items()}
+    troubles = [StoredTrouble(_key(0), "n1", SLOW, False, "", 1)]
+    assert judge.offence(troubles, _visits("F"), runs, 0, ()).alone == 0
 
 
 def test_of_all_hosts_together_none_is_alone() -> None:

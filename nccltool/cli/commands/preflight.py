@@ -92,7 +92,7 @@ def command(**options: Any) -> None:
     could be checked.
     """
     from nccltool.cli import handover, preflight_progress, progress
-    from nccltool.cli.screen import deliver_each, put, ready_to_deliver, remember
+    from nccltool.cli.screen import deliver_each, put, ready_to_deliver, remember, with_history
     from nccltool.core import run_directory
     from nccltool.core.documents import this_command
     from nccltool.core.text import escaped
@@ -114,6 +114,7 @@ def command(**options: Any) -> None:
         found = run.preflight(ask, base, this_command(), shown.update)
     if troubles := targets.take(found):
         found = run.with_findings(found, troubles)
+    found = with_history(found, options)
     try:
         deliver_each(lambda form, look: renderer(form, look)(found))
     finally:  # most of all where the result could not be written: it is not lost

@@ -61,6 +61,8 @@ def lines(one: CheckOutcome) -> Iterator[str]:
             yield from escaped_lines(text)
         if finding.remedy:
             yield f"-> {escaped(finding.remedy)}"
+    if one.before:
+        yield f"history: {escaped(one.before)}"
     if one.remedy:
         yield f"-> {escaped(one.remedy)}"
     if one.repeat:

@@ -15,6 +15,7 @@ from nccltool.probe.headline import INTERRUPTED
 
 _MOST_REASONS = 300
 _MOST_HOSTS = 24
+_MOST_HISTORIES = 3
 _LONGEST_HOSTS = 30
 _TONES: dict[str, Tone] = {"fail": "fail", "warn": "warn", "pass": "pass", "unknown": "warn", "missing": "fail"}
 _SHORT: dict[CheckStatus, str] = {"fail": "failed", "pass": "passed", "unknown": "unknown", "skip": "skipped"}
@@ -115,7 +116,7 @@ def _alike(outcomes: Sequence[CheckOutcome]) -> list[list[CheckOutcome]]:
     """Those that differ in their host alone are told once."""
     groups: dict[CheckOutcome, list[CheckOutcome]] = {}
     for one in outcomes:
-        groups.setdefault(replace(one, host=None), []).append(one)
+        groups.setdefault(replace(one, host=None, before=""), []).append(one)
     return list(groups.values())
 
 
@@ -126,11 +127,17 @@ def _notice(alike: Sequence[CheckOutcome]) -> Notice:
     return Notice(
         word=one.status.upper(),
         text=f"{one.code}{where}: {shortened(one.reason, _MOST_REASONS)}",
-        evidence=tuple(base.evidence(one)),
+        evidence=(*base.evidence(one), *_before(alike)),
         remedy="; ".join(base.remedies(one)),
         explain=base.explained(one),
         more=tuple(base.more(one)),
     )
+
+
+def _before(alike: Sequence[CheckOutcome]) -> Iterator[str]:
+    """What the history says, of the first hosts."""
+    for one in [one for one in alike if one.before][:_MOST_HISTORIES]:
+        yield f"history{f' of {one.host}' if len(alike) > 1 else ''}: {one.before}"
 
 
 def _hosts(hosts: Sequence[HostVerdict], look: Look) -> Iterator[str]:
