@@ -38,12 +38,24 @@ class _Kind(_Choice):
         return super().convert(value, param, ctx)
 
 
+class _Manifest(ToolCommand):
+    """Knows the options of probe, which belong behind it."""
+
+    def unknown_option(self, name: str, ctx: click.Context) -> BadInput:
+        from nccltool.cli.commands.probe import command as probe
+
+        if any(name in parameter.opts for parameter in probe.params):
+            return BadInput(f"{name} is an option of probe", f"write it after probe: {_SHOWN} probe {name} ...")
+        return super().unknown_option(name, ctx)
+
+
+_SHOWN = "nccltool manifest --image IMAGE"
 _KINDS = _Kind(manifests.KINDS)
 
 
 @click.command(
     "manifest",
-    cls=ToolCommand,
+    cls=_Manifest,
     short_help="Print Kubernetes objects that run probe or preflight",
     context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False},
 )

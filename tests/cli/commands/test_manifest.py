@@ -157,6 +157,7 @@ def test_every_kind_is_tried_above() -> None:
         ("--kind init-container", "missing the command for the pods: preflight"),
         ("probe --gpus 8", "--gpus must stand before probe\n  -> nccltool manifest --gpus ... probe ..."),
         ("probe --nothing", "unknown option '--nothing'\n  -> nccltool probe --help lists them"),
+        ("--nodes 2 probe", "--nodes is an option of probe\n  -> write it after probe: nccltool manifest"),
         ("--nothing probe", "unknown option '--nothing'\n  -> nccltool manifest --help lists them"),
         ("probe --op bogus", "--op: unknown operation 'bogus'"),
         ("probe --bogus", "unknown option"),
