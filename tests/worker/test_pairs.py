@@ -61,6 +61,16 @@ def test_a_stopped_rank_costs_its_own_tests_alone(start: Start) -> None:
 
 
 @pytest.mark.slow
+def test_what_others_measured_is_kept_if_rank_0_hangs(start: Start) -> None:
+    ended = measured(start, *SMALL, "--timeout", "10", NCCLTOOL_FAULT="stop:rank=0")
+    assert ended.code == 3, ended.said
+    assert ended.findings["rank-hung"]["subject"] == {"kind": "rank", "name": "0"}
+    found = met(ended)
+    assert len(found) == 1
+    assert all(busbw and "0" not in pair for pair, busbw in found.items()), ended.said
+
+
+@pytest.mark.slow
 def test_a_killed_rank_is_named_and_what_was_measured_is_kept(start: Start) -> None:
     ended = measured(start, *SMALL, NCCLTOOL_FAULT="kill:rank=2")
     assert ended.code == 3, ended.said

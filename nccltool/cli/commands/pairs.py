@@ -101,6 +101,8 @@ def command(**options: Any) -> None:
 
     if options["within"] and options["write_exclude"]:
         raise BadInput("--write-exclude names nodes, and --within accuses ranks", "leave out --write-exclude")
+    if options["groups"] > 2 and options["plot"]:
+        raise BadInput("--plot shows pairs, and --groups measures none", "leave out --plot")
     order = pairs_options.from_options(asked(options, injected_fault()))
     if order.leads:
         ready_to_exclude(options["write_exclude"])

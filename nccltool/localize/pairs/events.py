@@ -8,7 +8,8 @@ from nccltool.probe.events import MeasuredWorld, WrongData
 
 
 class Encountered(Event, frozen=True, tag="encountered"):
-    """Rank 0: what came of a meeting; several of one that measured each direction."""
+    """Rank 0: what came of a meeting; several of one that measured each direction or rail. The first rank of the
+    meeting says it before, so that it is known even if rank 0 hangs."""
 
     round: int
     members: tuple[str, ...]

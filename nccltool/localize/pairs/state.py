@@ -21,15 +21,23 @@ class PairsState:
         self.done: set[int] = set()
         """Rounds."""
         self._wrong: list[WrongData] = []
+        self._known: set[tuple[object, ...]] = set()
 
     def take(self, event: Event) -> None:
         match event:
             case Encountered():
-                self.encounters.append(event.encounter)
+                self._encountered(event.encounter)
             case RoundEnded():
                 self.done.add(event.step)
             case WrongData():
                 self._wrong.append(event)
+
+    def _encountered(self, one: Encounter) -> None:
+        """Two ranks say what came of a meeting: the first word counts."""
+        key = (one.round, one.members, one.is_directed, one.rail)
+        if key not in self._known:
+            self._known.add(key)
+            self.encounters.append(one)
 
     def findings(self) -> tuple[Finding, ...]:
         return judge.wrong_data(self._wrong)

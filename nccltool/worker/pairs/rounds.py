@@ -28,7 +28,8 @@ from nccltool.worker.rank.tools import RankTools
 _PATIENCE = 0.4
 """Share of --timeout for which a meeting waits for a rank, or a call for a sign: it fails before the run does."""
 _LONGEST_REASON = 200
-_PLACE = re.compile(r"^\[[^\]\s]+:\d+\]\s*")
+_PLACE = re.compile(r"^\[(enforce fail at )?[^\]\s]+:\d+\]\s*(?(1)[^.]*\. )?")
+"""Where in its sources, and the condition that it checked there."""
 Names = tuple[str, ...]
 
 
@@ -85,6 +86,8 @@ class Rounds:
         label = f"round {meeting.round + 1} ({' - '.join(meeting.names)})"
         self._tools.channel.emit(events.Enter(rank=self._rank, step=meeting.round, op=op, bytes=size, label=label))
         encounters = tuple(one for part in range(len(self._rails)) for one in self._measured(meeting, place, part))
+        if meeting.ranks[0] == self._rank != 0:  # rank 0 says it too, unless it hangs
+            self._tools.channel.emit(*(one for one in encounters if one.busbw_bytes_per_s is not None))
         failed_here = all(one.busbw_bytes_per_s is None for one in encounters)
         if meeting.ranks[0] == self._rank or failed_here:
             self._board.tell(meeting.round, MeetingResult(meeting=place, encounters=encounters))

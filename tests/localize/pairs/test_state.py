@@ -28,3 +28,13 @@ def test_what_ranks_say() -> None:
     ]
     assert state.done == {0}
     assert [finding.code for finding in state.findings()] == ["wrong-data"]
+
+
+def test_what_two_ranks_say_of_a_meeting_counts_once() -> None:
+    state = PairsState()
+    said = Encountered(round=0, members=("n1", "n2"), busbw_bytes_per_s=5e9, samples=9)
+    other_rail = Encountered(round=0, members=("n1", "n2"), busbw_bytes_per_s=4e9, samples=9, rail="eth1")
+    late = Encountered(round=0, members=("n1", "n2"), busbw_bytes_per_s=None, reason="none of its ranks answered")
+    for event in (said, said, other_rail, late):
+        state.take(event)
+    assert [one.busbw_bytes_per_s for one in state.encounters] == [5e9, 4e9]
