@@ -82,7 +82,9 @@ def every() -> tuple[Delivery, ...]:
     context = click.get_current_context()
     forms, outputs = (context.meta.get(_KEPT + name, ()) for name in ("form", "output"))
     if not forms and len(outputs) == 1:
-        forms = tuple(form for end, form in context.meta.get(_ENDINGS, {}).items() if outputs[0].endswith(end))
+        forms = tuple(
+            form for end, form in context.meta.get(_ENDINGS, {}).items() if outputs[0].lower().endswith(end)
+        )
     return paired(forms, outputs, context.meta.get(ORDER, ()))
 
 

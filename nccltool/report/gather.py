@@ -11,7 +11,7 @@ from nccltool.core import run_directory
 from nccltool.core.documents import begun_now
 from nccltool.core.errors import BadInput
 from nccltool.monitor import run_list
-from nccltool.report import rank_course
+from nccltool.report import inside, rank_course
 from nccltool.report.material import Material, RankStretch, ReportedRun
 from nccltool.triage.incident import Incident
 
@@ -38,15 +38,18 @@ def _read(names: Sequence[str], base: Path) -> tuple[ReportedRun, ...]:
     """Oldest first, each once."""
     if len(names) > _MOST:
         raise BadInput(f"{len(names)} runs are too many for one report", f"name at most {_MOST}")
-    found = [_of_path(run_directory.find(base, name)) for name in names]
+    found = [one for name in names for one in _of_path(run_directory.find(base, name))]
     once = {one.run.info.id: one for one in found}
     return tuple(sorted(once.values(), key=lambda one: (one.run.info.started, one.run.info.id)))
 
 
-def _of_path(path: Path) -> ReportedRun:
+def _of_path(path: Path) -> tuple[ReportedRun, ...]:
+    """The run of a folder or a document, or those inside an earlier report."""
+    if inside.are_reports((str(path),)) == (True,):
+        return tuple(ReportedRun(run=one.run, document=one.document) for one in inside.runs(str(path)))
     text, _ = run_directory.document(path)
     folder = path if path.is_dir() else path.parent if (path.parent / "job.json").exists() else None
-    return ReportedRun(run=run_list.load(path), document=text, folder=folder)
+    return (ReportedRun(run=run_list.load(path), document=text, folder=folder),)
 
 
 def _compared(found: Material, against: Side | None, command: tuple[str, ...]) -> Material:

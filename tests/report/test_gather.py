@@ -11,7 +11,7 @@ from nccltool.core.errors import BadInput
 from nccltool.launch import events
 from nccltool.probe import document
 from nccltool.probe.result import Run
-from nccltool.report import gather
+from nccltool.report import gather, html_data, page
 from tests import samples
 from tests.report import materials
 
@@ -85,6 +85,15 @@ def test_a_document_without_its_folder_is_enough(tmp_path: Path) -> None:
     file.write_text(document.to_json(samples.failing_run()))
     made = gather.material((str(file),), tmp_path, None, COMMAND)
     assert (made.runs[0].folder, made.incident, made.stretches) == (None, None, ())
+
+
+def test_runs_inside_an_earlier_report_are_runs(tmp_path: Path) -> None:
+    file = tmp_path / "monday.html"
+    documents = page.of(materials.compared()).documents
+    file.write_text(f"<!doctype html>{html_data.block(documents)}")
+    made = gather.material((str(file),), tmp_path, None, COMMAND)
+    assert [one.run for one in made.runs] == [one.run for one in materials.compared().runs]
+    assert made.comparison is not None
 
 
 @pytest.mark.parametrize(

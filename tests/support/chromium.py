@@ -5,6 +5,7 @@ import json
 import os
 import select
 import shutil
+import signal
 import subprocess
 import time
 from collections.abc import Iterator
@@ -118,6 +119,7 @@ def browser(folder: Path) -> Iterator[Browser]:
         pass_fds=(read_there, write_there),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
+        start_new_session=True,
     )
     os.close(read_there)
     os.close(write_there)
@@ -130,11 +132,7 @@ def browser(folder: Path) -> Iterator[Browser]:
             found.ask(f"{domain}.enable")
         yield found
     finally:
-        process.terminate()
-        try:
-            process.wait(10)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        os.killpg(process.pid, signal.SIGKILL)  # with its helpers, which write into the profile
+        process.wait()
         os.close(to)
         os.close(come)

@@ -28,9 +28,9 @@ from nccltool.report.views import FORMATS
 def command(runs: tuple[str, ...], baseline: str | None, **shown: str | None) -> None:
     """Write a report of runs: the verdict, what failed and what to do, charts, evidence, and the raw data.
 
-    RUN is the id of a run, the start of an id, latest, a folder, or a run.json. The newest run is shown in detail;
-    of two runs, the report compares the newer with the older. `--output report.html` writes one file that opens
-    offline.
+    RUN is the id of a run, the start of an id, latest, a folder, a run.json, or an HTML report. The newest run is
+    shown in detail; of two runs, the report compares the newer with the older. `--output report.html` writes one
+    file that opens offline.
     """
     from nccltool.cli.deliveries import every
     from nccltool.cli.screen import deliver_each, ready_to_deliver

@@ -39,7 +39,7 @@ def test_the_ending_of_the_file_tells_the_format(nccltool: Nccltool, tmp_path: P
     assert nccltool("report", name, "--output", str(file)).code == 0
     assert file.read_text().startswith("# PASS: ")
     _needs_html()
-    page = tmp_path / "report.html"
+    page = tmp_path / "report.HTML"
     assert nccltool("report", name, "--output", str(page)).code == 0
     assert page.read_text().startswith("<!doctype html>")
     assert page.stat().st_size < 300_000
