@@ -9,8 +9,8 @@ from nccltool.history import judge, wording
 from nccltool.history.queries import HistoryReader, Line, StoredRun, StoredTrouble, StoredVisit, by_host, reading
 from nccltool.history.result import HistoryAnswer, HostRecord, Question, RepeatOffence, Trend, TrendPoint
 
-DRIFT_OF_ALL_S = 90 * 86400.0
-"""Of all hosts together, drift is looked for in the newest runs only: one host can be asked about more."""
+OF_ALL_S, DRIFT_OF_ALL_S = 365 * 86400.0, 90 * 86400.0
+"""Of many hosts, only the newest runs count, and fewer for drift: all that there is can be asked of one host."""
 _REPEATED = 2
 _WAIT_S = 5.0
 """How long a run waits for writers before it shows its result without the history."""
@@ -19,7 +19,10 @@ _WAIT_S = 5.0
 def ask(file: Path, word: str, since: float) -> HistoryAnswer:
     """What the runs since a Unix time say; an empty word asks about all hosts. Raises BadInput."""
     with reading(file) as reader:
-        return _Asked(file, reader, int(since * 1000), word).answer()
+        question, begin = _question(reader, word), int(since * 1000)
+        if question != "host":
+            begin = max(begin, reader.newest() - int(OF_ALL_S * 1000))
+        return _Asked(file, reader, begin, word, question).answer()
 
 
 def seen_before(file: Path, wanted: Collection[tuple[str, str]], since: float) -> Mapping[tuple[str, str], str]:
@@ -50,9 +53,10 @@ class _Asked:
     reader: HistoryReader
     since: int
     word: str
+    question: Question
 
     def answer(self) -> HistoryAnswer:
-        question = _question(self.reader, self.word)
+        question = self.question
         runs = self.reader.runs(self.since)
         troubles = self._troubles(question)
         lines = self._lines(question)

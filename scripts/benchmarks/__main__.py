@@ -15,7 +15,8 @@ from benchmarks import extent
 ALL = (
     *("startup", "overhead", "adaptive", "lateness", "sweep", "drills"),
     *("hosts", "judging", "settings", "ranks", "scale", "links", "train"),
-    *("triage", "failures", "imports", "serve", "report", "localize", "pairs", "chaos", "fuzz", "attacks"),
+    *("triage", "failures", "imports", "serve", "report", "history", "localize", "pairs", "chaos", "fuzz"),
+    *("attacks",),
 )
 
 

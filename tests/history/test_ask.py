@@ -76,6 +76,11 @@ def test_only_what_is_recent_counts_but_it_was_seen_before(tmp_path: Path) -> No
     assert [(one.times, one.runs, one.first) for one in found.offences] == [(2, 5, "2026-10-07T02:00:00Z")]
 
 
+def test_of_many_hosts_a_year_counts_and_of_one_all(tmp_path: Path) -> None:
+    file = kept(tmp_path, night(0, {"n1": "fail"}), night(400, {"n1": "fail"}))
+    assert [ask(file, word, 0).runs for word in ("", SLOW, "n1")] == [1, 1, 2]
+
+
 def test_nothing_is_recent(tmp_path: Path) -> None:
     found = ask(_file(tmp_path), "", FIRST + 400 * DAY)
     assert (found.runs, found.first, found.hosts, found.offences, found.drifts) == (0, "", (), (), ())
