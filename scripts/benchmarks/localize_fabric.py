@@ -32,6 +32,8 @@ class Case:
     """Or send, or receive: then encounters are directed, every pair both ways."""
     noise: float = 0.03
     is_heavy: bool = False
+    is_one_sided: bool = False
+    """Noise makes only slower, as other traffic does."""
     missing: float = 0.0
     dead: int = 0
     """Nodes that never give a result."""
@@ -135,6 +137,10 @@ class Fabric:
         return HEALTHY * slowest * math.exp(self._noise())
 
     def _noise(self) -> float:
+        drawn = self._drawn()
+        return -abs(drawn) if self.case.is_one_sided else drawn
+
+    def _drawn(self) -> float:
         if not self.case.is_heavy:
             return self.chance.gauss(0, self.case.noise)
         if self.chance.random() < _HEAVY_GLITCH:

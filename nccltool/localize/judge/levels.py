@@ -16,6 +16,8 @@ from nccltool.localize.judge.states import Floats
 _SHARE = 0.25
 _DENSE = 2.0
 _LEAST_WIDTH = 0.02
+_WIDTH_OF_FEW, _MOST_OF_FEW = 1.0, 0.15
+"""A few slow ones can be close together by chance, closer than the fast ones."""
 _LEAST_NOISE, _MOST_NOISE = 0.004, 0.35
 _USUAL_NOISE, _USUAL_COUNT = 0.02, 3.0
 _CLIP, _CLIPPED_VARIANCE = 2.5, 0.9776
@@ -26,6 +28,7 @@ _GROUPS_FROM = 0.6
 _TURNS = 3
 _MUCH, _FEWEST_REPEATED = 1.5, 3
 _LEAST_GAIN, _GAIN_SIGMAS = 0.06, 5.0
+_FEWEST_FOR_GAIN = 6
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -108,7 +111,8 @@ def top_mode(values: Floats) -> float:
     """The middle of the highest dense stretch of sorted values."""
     count = max(math.ceil(_SHARE * len(values)), min(2, len(values)))
     widths = values[count - 1 :] - values[: len(values) - count + 1]
-    dense = np.flatnonzero(widths <= max(_DENSE * widths.min(), _LEAST_WIDTH))
+    least = _LEAST_WIDTH + min(_WIDTH_OF_FEW / len(values), _MOST_OF_FEW)
+    dense = np.flatnonzero(widths <= max(_DENSE * widths.min(), least))
     top = int(dense[-1])
     begin = max(top - count + 1, 0)
     place = begin + int(np.argmin(widths[begin : top + 1]))
@@ -116,8 +120,12 @@ def top_mode(values: Floats) -> float:
 
 
 def quick(observed: Observed, levels: Levels) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Encounters that are much faster than the healthy level."""
-    gain = max(_LEAST_GAIN, _GAIN_SIGMAS * levels.sigma)
+    """Encounters that are much faster than the healthy level.
+
+    Of few, the one fast pair between slow ones would pass for noise.
+    """
+    is_few = int(observed.has_number.sum()) < _FEWEST_FOR_GAIN
+    gain = max(_LEAST_GAIN, _GAIN_SIGMAS * (min(levels.sigma, _USUAL_NOISE) if is_few else levels.sigma))
     found: np.ndarray[tuple[int], np.dtype[np.bool_]] = observed.has_number & (levels.ratios(observed) > gain)
     return found
 

@@ -9,7 +9,7 @@ from nccltool.localize.judge.levels import Levels
 from nccltool.localize.judge.observed import Observed
 from nccltool.localize.judge.states import DEAD, LEVELS, LOSSES, Floats
 
-_GLITCH = 0.002
+GLITCH = 0.002
 """The share of encounters that are slow once, for no lasting reason."""
 _RANGE = 3.2
 _SLOWEST = -3.0
@@ -27,7 +27,7 @@ def of_levels(observed: Observed, levels: Levels) -> Floats:
     found[:, :1] = (1 - levels.tail) * _normal(ratios, sigma) + levels.tail * _normal(ratios, _WIDE * sigma)
     below = ndtr((ratios + LOSSES) / sigma)
     found[:, 1:DEAD] = np.diff(below, axis=1) / np.diff(LOSSES)
-    found[:, :DEAD] = (1 - _GLITCH) * found[:, :DEAD] + _GLITCH / _RANGE
+    found[:, :DEAD] = (1 - GLITCH) * found[:, :DEAD] + GLITCH / _RANGE
     found[:, DEAD] = _DEAD_WITH_A_NUMBER / _RANGE
     found[~observed.has_number, :DEAD] = _MISSING
     found[~observed.has_number, DEAD] = 1 - _MISSING

@@ -8,7 +8,7 @@ import numpy as np
 from nccltool.localize import disturbances
 from nccltool.localize.counters import CounterEvidence
 from nccltool.localize.encounter import Encounter
-from nccltool.localize.judge import controls, groups, levels, links, nodes, open_questions, rails
+from nccltool.localize.judge import controls, groups, levels, links, nodes, open_questions, proof, rails
 from nccltool.localize.judge.fit import Fit, fit
 from nccltool.localize.judge.observed import is_number
 from nccltool.localize.judge.states import SMALLEST_LOSS
@@ -20,7 +20,8 @@ _FEWEST_FOR_NOISE = 3
 _MOST_BAD = 0.45
 """The share of nodes from which on the healthy ones are no majority."""
 _LIKELY = 0.5
-_MOST_QUICK, _FEWEST_QUICK = 0.03, 3
+_MOST_QUICK, _FEWEST_QUICK, _QUICK_OF_FEW = 0.03, 3, 1 / 8
+_PAIR = 2
 _MOST_INVISIBLE = 0.5
 """If not even a node at half the speed could show, nothing slow means nothing."""
 _VISIBLE = 6.2
@@ -85,12 +86,18 @@ def _too_few(measured: Sequence[frozenset[str]], expected: float | None) -> str:
 
 
 def _suspects(found: Fit, counters: tuple[CounterEvidence, ...], topology: Topology) -> dict[int, Suspect]:
-    return (
+    likely = (
         nodes.suspects(found, counters)
         | links.suspects(found)
         | rails.suspects(found, counters)
         | groups.suspects(found, topology)
     )
+    rest = proof.others(found, likely)
+    return {
+        part: suspect
+        for part, suspect in likely.items()
+        if suspect.ratio is None or proof.chance(found, part, likely, rest) < proof.MOST_CHANCE
+    }
 
 
 def _fabric_wide(found: Fit, expected: float | None) -> str | None:
@@ -105,7 +112,9 @@ def _fabric_wide(found: Fit, expected: float | None) -> str | None:
         return f"{slow}: there is no healthy majority, and no expected bandwidth to compare with"
     quick = np.flatnonzero(levels.quick(found.observed, found.levels))
     fast = {node for number in quick for node in found.nodes_of[number]}
-    if len(quick) >= max(_FEWEST_QUICK, _MOST_QUICK * len(found.ratios)) and len(fast) < len(parts) / 2:
+    count = len(found.ratios)
+    enough = max(min(_FEWEST_QUICK, _QUICK_OF_FEW * count), _MOST_QUICK * count)
+    if len(quick) >= enough and (len(fast) < len(parts) / 2 or len(fast) == _PAIR):
         return f"{len(fast)} of {len(parts)} nodes are much faster together than the rest, which may be slow"
     return None
 

@@ -67,11 +67,15 @@ def _once_more(
     seed: int,
     group_size: int,
 ) -> rounds.Round:
-    """What was slow and is not explained is repeated as long as there are rounds: it may be noise."""
+    """What was slow and is not explained is repeated as long as there are rounds: it may be noise.
+
+    Of few nodes all pairs are few measurements: nobody is accused before they were repeated.
+    """
     slow = _slow(found, {*names})
     busy = {name for members in slow for name in members}
     is_open = found.scope == "fabric-wide" or (found.scope == "unknown" and found.noise is not None)
-    if not slow and not is_open:
+    is_early = bool(found.suspects) and done < FIRST_ROUNDS
+    if not slow and not is_open and not is_early:
         return ()
     free = [name for name in names if name not in busy]
     return (*slow, *(_first(free, encounters, done, topology, seed, group_size) if len(free) > 1 else ()))

@@ -1,0 +1,93 @@
+"""Whether noise alone could be what accuses a part: its measurements against those that nobody accused was in.
+
+The fit learns noise above the healthy level, where no fault can be. Contention and other traffic make only slower,
+so here the noise is learnt from the measurements of others, slow ones too, with Student's t for how few they are.
+"""
+
+import math
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import bdtrc, stdtr
+
+from nccltool.localize.judge import controls
+from nccltool.localize.judge.fit import Fit
+from nccltool.localize.judge.likelihood import GLITCH
+from nccltool.localize.judge.states import Flags, Floats
+
+MOST_CHANCE = 2e-4
+"""Of one false accusation in a run; the goal is 2e-3, and a run is judged after each of several rounds."""
+_USUAL_NOISE, _USUAL_COUNT = 0.02, 3.0
+"""What noise is before it is measured, and for how many measurements that counts, as for the levels."""
+_FAR = 6.0
+"""Noises below the others that leave no doubt, if there are enough of both to tell."""
+_FEWEST_SLOW, _FEWEST_OTHERS = 2, 10
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Others:
+    """The measurements that tell what noise does."""
+
+    ratios: Floats
+    """Logarithms, as shares of the healthy bandwidth."""
+    is_expected: bool
+    """Somebody named the healthy bandwidth."""
+
+    def middle(self, most: float) -> float:
+        """Typical ratio, with losses of at most so much."""
+        if self.is_expected or not len(self.ratios):
+            return 0.0
+        return float(np.maximum(self.ratios, float(np.median(self.ratios)) - most).mean())
+
+    def squares(self, most: float) -> float:
+        """Sum of squared distances from there."""
+        return float((np.maximum(self.ratios - self.middle(most), -most) ** 2).sum())
+
+
+def others(fit: Fit, accused: Collection[int]) -> Others:
+    """Without anyone accused, and without what was slow and has a node that was never cleared: it may be at fault."""
+    is_told = fit.observed.has_number & ~_touched(fit, accused)
+    slow = np.flatnonzero(is_told & fit.is_slow)
+    cleared = {node: controls.is_cleared(fit, node, set()) for each in slow for node in fit.nodes_of[each]}
+    is_told[[each for each in slow if not all(cleared[node] for node in fit.nodes_of[each])]] = False
+    return Others(ratios=fit.ratios[is_told], is_expected=fit.levels.is_expected)
+
+
+def chance(fit: Fit, part: int, accused: Collection[int], rest: Others) -> float:
+    """How probably noise makes a healthy part of that kind, the likeliest of all, as slow as this one."""
+    own = fit.encounters_of(part)
+    own = own[fit.observed.has_number[own] & ~_touched(fit, [each for each in accused if each != part])[own]]
+    if not len(own) or not (len(rest.ratios) or rest.is_expected):
+        return 1.0
+    ratios = np.sort(fit.ratios[own])
+    alike = len(fit.parts.number(fit.parts.keys[part][0]))
+    return min(alike * min(_of_mean(ratios, rest), _of_gap(ratios, rest)), 1.0)
+
+
+def _of_mean(ratios: Floats, rest: Others) -> float:
+    """Student's test of two means. The slowest does not count: one can be slow for any reason."""
+    kept = ratios[1:] if len(ratios) > 1 else ratios
+    most = -float(kept.mean())
+    squares = rest.squares(most) + float(((ratios - ratios.mean()) ** 2).sum())
+    freedom = len(rest.ratios) + len(ratios) - 1 + _USUAL_COUNT
+    noise = math.sqrt((squares + _USUAL_COUNT * _USUAL_NOISE**2) / freedom)
+    error = noise * math.sqrt(1 / len(kept) + (0.0 if rest.is_expected else 1 / len(rest.ratios)))
+    return float(stdtr(freedom, -(most + rest.middle(most)) / error))
+
+
+def _of_gap(ratios: Floats, rest: Others) -> float:
+    """That so many are far below all noise, where a fault comes and goes: each for a reason that does not last."""
+    most = -float(ratios.mean())
+    freedom = len(rest.ratios) + _USUAL_COUNT
+    noise = math.sqrt((rest.squares(most) + _USUAL_COUNT * _USUAL_NOISE**2) / freedom)
+    slow = int((ratios < rest.middle(most) - _FAR * noise).sum())
+    if slow < _FEWEST_SLOW or len(rest.ratios) < _FEWEST_OTHERS:
+        return 1.0
+    return float(bdtrc(slow - 1, len(ratios), GLITCH + stdtr(freedom, -_FAR)))
+
+
+def _touched(fit: Fit, parts: Collection[int]) -> Flags:
+    found: Flags = np.zeros(len(fit.ratios), dtype=bool)
+    found[fit.parts.encounter_of[np.isin(fit.parts.part_of, [*parts])]] = True
+    return found
