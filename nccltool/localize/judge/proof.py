@@ -46,7 +46,7 @@ class Others:
 
 
 def others(fit: Fit, accused: Collection[int]) -> Others:
-    """Without anyone accused, and without what was slow and has a node that was never cleared: it may be at fault."""
+    """Without anyone accused, and without what was slow with a node that was never cleared."""
     is_told = fit.observed.has_number & ~_touched(fit, accused)
     slow = np.flatnonzero(is_told & fit.is_slow)
     cleared = {node: controls.is_cleared(fit, node, set()) for each in slow for node in fit.nodes_of[each]}
