@@ -37,6 +37,11 @@ _OTHERS = (
     Trial(case=Case(name="4 bad, 0.82, 6 % noise", bad=4, speed=0.82, noise=0.06), exact=0.9),
     Trial(case=Case(name="4 bad, heavy-tailed noise", bad=4, is_heavy=True), exact=0.95),
     Trial(case=Case(name="no fault, heavy-tailed noise", is_heavy=True), runs=30, wrong=0.02),
+    Trial(
+        case=Case(name="no fault, noise of 10 % that only slows", noise=0.1, is_one_sided=True),
+        wrong=0.1,
+        has_others=False,
+    ),
     Trial(case=Case(name="4 bad, 2 % of results missing", bad=4, missing=0.02), exact=0.95),
     Trial(case=Case(name="2 nodes without any result", dead=2), exact=0.95),
     Trial(case=Case(name="4 bad, first node among them", bad=4, is_reference_bad=True), exact=0.98),
