@@ -23,7 +23,7 @@ from tests import samples
 from tests.docs.pages import ROOT
 from tests.lab import monitoring
 from tests.lab.monitoring import LIMIT_S, Stack, get, query
-from tests.monitor.test_metrics import ALPHA, BETA, CHECK, GAMMA, preflight, training
+from tests.monitor.test_metrics import ALPHA, BETA, CHECK, GAMMA, group_row, preflight, training
 from tests.monitor.test_run_cache import put
 from tests.support.commands import Command, until
 
@@ -98,6 +98,7 @@ def a_run_that_has_all(folder: Path) -> tuple[Path, Path]:
     more = [
         samples.measurement(op="all_gather", time_s=samples.stats(1 / 3, p99=0.7, median=None), **changes),
         samples.measurement(bytes=8, placement="out-of-place", time_s=samples.stats(1e-7, p90=None, median=None)),
+        group_row("node 1", 2**20, 3e9),
     ]
     checks = [replace(CHECK, host=host, status=status) for host, status in CHECKS]
     suite = replace(
