@@ -1,6 +1,7 @@
 """A folder for temporary files that goes with its process, however that ends."""
 
 import contextlib
+import os
 import shutil
 import subprocess
 import tempfile
@@ -22,7 +23,8 @@ def folder(otherwise: Path | None = None) -> Iterator[str]:
     finally:
         shutil.rmtree(path, ignore_errors=True)
         if guard is not None:
-            guard.kill()
+            if not os.path.lexists(path):  # else something still writes there, and the guard tries again
+                guard.kill()
             guard.communicate()
 
 
