@@ -101,6 +101,7 @@ def localized(paths: Sequence[str], options: LocalizeOptions, command: Command) 
     topology = topologies.read(options.topology) if options.topology else Topology()
     found = pair_inputs.read(paths, runs)
     nodes = tuple(dict.fromkeys(name for one in found.encounters for name in one.members))
+    topology = topology.of(nodes)
     localization = who_is_slow(
         found.encounters, nodes=nodes, expected_busbw_bytes_per_s=expected, topology=topology
     )
@@ -113,7 +114,7 @@ def localized(paths: Sequence[str], options: LocalizeOptions, command: Command) 
         others=(
             *map(accusations.missing, found.missing),
             *accusations.disturbed(found.encounters, topology),
-            *accusations.topology_unused(topology, nodes),
+            *accusations.topology_used(topology, nodes),
             *map(accusations.left_out, found.notes),
         ),
     )

@@ -15,8 +15,10 @@ if TYPE_CHECKING:
 topology = option(
     "--topology",
     type=click.Path(dir_okay=False),
+    metavar="FILE|host-names",
     settable="project",
-    help="Leaf switches of nodes: Slurm's topology.conf, or lines of NODE LEAF.",
+    help="Leaf switches: Slurm's topology.conf or topology.yaml, an NCCL log, lines of NODE LEAF, or host-names: "
+    "the racks in names such as r12n03.",
 )
 
 judged = together(

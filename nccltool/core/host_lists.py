@@ -1,4 +1,4 @@
-"""Many host names in few letters: n[001-031,040], in the notation of Slurm and ClusterShell.
+"""Many host names in few letters: n[001-031,040], in the notation of Slurm and ClusterShell; racks in names.
 
 Names come from snapshots of anybody: nothing in them is syntax here, as an @group would be for ClusterShell.
 """
@@ -11,8 +11,16 @@ from itertools import islice
 from ClusterShell.RangeSet import RangeSet
 
 _LAST_NUMBER = re.compile(r"^(.*?)([0-9]+)(\D*)$", re.DOTALL)
+_IN_A_RACK = re.compile(r"(.*[0-9])[^0-9]+[0-9]+", re.ASCII | re.DOTALL)
 
 _RANGE = re.compile(r"(\d{1,15})-(\d+)", re.ASCII)
+
+
+def rack_in(host: str) -> str | None:
+    """What comes before the last word and number of a name: r12 of r12n03, rack-12 of rack-12-node-3; None = it has
+    one number at most."""
+    match = _IN_A_RACK.fullmatch(host[:_LONGEST].partition(".")[0])
+    return match[1] if match else None
 
 
 def has_wide_range(hosts: str, most: int) -> bool:

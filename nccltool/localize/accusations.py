@@ -88,8 +88,10 @@ def missing(note: str) -> Finding:
     )
 
 
-def topology_unused(topology: Topology, nodes: Sequence[str]) -> tuple[Finding, ...]:
-    """A warning where a topology names none of the nodes."""
+def topology_used(topology: Topology, nodes: Sequence[str]) -> tuple[Finding, ...]:
+    """A warning where a topology names none of the nodes; what was taken from names."""
+    if topology.is_by_name and nodes:
+        return (_racks(topology, nodes),)
     if not topology.leaf_of or not nodes or any(topology.leaf(node) for node in nodes):
         return ()
     named_there = briefly(list(topology.leaf_of)[:_SHOWN])
@@ -101,6 +103,27 @@ def topology_unused(topology: Topology, nodes: Sequence[str]) -> tuple[Finding, 
             evidence=(f"measured: {briefly(nodes)}", f"the file begins with: {named_there}"),
             remedy="use the names of the measured nodes",
         ),
+    )
+
+
+def _racks(topology: Topology, nodes: Sequence[str]) -> Finding:
+    leaves = topology.leaves()
+    subject = Subject(kind="run", name="pairs")
+    if not leaves:
+        return PAIRS_LEFT_OUT.finding(
+            subject=subject,
+            severity="warning",
+            message="--topology host-names: no name of a node has a rack and a node number, as r12n03 has",
+            evidence=(f"measured: {briefly(nodes)}",),
+            remedy="write a file with lines of NODE LEAF",
+        )
+    shown = (f"{leaf}: {briefly(those)}" for leaf, those in leaves.items())
+    rest = (
+        f"; {briefly(unknown)} in none" if (unknown := [node for node in nodes if not topology.leaf(node)]) else ""
+    )
+    return PAIRS_LEFT_OUT.finding(
+        subject=subject,
+        message=f"leaf switches are assumed from host names, as asked: {named(shown, _SHOWN, '; ')}{rest}",
     )
 
 

@@ -48,8 +48,8 @@ class ProbeOptions:
     checks: int
     split: str | None = None
     also_alone: bool = False
-    leaves: Callable[[], Leaves] | None = None
-    """Reads the file of --topology; None = there is none."""
+    leaves: Callable[[], Leaves | None] | None = None
+    """Reads --topology, and finds None where racks in names are meant; None = the option is not there."""
 
 
 def from_options(options: ProbeOptions, env: Mapping[str, str] = os.environ) -> LaunchOrder[ProbeJob]:

@@ -1,12 +1,12 @@
 """The groups into which the ranks of a job are divided, and which rank is in which. Pure."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from nccltool.core.findings import Finding, Subject
-from nccltool.core.host_lists import briefly
+from nccltool.core.host_lists import briefly, rack_in
 from nccltool.core.text import counted, named
 from nccltool.launch import rank_agreement
 from nccltool.launch.events import RankFacts
@@ -42,6 +42,8 @@ class Split:
     """In a group, of `nodes`."""
     members: tuple[GroupMembers, ...] = ()
     """Of `leaf` and `file`."""
+    leaves_by_name: bool = False
+    """Of `leaf`: the racks in the names of nodes are the groups."""
     also_alone: bool = False
     """Measure each group while the others are idle, too."""
 
@@ -67,6 +69,8 @@ class FormedGroups:
 def formed(split: Split, ranks: Sequence[RankFacts]) -> FormedGroups:
     """The groups of these ranks, in rank order; and who is in none, or why there are none."""
     nodes = _nodes(ranks)
+    if split.leaves_by_name:
+        split = replace(split, members=_racks(nodes.values()))
     if split.by in ("leaf", "file"):
         homes = _Homes(split, ranks, nodes)
         problems = tuple(homes.problems())
@@ -80,6 +84,14 @@ def formed(split: Split, ranks: Sequence[RankFacts]) -> FormedGroups:
     if len(usable) < 2:
         return FormedGroups(findings=(_too_few(split, groups, usable),))
     return FormedGroups(groups=usable, findings=(*_lonely(groups), *_homeless(split, ranks, groups, nodes)))
+
+
+def _racks(nodes: Iterable[str]) -> tuple[GroupMembers, ...]:
+    racks: dict[str, dict[str, None]] = {}
+    for node in nodes:
+        if rack := rack_in(node):
+            racks.setdefault(rack, {})[node] = None
+    return tuple(GroupMembers(name=rack, hosts=tuple(those)) for rack, those in racks.items())
 
 
 def _nodes(ranks: Sequence[RankFacts]) -> dict[int, str]:
@@ -194,7 +206,8 @@ def _homeless(
         return
     whole = {nodes[rank] for rank in away} - {nodes[rank] for rank in placed}
     single = [str(rank) for rank in away if nodes[rank] not in whole]
-    source = "the topology names no leaf for it" if split.by == "leaf" else f"{split.word} does not name it"
+    unnamed = "its name has no rack" if split.leaves_by_name else "the topology names no leaf for it"
+    source = unnamed if split.by == "leaf" else f"{split.word} does not name it"
     if whole:
         yield _left_out(briefly(whole), source)
     if single:

@@ -19,8 +19,9 @@ _NUMBER = re.compile(r"[+-]?\d+", re.ASCII)
 _EXAMPLE = "one group per line, of hosts (n[01-04]) or of ranks (0-3)"
 
 
-def split_of(word: str | None, *, also_alone: bool, leaves: Callable[[], Leaves] | None) -> Split | None:
-    """None = the ranks stay together. `leaves` reads the file of --topology. Raises BadInput."""
+def split_of(word: str | None, *, also_alone: bool, leaves: Callable[[], Leaves | None] | None) -> Split | None:
+    """None = the ranks stay together. `leaves` reads the file of --topology; it finds None
+    where the racks in the names of nodes are meant. Raises BadInput."""
     if word is None:
         if also_alone:
             raise BadInput("--also-alone needs --split", "for example --split node --also-alone")
@@ -47,10 +48,12 @@ def split_of(word: str | None, *, also_alone: bool, leaves: Callable[[], Leaves]
     return Split(by="file", word=word, members=members, also_alone=also_alone)
 
 
-def _of_leaves(leaves: Callable[[], Leaves] | None, also_alone: bool) -> Split:
+def _of_leaves(leaves: Callable[[], Leaves | None] | None, also_alone: bool) -> Split:
     if leaves is None:
         raise BadInput("--split leaf needs --topology FILE", "it says which leaf switch each node hangs on")
     found = leaves()
+    if found is None:
+        return Split(by="leaf", word="leaf", leaves_by_name=True, also_alone=also_alone)
     if not found:
         raise BadInput(
             "--topology: the file names no leaf switch", "use a file that assigns nodes to leaf switches"

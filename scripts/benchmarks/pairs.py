@@ -220,6 +220,12 @@ def _receives(hosts: Lab, chance: Random) -> Name:
     return ("node", host.name, "receive")
 
 
+def _sends(hosts: Lab, chance: Random) -> Name:
+    host = _host(hosts, chance)
+    hosts.slow_down(host, HALF, receives=False)
+    return ("node", host.name, "send")
+
+
 def _loses(hosts: Lab, chance: Random) -> Name:
     host = _host(hosts, chance)
     hosts.lose(host, LOST_PERCENT)
@@ -249,6 +255,7 @@ SCENES = (
     Scene(name="loss", disturb=_loses),
     Scene(name="link", disturb=_link),
     Scene(name="receives", disturb=_receives, words=("--op", "send_recv")),
+    Scene(name="sends", disturb=_sends, words=("--op", "send_recv")),
     Scene(name="stopped", disturb=_chosen, during=_stop),
 )
 

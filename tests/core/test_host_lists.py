@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nccltool.core.host_lists import briefly, fold, unfold
+from nccltool.core.host_lists import briefly, fold, rack_in, unfold
 
 
 @pytest.mark.parametrize(
@@ -63,3 +63,20 @@ def test_names_are_unfolded() -> None:
 def test_what_is_no_list(text: str) -> None:
     with pytest.raises(ValueError, match=r"range|bracket|empty|missing"):
         unfold(text, 10)
+
+
+@pytest.mark.parametrize(
+    ("name", "rack"),
+    [
+        ("r12n03", "r12"),
+        ("rack-12-node-3.cluster", "rack-12"),
+        ("a1-r2-n3", "a1-r2"),
+        ("n03", None),
+        ("login", None),
+        ("r12n03x", None),
+        ("vm:0", None),
+        ("", None),
+    ],
+)
+def test_the_rack_in_a_name(name: str, rack: str | None) -> None:
+    assert rack_in(name) == rack

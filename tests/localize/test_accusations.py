@@ -85,8 +85,28 @@ def test_what_nothing_explains(
     ("leaves", "severities"), [({}, []), ({"a": "s1"}, []), ({"x": "s1", "y": "s1"}, ["warning"])]
 )
 def test_a_topology_of_other_nodes_is_a_warning(leaves: dict[str, str], severities: list[str]) -> None:
-    found = accusations.topology_unused(Topology(leaf_of=leaves), ("a", "b"))
+    found = accusations.topology_used(Topology(leaf_of=leaves), ("a", "b"))
     assert [one.severity for one in found] == severities
+
+
+@pytest.mark.parametrize(
+    ("nodes", "severity", "message"),
+    [
+        (
+            ("r1n1", "r1n2", "r2n1", "login"),
+            "info",
+            "leaf switches are assumed from host names, as asked: r1: r1n[1-2]; r2: r2n1; login in none",
+        ),
+        (
+            ("n1", "n2"),
+            "warning",
+            "--topology host-names: no name of a node has a rack and a node number, as r12n03 has",
+        ),
+    ],
+)
+def test_racks_in_names_are_told(nodes: tuple[str, ...], severity: str, message: str) -> None:
+    (found,) = accusations.topology_used(Topology(is_by_name=True).of(nodes), nodes)
+    assert (found.severity, found.message) == (severity, message)
 
 
 def test_what_is_missing_in_the_input_is_a_warning() -> None:

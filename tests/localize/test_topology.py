@@ -20,3 +20,13 @@ def test_leaves_and_rails() -> None:
     assert TWO_LEAVES.rails("b") == ()
     assert Topology().leaf("a") is None
     assert Topology().leaves() == {}
+
+
+def test_a_name_without_its_domain() -> None:
+    assert TWO_LEAVES.leaf("b.cluster.example") == "s2"
+
+
+def test_racks_in_names() -> None:
+    by_name = Topology(is_by_name=True).of(["r1n1", "r1n2.x", "r2n1", "login"])
+    assert dict(by_name.leaf_of) == {"r1n1": "r1", "r1n2.x": "r1", "r2n1": "r2"}
+    assert TWO_LEAVES.of(["r1n1"]) is TWO_LEAVES

@@ -60,6 +60,16 @@ def test_emulated_nodes_have_numbers() -> None:
     ]
 
 
+def test_racks_in_names() -> None:
+    hosts = ("r1n1", "r1n2", "r2n1", "r2n2", "login")
+    made = formed(
+        Split(by="leaf", word="leaf", leaves_by_name=True),
+        [facts(rank, host=host, host_id=host, node_rank=rank) for rank, host in enumerate(hosts)],
+    )
+    assert {one.name: one.nodes for one in made.groups} == {"r1": hosts[:2], "r2": hosts[2:4]}
+    assert [one.message for one in made.findings] == ["login was left out: its name has no rack"]
+
+
 def test_a_topology_may_have_more_nodes_and_fewer() -> None:
     leaf = Split(
         by="leaf",

@@ -25,6 +25,9 @@ def test_words(word: str, split: Split) -> None:
 
 
 def test_leaves() -> None:
+    assert split_of("leaf", also_alone=False, leaves=lambda: None) == Split(
+        by="leaf", word="leaf", leaves_by_name=True
+    )
     split = split_of("leaf", also_alone=False, leaves=lambda: {"s1": ("n1", "n2"), "s\x1b2": ("n3",)})
     assert split is not None
     assert [(one.name, one.hosts) for one in split.members] == [("s1", ("n1", "n2")), (r"s\x1b2", ("n3",))]

@@ -242,11 +242,12 @@ def asked(options: Mapping[str, Any], fault: str = "") -> "ProbeOptions":
     return group(ProbeOptions, chosen, start=group(StartOptions, options, fault=fault))
 
 
-def _leaves(file: str | None) -> "Callable[[], Leaves] | None":
-    def read() -> "Leaves":
+def _leaves(file: str | None) -> "Callable[[], Leaves | None] | None":
+    def read() -> "Leaves | None":
         from nccltool.localize import topologies
 
-        return topologies.read(str(file)).leaves()
+        found = topologies.read(str(file))
+        return None if found.is_by_name else found.leaves()
 
     return read if file else None
 

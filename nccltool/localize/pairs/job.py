@@ -37,12 +37,14 @@ class PairSpec:
     seed: int = 1
     leaf_of: dict[str, str] = field(default_factory=dict)
     rails_of: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    leaves_by_name: bool = False
+    """The racks in the names of nodes are taken for leaf switches."""
     expected_busbw_bytes_per_s: float | None = None
 
     @property
     def topology(self) -> Topology:
         """What is known about the network."""
-        return Topology(leaf_of=self.leaf_of, rails_of=self.rails_of)
+        return Topology(leaf_of=self.leaf_of, rails_of=self.rails_of, is_by_name=self.leaves_by_name)
 
     def bytes_on(self, backend: str) -> int:
         """The size of a call of each rank."""

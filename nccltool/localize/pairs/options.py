@@ -69,6 +69,7 @@ def _spec(options: PairsOptions, where: LaunchPlan) -> PairSpec:
         budget_s=options.pair_time,
         leaf_of=dict(topology.leaf_of),
         rails_of=dict(topology.rails_of),
+        leaves_by_name=topology.is_by_name,
         expected_busbw_bytes_per_s=None if options.expect is None else expectation.of(options.expect, runs),
     )
 

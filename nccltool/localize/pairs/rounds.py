@@ -24,14 +24,14 @@ def next_meetings(
         return _within(spec, units, encounters)
     from nccltool.localize.schedule import next_round  # numpy
 
-    gone = absent(encounters)
-    split = disturbances.split(encounters, spec.topology)
+    gone, topology = absent(encounters), known(spec, units)
+    split = disturbances.split(encounters, topology)
     if again := _disturbed(split, gone):
         return again
     return next_round(
         [unit.name for unit in units if unit.name not in gone],
         split.usual,
-        topology=spec.topology,
+        topology=topology,
         seed=spec.seed,
         most_rounds=spec.most_rounds,
         is_all_pairs=spec.is_all_pairs,
@@ -88,5 +88,5 @@ def _within(spec: PairSpec, units: Sequence[MeetingUnit], encounters: Sequence[E
 def known(spec: PairSpec, units: Sequence[MeetingUnit]) -> Topology:
     """What is known of the network, and who can meet."""
     if not spec.is_within:
-        return spec.topology
+        return spec.topology.of(unit.name for unit in units)
     return Topology(home_of={unit.name: str(unit.node) for unit in units})

@@ -48,7 +48,7 @@ def judged(outcome: LaunchOutcome, begun: ProbeBegun) -> LocalizedRun:
     encounters, spec = tuple(state.product.encounters), job.pairs
     who = met(state, spec)
     nodes = tuple(unit.name for unit in who) or state.product.nodes
-    topology = rounds.known(spec, who)
+    topology = rounds.known(spec, who).of(nodes)
     localization = judge(
         encounters,
         nodes=nodes,
@@ -66,7 +66,7 @@ def judged(outcome: LaunchOutcome, begun: ProbeBegun) -> LocalizedRun:
             *outcome.findings,
             *accusations.disturbed(encounters, topology),
             *_left_out(state, spec),
-            *accusations.topology_unused(spec.topology, () if spec.is_within else nodes),
+            *accusations.topology_used(topology, () if spec.is_within else nodes),
             *(differences.compare(snapshots) if len(snapshots) > 1 else ()),
         ),
         interrupted=outcome.interrupted,

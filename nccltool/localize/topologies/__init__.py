@@ -5,13 +5,17 @@ from nccltool.core.errors import BadInput
 from nccltool.localize.topologies.base import OPTION
 from nccltool.localize.topology import Topology
 
-_FORMATS = members.names(__path__, first=("slurm-conf", "node-and-leaf"))
+BY_NAME = "host-names"
+"""Not a file: the racks in the names of nodes."""
+_FORMATS = members.names(__path__, first=("slurm-conf", "slurm-yaml", "nccl-dump", "nccl-log", "node-and-leaf"))
 
 
-def read(file: str) -> Topology:
-    """The topology in a file. Raises BadInput that names the line."""
-    data = user_files.contents(file, OPTION)
-    where = f"{OPTION} {file}"
+def read(word: str) -> Topology:
+    """The topology in a file, or the order to take it from names. Raises BadInput that names the line."""
+    if word == BY_NAME:
+        return Topology(is_by_name=True)
+    data = user_files.contents(word, OPTION)
+    where = f"{OPTION} {word}"
     try:
         content = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
