@@ -66,9 +66,10 @@ def ready_to_exclude(write_exclude: str | None) -> None:
 
 
 def exclude(run: "LocalizedRun", write_exclude: str | None) -> None:
-    """Write the list of --write-exclude. Raises BadInput, ResultNotWritten."""
+    """Write the list of --write-exclude. Raises ResultNotWritten."""
     from nccltool.cli.screen import write_file
     from nccltool.localize import exclude as exclude_list
 
     if write_exclude:
-        write_file(write_exclude, exclude_list.text(run.localization).encode(), "--write-exclude")
+        late = "name a file in another folder, without measuring again: nccltool localize RUN --write-exclude FILE"
+        write_file(write_exclude, exclude_list.text(run.localization).encode(), "--write-exclude", late)

@@ -84,7 +84,7 @@ def _show(run: Run, folder: Path, options: Mapping[str, Any], leads: bool, said:
         _name_errors(run)
         return
     try:
-        deliver_each(lambda form, look: text_of(run, form, look))
+        deliver_each(lambda form, look: text_of(run, form, look), _again("nccltool runs RUN --output FILE"))
         if deliveries.lack_findings():
             _name_errors(run, said)
         if run.measurements:  # else what was asked for is not drawn, as the result says
@@ -122,10 +122,17 @@ def draw(run: Run | Preflight, plot: str | None) -> None:
     """The chart of a run, into the file of --plot. Raises BadInput, ResultNotWritten."""
     if plot:
         if isinstance(run, LocalizedRun):
+            if run.verdict.exit_code in _ENDED_EARLY and not heat_chart.is_drawable(run):
+                say(escaped(f"--plot {plot} was not drawn: the run ended before pairs could be compared"))
+                return
             data = heat_chart.drawn(run, plot)
         else:
             data = plots.drawn(run.info, run.measurements, plot)
-        write_file(plot, data, "--plot")
+        write_file(plot, data, "--plot", _again("nccltool runs RUN --plot FILE"))
+
+
+_ENDED_EARLY = (3, 130)
+"""Did not complete, or was interrupted: who is to blame matters more than what was not drawn."""
 
 
 def text_of(run: Run | Preflight, form: str, look: Look) -> str:
@@ -192,33 +199,41 @@ def ready_to_deliver() -> None:
             writable(one.output)
 
 
-def deliver_each(render: Callable[[str, Look], str]) -> None:
-    """The result in every form that is asked for; one that cannot be written costs no other. Raises BadInput."""
+def deliver_each(render: Callable[[str, Look], str], late: str = "") -> None:
+    """The result in every form that is asked for; one that cannot be written costs no other. Raises BadInput,
+    ResultNotWritten."""
     failed: NccltoolError | None = None
     for one in deliveries.every():
         try:
-            deliver(render(one.form, look_of(one.output)), one.output)
+            deliver(render(one.form, look_of(one.output)), one.output, late)
         except NccltoolError as error:
             failed = failed or error
     if failed:
         raise failed
 
 
-def deliver(text: str, output: str | None) -> None:
+def deliver(text: str, output: str | None, late: str = "") -> None:
     """The result: into the file of --output, else to standard output. Raises BadInput, ResultNotWritten."""
     if output:
-        write_file(output, text.encode(errors="replace"))  # whatever the locale's encoding is
+        write_file(output, text.encode(errors="replace"), late=late)  # whatever the locale's encoding is
     else:
         put(text)
 
 
-def write_file(path: str, data: bytes, option: str = "--output") -> None:
-    """What an option is to write. Raises BadInput, ResultNotWritten."""
+def _again(command: str) -> str:
+    return f"name a file in another folder, without measuring again: {command}"
+
+
+def write_file(path: str, data: bytes, option: str = "--output", late: str = "") -> None:
+    """What an option is to write; `late`: the remedy where it could be written before the work. Raises BadInput,
+    ResultNotWritten."""
     try:
         written_files.put(Path(path), data)
     except OSError as error:
         if error.errno in _WHILE_WRITING:
             raise ResultNotWritten(_refusal(path, error, option), "free space or name another file") from error
+        if late:
+            raise ResultNotWritten(_refusal(path, error, option), late) from error
         raise BadInput(_refusal(path, error, option), "name another file") from error
 
 

@@ -17,8 +17,8 @@ _RANGE = re.compile(r"(\d{1,15})-(\d+)", re.ASCII)
 
 
 def rack_in(host: str) -> str | None:
-    """What comes before the last word and number of a name: r12 of r12n03, rack-12 of rack-12-node-3; None = it has
-    one number at most."""
+    """What is before the last word and number of a name: r12 of r12n03, rack-12 of rack-12-node-3. None = it has
+    fewer than two numbers."""
     match = _IN_A_RACK.fullmatch(host[:_LONGEST].partition(".")[0])
     return match[1] if match else None
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from nccltool.core.errors import BadInput
+from nccltool.core.errors import ResultNotWritten
 from nccltool.core.text import counted, escaped
 from nccltool.localize import heat_map
 from nccltool.localize.headline import headline
@@ -23,13 +23,23 @@ _LETTERS = 20
 
 
 def drawn(run: LocalizedRun, path: str) -> bytes:
-    """The file. Raises BadInput where no pair can be compared."""
-    made = heat_map.of(run.encounters, run.localization.healthy_busbw_bytes_per_s, _MOST, _MOST)
+    """The file. Raises ResultNotWritten where no pair can be compared."""
+    made = _map(run)
     if made is None:
-        raise BadInput(
-            f"--plot {path}: no measured pair, or no healthy speed to compare with", "name the speed with --expect"
+        raise ResultNotWritten(
+            f"--plot {path} was not drawn: no measured pair, or no healthy speed to compare with",
+            "measure more pairs, or name the healthy speed: nccltool localize RUN --expect RATE --plot FILE",
         )
     return plots.rendered((*_frame(run, made), *_cells(made), *_scale()), path)
+
+
+def is_drawable(run: LocalizedRun) -> bool:
+    """Whether a pair can be compared."""
+    return _map(run) is not None
+
+
+def _map(run: LocalizedRun) -> HeatMap | None:
+    return heat_map.of(run.encounters, run.localization.healthy_busbw_bytes_per_s, _MOST, _MOST)
 
 
 def _frame(run: LocalizedRun, made: HeatMap) -> Iterator[Shape]:

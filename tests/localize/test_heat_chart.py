@@ -2,7 +2,7 @@
 
 import pytest
 
-from nccltool.core.errors import BadInput
+from nccltool.core.errors import ResultNotWritten
 from nccltool.localize import heat_chart
 from nccltool.localize.accusations import localized
 from tests.support.pairs import FOUND_106, OF_106, info, met
@@ -24,5 +24,8 @@ def test_many_nodes_fit() -> None:
 
 
 def test_nothing_to_draw() -> None:
-    with pytest.raises(BadInput, match="no measured pair"):
-        heat_chart.drawn(localized(info(), [met("a", "b", None)], FOUND_106), "p.svg")
+    run = localized(info(), [met("a", "b", None)], FOUND_106)
+    assert not heat_chart.is_drawable(run)
+    with pytest.raises(ResultNotWritten, match="no measured pair") as error:
+        heat_chart.drawn(run, "p.svg")
+    assert "--expect" in error.value.remedy

@@ -41,6 +41,8 @@ def command(files: tuple[str, ...], write_exclude: str | None, plot: str | None,
     ready_to_exclude(write_exclude)
     run = commands.localized(files, group(commands.LocalizeOptions, options), this_command())
     deliver_each(lambda form, look: views.renderer(form, look)(run))
-    exclude(run, write_exclude)
-    draw(run, plot)
+    try:
+        exclude(run, write_exclude)
+    finally:  # one that cannot be written costs no other
+        draw(run, plot)
     raise CommandEnded(run.verdict.status, run.verdict.exit_code)

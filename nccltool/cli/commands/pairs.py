@@ -110,8 +110,10 @@ def command(**options: Any) -> None:
     def write(run: "Run") -> None:
         assert isinstance(run, LocalizedRun)
         if order.leads:
-            exclude(run, options["write_exclude"])
-            draw(run, options["plot"])
+            try:
+                exclude(run, options["write_exclude"])
+            finally:  # one that cannot be written costs no other
+                draw(run, options["plot"])
 
     carry_out(Pairs, order, options, write)
 

@@ -178,3 +178,14 @@ def test_other_programs_call_it(pairs: str) -> None:
     run = api.localize(pairs, expect="88GB/s")
     assert [one.subject for one in run.localization.suspects] == [("644",)]
     assert run.info.command == ("nccltool.api.localize",)
+
+
+def test_a_picture_that_cannot_be_drawn_costs_no_result(nccltool: Nccltool, tmp_path: Path) -> None:
+    file, exclude = tmp_path / "p.csv", tmp_path / "exclude"
+    file.write_text("a,b,370\n")
+    words = ("localize", str(file), "--plot", str(tmp_path / "p.svg"), "--write-exclude", str(exclude))
+    done = nccltool(*words)
+    assert (done.code, exclude.read_text()) == (5, "")
+    assert done.out.startswith("UNKNOWN localize: ")
+    assert "p.svg was not drawn: no measured pair, or no healthy speed" in done.err
+    assert nccltool(*words, "--expect", "370GB/s").code != 5
