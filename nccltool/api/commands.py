@@ -91,7 +91,7 @@ class LocalizeOptions:
 def localized(paths: Sequence[str], options: LocalizeOptions, command: Command) -> LocalizedRun:
     """Name what is slow in measurements of others: the judge needs numpy, so that it is imported here."""
     from nccltool.interop import pair_inputs
-    from nccltool.localize import accusations, expectation, numeric, topologies
+    from nccltool.localize import accusations, expectation, numeric, topologies, within
 
     numeric.require("localize")
     from nccltool.localize.judge import judge as who_is_slow
@@ -101,7 +101,7 @@ def localized(paths: Sequence[str], options: LocalizeOptions, command: Command) 
     topology = topologies.read(options.topology) if options.topology else Topology()
     found = pair_inputs.read(paths, runs)
     nodes = tuple(dict.fromkeys(name for one in found.encounters for name in one.members))
-    topology = topology.of(nodes)
+    topology = within.topology_of(nodes) if found.is_within else topology.of(nodes)
     localization = who_is_slow(
         found.encounters, nodes=nodes, expected_busbw_bytes_per_s=expected, topology=topology
     )
@@ -114,9 +114,10 @@ def localized(paths: Sequence[str], options: LocalizeOptions, command: Command) 
         others=(
             *map(accusations.missing, found.missing),
             *accusations.disturbed(found.encounters, topology),
-            *accusations.topology_used(topology, nodes),
+            *accusations.topology_used(topology, () if found.is_within else nodes),
             *map(accusations.left_out, found.notes),
         ),
+        is_within=found.is_within,
     )
 
 

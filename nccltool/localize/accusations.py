@@ -8,7 +8,7 @@ from nccltool.core.host_lists import briefly
 from nccltool.core.text import counted, listed, named
 from nccltool.core.units import format_gb_per_s
 from nccltool.core.verdicts import of_findings
-from nccltool.localize import disturbances
+from nccltool.localize import disturbances, within
 from nccltool.localize.encounter import Encounter
 from nccltool.localize.finding_kinds import (
     FABRIC_WIDE,
@@ -43,8 +43,10 @@ def localized(
     sources: tuple[str, ...] = (),
     others: Sequence[Finding] = (),
     interrupted: bool = False,
+    is_within: bool = False,
 ) -> LocalizedRun:
     """The result with its findings and its verdict. `others`: findings about how the measurement went."""
+    localization = within.told(localization) if is_within else localization
     findings = (*others, *findings_of(localization, encounters))
     return LocalizedRun(
         info=info,
@@ -55,14 +57,26 @@ def localized(
         localization=localization,
         expected_busbw_bytes_per_s=expected_busbw_bytes_per_s,
         sources=sources,
+        is_within=is_within,
     )
 
 
 def excluded(localization: Localization) -> tuple[str, ...]:
-    """The nodes that are surely at fault: slow, absent, or with a slow rail of their own."""
+    """The nodes that are surely at fault: slow, absent, with a slow rail of their own, or slow inside."""
     sure = (one for one in localization.suspects if one.confidence >= SURE)
-    nodes = (one.subject[0] for one in sure if one.kind == "node" or (one.kind == "rail" and len(one.subject) > 1))
-    return tuple(sorted(set(nodes)))
+    nodes = {node for one in sure if (node := _at_fault(one)) is not None}
+    return tuple(sorted(nodes))
+
+
+def _at_fault(suspect: Suspect) -> str | None:
+    match suspect.kind:
+        case "rank" | "rank-link":
+            return within.home_of(suspect.subject[0])
+        case "rail" if len(suspect.subject) < 2:
+            return None
+        case "node" | "rail":
+            return suspect.subject[0]
+    return None
 
 
 def findings_of(localization: Localization, encounters: Sequence[Encounter]) -> tuple[Finding, ...]:
@@ -165,7 +179,9 @@ def suspect_text(suspect: Suspect) -> str:
             return f"rail {suspect.subject[1]} of {suspect.subject[0]}"
         case "rail":
             return f"rail {suspect.subject[0]}"
-        case "link":
+        case "rank":
+            return f"rank {suspect.subject[0]}"
+        case "link" | "rank-link":
             return f"link {_link(suspect)}"
     return f"group {briefly(suspect.subject)}"
 
@@ -201,6 +217,15 @@ def _about(suspect: Suspect) -> tuple[FindingKind, Subject, str]:
             subject: SubjectKind = "interface" if of_a_node else "link"
             where = f"check that NIC of {name}, its cable and its port" if of_a_node else "check its switches"
             return RAIL_SLOW, Subject(kind=subject, name=":".join(suspect.subject)), where
+        case "rank" if suspect.ratio is None:
+            host = Subject(kind="host", name=within.home_of(name))
+            return NODE_ABSENT, host, f"look at the GPU and the processes of {name}, then measure it again"
+        case "rank":
+            remedy = f"check the GPU of {name} and its links: nvidia-smi topo -m; over Gloo, its CPUs and memory"
+            return NODE_SLOW, Subject(kind="host", name=within.home_of(name)), remedy
+        case "rank-link":
+            remedy = "check NVLink or PCIe between the two GPUs: nvidia-smi topo -m, nvidia-smi nvlink --status"
+            return LINK_SLOW, Subject(kind="host", name=within.home_of(name)), remedy
         case "link":
             remedy = "check the cables and switch ports between them; the nodes are not at fault"
             return LINK_SLOW, Subject(kind="link", name=" - ".join(suspect.subject)), remedy
@@ -267,7 +292,7 @@ def _alone(localization: Localization, encounters: Sequence[Encounter]) -> str:
     doubtful = {name for members in localization.undetermined for name in members}
     accused = {name for one in localization.suspects for name in one.subject}
     if {name for one in encounters for name in one.members} - doubtful - accused:
-        return "measure these nodes with others"
+        return "measure these with others"
     return "measure again with more rounds or larger calls: nccltool pairs --rounds, --bytes"
 
 
@@ -289,7 +314,7 @@ def _not_measured(localization: Localization, encounters: Sequence[Encounter]) -
         yield NODES_NOT_MEASURED.finding(
             subject=Subject(kind="run", name="pairs"),
             message=f"without a single result: {briefly(silent)}",
-            remedy="measure each of them with two nodes that have results",
+            remedy="measure each of them with two others that have results",
         )
 
 

@@ -52,6 +52,7 @@ class LocalizeDocument(RunDocument, kw_only=True):
     pairs: tuple[MeasuredPair, ...]
     groups: tuple[MeasuredGroup, ...] = ()
     sources: tuple[str, ...] = ()
+    within: bool = False
 
 
 def document_of(run: LocalizedRun) -> LocalizeDocument:
@@ -75,6 +76,7 @@ def document_of(run: LocalizedRun) -> LocalizeDocument:
         pairs=tuple(_pair(one) for one in run.encounters if len(one.members) == 2),
         groups=tuple(_group(one) for one in run.encounters if len(one.members) != 2),
         sources=run.sources,
+        within=run.is_within,
     )
 
 
@@ -128,6 +130,7 @@ def from_json(text: bytes, where: str) -> LocalizedRun:
         ),
         expected_busbw_bytes_per_s=read.expected_busbw_bytes_per_s,
         sources=read.sources,
+        is_within=read.within,
     )
 
 

@@ -13,8 +13,9 @@ _NAMED = 3
 
 def headline(run: LocalizedRun) -> str:
     """`localize: node 644 is slow; 1 pair unexplained; 5 measurements of 8 nodes`."""
-    nodes = max(len({name for one in run.encounters for name in one.members}), run.info.nodes or 0)
-    amount = f"{counted(len(run.encounters), 'measurement')} of {counted(nodes, 'node')}"
+    least = (run.info.nodes or 0) if not run.is_within else 0
+    met = max(len({name for one in run.encounters for name in one.members}), least)
+    amount = f"{counted(len(run.encounters), 'measurement')} of {counted(met, run.met_word)}"
     return f"{run.kind}: {'; '.join((*_ended(run), *_found(run), amount))}"
 
 

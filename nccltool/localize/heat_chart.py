@@ -46,10 +46,10 @@ def _frame(run: LocalizedRun, made: HeatMap) -> Iterator[Shape]:
     yield Label(x=20, y=26, text=escaped(headline(run)), size=15, anchor="left")
     yield Box(x=_LEFT, y=_TOP, width=_SIDE, height=_SIDE, color=_EMPTY)
     if len(made.columns[0]) > 1:
-        text = f"each column: {len(made.columns[0])} nodes, slowest pair"
+        text = f"each column: {len(made.columns[0])} {run.met_word}s, slowest pair"
         yield Label(x=_LEFT, y=_TOP + _SIDE + 20, text=text, anchor="left")
     if made.more_rows:
-        text = f"and {counted(made.more_rows, 'faster node')}"
+        text = f"and {counted(made.more_rows, f'faster {run.met_word}')}"
         yield Label(x=_LEFT + _SIDE, y=_TOP + _SIDE + 20, text=text, anchor="right")
     height = _SIDE / len(made.rows)
     step = -(-len(made.rows) // _NAMES)

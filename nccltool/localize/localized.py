@@ -19,3 +19,10 @@ class LocalizedRun(Run):
     """What a healthy encounter was said to reach; None = nobody said."""
     sources: tuple[str, ...] = ()
     """The files that were read; empty = it was measured."""
+    is_within: bool = False
+    """Ranks met inside their nodes, and not nodes."""
+
+    @property
+    def met_word(self) -> str:
+        """What met."""
+        return "rank" if self.is_within else "node"

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal
 
-SuspectKind = Literal["node", "rail", "link", "group"]
+SuspectKind = Literal["node", "rail", "link", "group", "rank", "rank-link"]
+"""The last two: of a measurement inside nodes."""
 Direction = Literal["both", "send", "receive"]
 Scope = Literal["nothing-slow", "suspects", "undetermined", "fabric-wide", "unknown"]
 
@@ -15,7 +16,7 @@ class Suspect:
     kind: SuspectKind
     subject: tuple[str, ...]
     """Names: a node; a rail as node and rail, or the rail alone if it is slow on all nodes; the two nodes of a
-    link, the sender first if one direction is slow; the nodes of a group."""
+    link, the sender first if one direction is slow; the nodes of a group. A rank is `n1/0`."""
     direction: Direction = "both"
     confidence: float
     """0 to 1, calibrated: of the verdicts given with 0.9, nine in ten are right."""

@@ -109,6 +109,23 @@ def test_racks_in_names_are_told(nodes: tuple[str, ...], severity: str, message:
     assert (found.severity, found.message) == (severity, message)
 
 
+@pytest.mark.parametrize(
+    ("accused", "message", "remedy"),
+    [
+        (suspect("node", "n1/3"), "rank n1/3 reaches 50 % of the healthy speed", "check the GPU of n1/3"),
+        (suspect("link", "n1/0", "n1/3"), "link n1/0 - n1/3 reaches", "check NVLink or PCIe between the two GPUs"),
+        (suspect("node", "n1/3", ratio=None), "rank n1/3 completed no test", "look at the GPU and the processes"),
+    ],
+)
+def test_inside_a_node_no_cable_is_blamed(accused: Suspect, message: str, remedy: str) -> None:
+    run = accusations.localized(info("n1"), HEALTHY, localization(accused), kind="pairs", is_within=True)
+    (found,) = [one for one in run.findings if one.is_error]
+    assert (found.subject.kind, found.subject.name) == ("host", "n1")
+    assert found.message.startswith(message)
+    assert found.remedy.startswith(remedy)
+    assert accusations.excluded(run.localization) == ("n1",)
+
+
 def test_what_is_missing_in_the_input_is_a_warning() -> None:
     found = accusations.missing("m.txt: 2 of 6 pairs missing")
     run = accusations.localized(info(), HEALTHY, localization(scope="nothing-slow"), others=(found,))

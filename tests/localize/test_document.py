@@ -16,10 +16,18 @@ from tests.support.pairs import FOUND_106, OF_106, info
 GROUP = Encounter(members=("1", "2", "3"), busbw_bytes_per_s=None, round=2, reason="it hung")
 
 
-@pytest.mark.parametrize("kind", document.KINDS)
-def test_what_is_written_is_read_again(kind: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("kind", "is_within"), [(kind, is_within) for kind in document.KINDS for is_within in (0, 1)]
+)
+def test_what_is_written_is_read_again(kind: str, is_within: bool, tmp_path: Path) -> None:
     run = localized(
-        info("644"), (*OF_106, GROUP), FOUND_106, kind=kind, expected_busbw_bytes_per_s=9e10, sources=("p.csv",)
+        info("644"),
+        (*OF_106, GROUP),
+        FOUND_106,
+        kind=kind,
+        expected_busbw_bytes_per_s=9e10,
+        sources=("p.csv",),
+        is_within=bool(is_within),
     )
     text = document.to_json(run)
     documents.hold(text)

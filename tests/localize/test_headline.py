@@ -54,3 +54,8 @@ def test_groups_and_what_has_no_result() -> None:
 def test_the_noise() -> None:
     assert noise_line(FOUND_106) == "noise 1.3 %; smallest fault that these measurements could have shown: 10 %"
     assert noise_line(localization(noise=None)) == "noise unknown: too few measurements"
+
+
+def test_ranks_are_no_nodes() -> None:
+    run = localized(replace(info(), nodes=40), OF_106, localization(suspect("node", "644")), is_within=True)
+    assert headline(run) == "localize: suspect rank 644; 5 measurements of 7 ranks"

@@ -99,8 +99,6 @@ def command(**options: Any) -> None:
     from nccltool.localize.pairs import options as pairs_options
     from nccltool.localize.pairs.run import Pairs
 
-    if options["within"] and options["write_exclude"]:
-        raise BadInput("--write-exclude names nodes, and --within accuses ranks", "leave out --write-exclude")
     if options["groups"] > 2 and options["plot"]:
         raise BadInput("--plot shows pairs, and --groups measures none", "leave out --plot")
     order = pairs_options.from_options(asked(options, injected_fault()))

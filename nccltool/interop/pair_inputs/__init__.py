@@ -22,6 +22,7 @@ _MOST_FILES = 100_000
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _SHOWN = 3
 _TABLES = (".csv", ".tsv")
+_MIXED = "pairs of nodes and of ranks inside nodes (--within) cannot be compared"
 _WHOLE_FOLDER = "name a folder with one result for each pair, or a CSV file with the columns a,b,busbw"
 
 
@@ -35,6 +36,8 @@ class PairInput:
     """What was left out, and why."""
     missing: tuple[str, ...] = ()
     """What should be there, and is not."""
+    is_within: bool = False
+    """Ranks met inside their nodes."""
 
 
 def read(words: Sequence[str], runs: Path) -> PairInput:
@@ -45,6 +48,7 @@ def read(words: Sequence[str], runs: Path) -> PairInput:
     notes: list[str] = []
     missing: list[str] = []
     read_once: set[str] = set()
+    kinds: set[bool] = set()
     for word in words:
         place = os.path.realpath(word)
         if place in read_once:
@@ -52,13 +56,22 @@ def read(words: Sequence[str], runs: Path) -> PairInput:
             continue
         read_once.add(place)
         one = _of_word(word, runs)
+        kinds.add(one.is_within)
+        if len(kinds) > 1:
+            raise BadInput(f"{word}: {_MIXED}", "pass each kind alone")
         after = max((known.round for known in found), default=-1) + 1 if found else 0
         found += [replace(each, round=each.round + after) for each in one.encounters] if after else one.encounters
         notes += one.notes
         missing += one.missing
     if len(found) > MOST:
         raise BadInput(f"the files have more than {MOST} measurements", "pass fewer files")
-    return PairInput(encounters=tuple(found), sources=tuple(words), notes=tuple(notes), missing=tuple(missing))
+    return PairInput(
+        encounters=tuple(found),
+        sources=tuple(words),
+        notes=tuple(notes),
+        missing=tuple(missing),
+        is_within=True in kinds,
+    )
 
 
 def _of_word(word: str, runs: Path) -> PairFile:
@@ -77,10 +90,10 @@ def _of_word(word: str, runs: Path) -> PairFile:
 
 
 def _of_run(data: bytes, where: str) -> PairFile:
-    found = document.from_json(data, where).encounters
-    if not found:
+    run = document.from_json(data, where)
+    if not run.encounters:
         refuse(where, "the run measured no pair", "name another run of nccltool pairs")
-    return PairFile(encounters=found)
+    return PairFile(encounters=run.encounters, is_within=run.is_within)
 
 
 def _of_data(data: bytes, where: str, first_round: int, is_one_of_many: bool = False) -> PairFile:
@@ -142,6 +155,7 @@ def _together(parts: Iterator[tuple[PairFile | None, str]], where: str) -> PairF
     notes: list[str] = []
     missing: list[str] = []
     others: list[str] = []
+    kinds: set[bool] = set()
     for part, name in parts:
         if part is None:
             others.append(Path(name).name)
@@ -149,9 +163,12 @@ def _together(parts: Iterator[tuple[PairFile | None, str]], where: str) -> PairF
         found += part.encounters
         notes += part.notes
         missing += part.missing
+        kinds.add(part.is_within)
+    if len(kinds) > 1:
+        refuse(where, _MIXED, "pass each kind alone")
     if others:
         left_out = f"{counted(len(others), 'file')} left out, because they are no results: {named(others, _SHOWN)}"
         notes.append(f"{where}: {left_out}")
     if not found:
         refuse(where, f"none of its files is a result of a pair ({named(others, _SHOWN)})", _WHOLE_FOLDER)
-    return PairFile(encounters=tuple(found), notes=tuple(notes), missing=tuple(missing))
+    return PairFile(encounters=tuple(found), notes=tuple(notes), missing=tuple(missing), is_within=True in kinds)

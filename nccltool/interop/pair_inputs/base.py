@@ -23,6 +23,8 @@ class PairFile:
     """What was left out of it, and why."""
     missing: tuple[str, ...] = ()
     """What belongs into it, and is not there."""
+    is_within: bool = False
+    """Ranks met inside their nodes."""
 
 
 def refuse(where: str, problem: str, remedy: str = _REMEDY) -> NoReturn:

@@ -70,6 +70,7 @@ def judged(outcome: LaunchOutcome, begun: ProbeBegun) -> LocalizedRun:
             *(differences.compare(snapshots) if len(snapshots) > 1 else ()),
         ),
         interrupted=outcome.interrupted,
+        is_within=spec.is_within,
     )
 
 

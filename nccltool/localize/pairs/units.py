@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from nccltool.launch.events import RankFacts
 from nccltool.localize.pairs.job import PairSpec
+from nccltool.localize.within import name_of
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -55,7 +56,7 @@ def alike(nodes: Sequence[MeetingUnit]) -> tuple[MeetingUnit, ...]:
 def within(nodes: Sequence[MeetingUnit]) -> tuple[MeetingUnit, ...]:
     """Each rank of each node, as `n1/0`."""
     return tuple(
-        MeetingUnit(name=f"{node.name}/{place}", node=node.node, ranks=(rank,))
+        MeetingUnit(name=name_of(node.name, place), node=node.node, ranks=(rank,))
         for node in nodes
         for place, rank in enumerate(node.ranks)
     )

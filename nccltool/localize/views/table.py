@@ -63,15 +63,15 @@ def _map(run: LocalizedRun, look: Look) -> Iterator[str]:
     if made is None or not (look.verbose or run.localization.scope != "nothing-slow"):
         return
     folded = len(made.columns[0])
-    each = f"; a column is {folded} nodes, the slowest of each counts" if folded > 1 else ""
-    yield f"slowest nodes first, columns in the same order{each}"
+    each = f"; a column is {folded} {run.met_word}s, the slowest of each counts" if folded > 1 else ""
+    yield f"slowest {run.met_word}s first, columns in the same order{each}"
     names = [shortened_name(name) for name in made.rows]
     width = max(map(len, names))
     for name, cells in zip(names, made.cells, strict=True):
         row = "".join(" " if share is None else signs[heat_map.shade(share)] for share in cells)
         yield f"{INDENT}{name:{width}}  {row}".rstrip()
     if made.more_rows:
-        yield f"{INDENT}and {counted(made.more_rows, 'faster node')}"
+        yield f"{INDENT}and {counted(made.more_rows, f'faster {run.met_word}')}"
     yield from look.wrapped(f"{INDENT}{legend(signs)}", 2 * INDENT)
 
 

@@ -79,6 +79,15 @@ def test_a_run(tmp_path: Path) -> None:
     assert _read(tmp_path / "run.json").encounters == OF_106
 
 
+def test_ranks_and_nodes_are_not_judged_together(tmp_path: Path) -> None:
+    inside = localized(info(), OF_106, FOUND_106, kind="pairs", is_within=True)
+    (tmp_path / "run.json").write_text(document.to_json(inside))
+    (tmp_path / "p.csv").write_text(ISSUE_106)
+    assert _read(tmp_path / "run.json").is_within
+    with pytest.raises(BadInput, match="cannot be compared"):
+        _read(tmp_path / "run.json", tmp_path / "p.csv")
+
+
 def test_several_files_are_rounds_after_each_other(tmp_path: Path) -> None:
     (tmp_path / "1.csv").write_text("n1,n2,3,0\nn1,n3,3,1\n")
     (tmp_path / "2.csv").write_text("n1,n2,3,0\n")
