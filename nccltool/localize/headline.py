@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from nccltool.core.text import counted, named
+from nccltool.localize import within
 from nccltool.localize.accusations import kind_of, slow_and_silent, suspect_text
 from nccltool.localize.localized import LocalizedRun
 from nccltool.localize.result import Localization
@@ -15,7 +16,7 @@ def headline(run: LocalizedRun) -> str:
     """`localize: node 644 is slow; 1 pair unexplained; 5 measurements of 8 nodes`."""
     least = (run.info.nodes or 0) if not run.is_within else 0
     met = max(len({name for one in run.encounters for name in one.members}), least)
-    amount = f"{counted(len(run.encounters), 'measurement')} of {counted(met, run.met_word)}"
+    amount = f"{counted(len(run.encounters), 'measurement')} of {counted(met, within.who(run.is_within))}"
     return f"{run.kind}: {'; '.join((*_ended(run), *_found(run), amount))}"
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from nccltool.core.errors import ResultNotWritten
 from nccltool.core.text import counted, escaped
-from nccltool.localize import heat_map
+from nccltool.localize import heat_map, within
 from nccltool.localize.headline import headline
 from nccltool.localize.heat_map import HeatMap
 from nccltool.localize.localized import LocalizedRun
@@ -45,11 +45,12 @@ def _map(run: LocalizedRun) -> HeatMap | None:
 def _frame(run: LocalizedRun, made: HeatMap) -> Iterator[Shape]:
     yield Label(x=20, y=26, text=escaped(headline(run)), size=15, anchor="left")
     yield Box(x=_LEFT, y=_TOP, width=_SIDE, height=_SIDE, color=_EMPTY)
+    who = within.who(run.is_within)
     if len(made.columns[0]) > 1:
-        text = f"each column: {len(made.columns[0])} {run.met_word}s, slowest pair"
+        text = f"each column: {len(made.columns[0])} {who}s, slowest pair"
         yield Label(x=_LEFT, y=_TOP + _SIDE + 20, text=text, anchor="left")
     if made.more_rows:
-        text = f"and {counted(made.more_rows, f'faster {run.met_word}')}"
+        text = f"and {counted(made.more_rows, f'faster {who}')}"
         yield Label(x=_LEFT + _SIDE, y=_TOP + _SIDE + 20, text=text, anchor="right")
     height = _SIDE / len(made.rows)
     step = -(-len(made.rows) // _NAMES)

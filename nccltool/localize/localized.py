@@ -21,8 +21,3 @@ class LocalizedRun(Run):
     """The files that were read; empty = it was measured."""
     is_within: bool = False
     """Ranks met inside their nodes, and not nodes."""
-
-    @property
-    def met_word(self) -> str:
-        """What met."""
-        return "rank" if self.is_within else "node"

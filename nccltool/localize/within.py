@@ -24,6 +24,11 @@ def topology_of(names: Iterable[str]) -> Topology:
     return Topology(home_of={name: home_of(name) for name in names})
 
 
+def who(is_within: bool) -> str:
+    """What met."""
+    return "rank" if is_within else "node"
+
+
 def told(found: Localization) -> Localization:
     """The judge knows only who met; here it was ranks, and what is between them is inside a node."""
     return replace(found, suspects=tuple(map(_told, found.suspects)))

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from nccltool.core.look import PLAIN, Align, Look
 from nccltool.core.notices import INDENT, circumstances, verdict_line
 from nccltool.core.text import counted, escaped, shortened
-from nccltool.localize import heat_map
+from nccltool.localize import heat_map, within
 from nccltool.localize.accusations import next_text, rate_text
 from nccltool.localize.headline import headline, noise_line
 from nccltool.localize.localized import LocalizedRun
@@ -62,16 +62,16 @@ def _map(run: LocalizedRun, look: Look) -> Iterator[str]:
     made = heat_map.of(run.encounters, healthy, _ROWS, room)
     if made is None or not (look.verbose or run.localization.scope != "nothing-slow"):
         return
-    folded = len(made.columns[0])
-    each = f"; a column is {folded} {run.met_word}s, the slowest of each counts" if folded > 1 else ""
-    yield f"slowest {run.met_word}s first, columns in the same order{each}"
+    folded, who = len(made.columns[0]), within.who(run.is_within)
+    each = f"; a column is {folded} {who}s, the slowest of each counts" if folded > 1 else ""
+    yield f"slowest {who}s first, columns in the same order{each}"
     names = [shortened_name(name) for name in made.rows]
     width = max(map(len, names))
     for name, cells in zip(names, made.cells, strict=True):
         row = "".join(" " if share is None else signs[heat_map.shade(share)] for share in cells)
         yield f"{INDENT}{name:{width}}  {row}".rstrip()
     if made.more_rows:
-        yield f"{INDENT}and {counted(made.more_rows, f'faster {run.met_word}')}"
+        yield f"{INDENT}and {counted(made.more_rows, f'faster {who}')}"
     yield from look.wrapped(f"{INDENT}{legend(signs)}", 2 * INDENT)
 
 
