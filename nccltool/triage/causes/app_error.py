@@ -55,6 +55,8 @@ SIGNS_OF_FAILURE = {
     "torch.models-differ": (0.6, "the model differs between ranks"),
     "app.assert": (TYPICAL, "a device-side assertion failed"),
     "app.launch": (0.6, "the program could not be started with its command line"),
+    "host.no-space": (0.6, "a file system is full, over quota, or its files are stale"),
+    "host.io-error": (FITS, "a file system failed"),
     "app.stopped": (0.6, "the program stopped itself"),
     "app.segfault": (HINT, "a process crashed"),
     "kernel.segfault": (FITS, "the kernel logged the crash of a process"),

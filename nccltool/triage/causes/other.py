@@ -36,6 +36,7 @@ _SIGNS = {
     "mpi.lost": (FITS, "the launcher lost a host"),
     "job.node-failed": (FITS, "the scheduler lost a host"),
     "nccl.warning": (0.4, "NCCL printed a warning that triage does not know"),
+    "job.probe-failed": (FITS, "Kubernetes restarted a container that did not answer its probe"),
     "job.stalled": (0.4, "the job made no progress"),
 }
 

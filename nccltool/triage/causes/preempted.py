@@ -47,7 +47,7 @@ _PATIENCE = ("job.time-limit", "job.interrupted")
 _BY_HAND = re.compile(r"SIGINT|signal:? (?:SIGINT|2)\b|Signals\.SIGINT")
 _ALSO = {
     *("torchrun.sigterm", "torchrun.failed", "torchrun.exit"),
-    *("store.closed", "app.echo", "job.exit", "job.actor-died"),
+    *("store.closed", "app.echo", "job.exit", "job.actor-died", "job.node-failed"),
 }
 _OF_MEMORY = re.compile(r"(?i)low on resource: memory|memory ?pressure")
 _BY_PROVIDER = re.compile(r"instances\.preempted|instance/preempted\W{1,5}TRUE|SpotInstanceTermination")

@@ -33,6 +33,10 @@ failure
     version.driver       `not supported in the installed CUDA driver|CUDA driver is a stub library`
     version.build        `device kernel image is invalid|PTX JIT compil|shared object symbol not found`
     version.build        `hipErrorNoBinaryForGpu|code object for all current devices`
+    version.build        `TensileLibrary` => (?i)cannot read|illegal seek|could not|no such
+    version.driver       `but this driver is only compatible|HSA_STATUS_ERROR_INCOMPATIBLE`
+    torch.oom            `HSA_STATUS_ERROR_OUT_OF_RESOURCES|failed to allocate the necessary resources`
+    cuda.xid-hint        `HSA_STATUS_ERROR` => (?:INVALID_PACKET_FORMAT|INVALID_ISA)?(?:.*Aborting with error)?$
     cuda.no-device       `no ROCm-capable device is detected|Unable to open /dev/kfd`
     version.build        `CUDNN_STATUS_VERSION_MISMATCH|cuDNN version incompatibility`
     torch.no-gpu         `No CUDA GPUs are available|No HIP GPUs are available`

@@ -21,6 +21,7 @@ echo
     gloo.peer-closed     `Connection closed by peer` => closed by peer \[?(?P<peer>[\w.:]+?)\]?:(?P<port>\d+)
     gloo.peer-closed     `Read error [`(?P<peer>[\w.:]+)\]:\d+: (?P<error>[\w ]+)
     gloo.peer-closed     `Application timeout caused pair closure`
+    gloo.peer-closed     `originated at tensorpipe` => (?i)eof|reset|closed|broken|aborted
     gloo.timeout         Timed out waiting (?P<limit>\d+)`ms for `(?P<what>recv|send) operation
 state
     gloo.connected       Rank (?P<rank>\d+) `is connected to` (?P<count>\d+) peer ranks

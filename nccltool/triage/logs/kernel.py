@@ -32,6 +32,12 @@ failure
                         HARDWARE)
     kernel.amdgpu       `amdgpu` => amdgpu\b.*(?:ring \S+ timeout|page fault|
                         [Ff]ailed to (?:evict queue|respond to msg))
+    kernel.amdgpu       `qcm fence wait|GPU Hang|unrecoverable state due to|Failed to evict queue|ring buffer hang`
+    kernel.amdgpu       `amdgpu` => amdgpu (?P<gpu>[\da-f:.]+):.*(?:mode\d reset|GPU reset|reset failed|bad page|
+                        bad status|is lost|RAS .*(?:poison|threshold)|SMU.*(?:fail|hang)|PSP.*fail|IB test failed|
+                        ring test failed|Fatal error)
+    kernel.amdgpu       `amdgpu_job_timedout|amdgpu_device_gpu_recover`
+    kernel.gpu-lost     `config space inaccessible|from D3cold to D0` => (?:nvidia|amdgpu) (?P<gpu>[\da-f:.]+\d)
     kernel.ecc          `amdgpu` => amdgpu (?P<gpu>[\da-f:.]+):.*\b[Uu]ncorrectable (?:hardware )?errors? detected
     kernel.gpu-lost     ^(?P<gpu>[\da-fA-F:.]+) .*NVIDIA.*`(rev ff)`
     kernel.gpu-lost     `No devices were found`

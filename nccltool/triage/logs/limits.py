@@ -14,6 +14,8 @@ failure
     ib.no-memory  `egister memory|emory region|ompletion queue|ueue pair|fi_mr_reg|rdma_`.*Cannot allocate memory
     ib.no-memory  `post internal receive buffers`
     ib.no-memory  `ENOMEM` => (?i)(?:ibv_|fi_mr|rdma|\bMR\b|register).*ENOMEM
+    host.no-space  `o space left on device|isk quota exceeded|tale file handle|quota exceeded (os error` => ^
+                  (?!.*(?:Error\b|NCCL|RCCL|/dev/shm|psm_|sem\.|nccl-|torch_|\bshm\b|docker|ucx|UCX|memory)).*
     limits.files  `file-max limit`
     limits.files  `ulimit -n|LimitNOFILE|RLIMIT_NOFILE` => (?i)\b(?:exceed\w*|reached|exhausted)\b
     limits.files  `rrno 24`\b
@@ -22,4 +24,7 @@ failure
     shm.full      `o space left on device` => /(?:psm_|sem\.|nccl-|torch_|dev/shm)\w*
     shm.full      `/dev/shm` => (?i)\b(?:not enough|no|insufficient) (?:free )?(?:space|memory|room)\b.*/dev/shm|
                   check that /dev/shm|/dev/shm (?:is (?:full|too small)|has (?:only )?no)
+doubt
+    host.io-error  `Input/output error|Read-only file system|Remote I/O error|Transport endpoint is not c` => ^
+                  (?!.*(?:Error:|NCCL|RCCL|UCX|socket|Socket)).*(?:/|Errno|mount|write|read|open)
 """)

@@ -18,6 +18,7 @@ from nccltool.triage.logs import (
     gloo,
     job_ids,
     kernel,
+    kubernetes,
     limits,
     line_decoder,
     literal_search,
@@ -33,6 +34,7 @@ from nccltool.triage.logs import (
     schedulers,
     settings,
     shell,
+    slurm,
     torch,
     torchrun,
     tracebacks,
@@ -41,7 +43,8 @@ from nccltool.triage.logs.base import CUT, UNREAD, LogEvent
 from nccltool.triage.logs.patterns import literals
 
 _DIALECTS = (
-    *(torch, gloo, rendezvous, connections, schedulers, job_ids, kernel, limits, cuda, fabrics, frameworks, rdma),
+    *(torch, gloo, rendezvous, connections, schedulers, slurm, kubernetes, job_ids, kernel, limits, cuda, fabrics),
+    *(frameworks, rdma),
     *(nccl_tests, progress, settings, shell),
 )
 """Those that look at one line at a time. NCCL's writers can share a line; torchrun's tables, stacks and tracebacks

@@ -32,6 +32,7 @@ failure
     store.rendezvous      `RendezvousTimeoutError|RendezvousConnectionError|RendezvousClosedError`
     store.rendezvous      `rendezvous` => (?i)tim(?:ed?|ed )[ -]?out\b.{0,40}\bto complete (?:the )?rendezvous
     store.rendezvous      `failed to shutdown the rendezvous|RendezvousStateError`
+    store.rendezvous      `Failed to register worker`.*Raylet
     store.rendezvous      `any running Ray instance|node_ip_address.json|Error: Failed to connect to GCS`
 echo
     store.closed          `c10d] recvV` => recv(?:Value|Vector) failed(?:.*?remote=\[(?P<peer>[\w.:-]+)\]:

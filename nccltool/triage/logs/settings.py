@@ -32,6 +32,10 @@ doubt
                   (?!.* INFO ).*?{NAME}.{0,60}?\b{IS_BAD}
     env.rejected  `s unsupported|not supported|be parsed|ccepts only|s malformed|not an integer|should be ` => ^
                   (?!.* INFO ).*?{NAME}.{0,60}?\b{IS_BAD}
+    env.rejected  `nvironment variable` => (?:[Ee]xpected|[Ii]nvalid value for|[Ii]nvalid|[Cc]ould not parse)
+                  [\w ]{0,30}[ ]environment variables?:? ['"\x60]?{NAME}
+    env.rejected  `must not be set|cannot be set|cannot be used|annot set|are mutually exclusive` => ^
+                  (?!.* INFO ).*?{NAME}.{0,60}(?:must not be|cannot be|can't be|are mutually)
     env.rejected  `hile reading |hile parsing ` => (?:[Ii]nvalid|[Ee]rror|[Ff]ail).*\bwhile (?:reading|parsing)
                   [ ](?:the )?(?:environment variable )?['"]?{NAME}
     env.unused    `unused environment variable` => variables?:? (?P<name>UCX_\w+|UCC_\w+) \(maybe

@@ -28,6 +28,7 @@ failure
     hvd.stalled          `Stalled ranks:|Stalled ops:`
     hvd.stalled          \[`missing ranks: `(?P<ranks>[\d, ]+)\]
     hvd.mismatch         `Mismatched `(?:\w+ )*(?:shape|size|data type|type|operation|rank|device)s?\b
+    torch.stuck          `ran for more than set timeout|Get timed out: some object|DataLoader timed out after`
     torch.stuck          `RPC call to `\w+ timed out
     hvd.uneven           `uneven workload distribution|Uneven inputs|uneven inputs`
     hvd.uneven           `at least one rank that exhausted inputs`
@@ -72,6 +73,8 @@ failure
     version.driver       `unsupported toolchain|couldn't communicate with the NVIDIA driver`
     version.build        `no kernel image is available for execution`
     version.build        libtorch\S*: `undefined symbol`: (?P<symbol>nccl\w+|cuda\w+)
+    version.build        `were compiled with different` => CUDA|ROCm|versions
+    version.build        `The cluster was started with:|was started with: Ray` => (?i)mismatch|started with
     version.build        `not compatible with the current PyTorch installation`
     version.build        Error: (?P<library>\S+\.so\S*): `undefined symbol: `(?P<symbol>\w+)
     version.build        `used to compile PyTorch` => CUDA version \((?P<a>[\d.]+)\) mismatches

@@ -83,7 +83,8 @@ _ECHO_TEXTS = re.compile(
     r"host not found|[Aa]ddress already in use|worker(?:s)? (?:died|exited)|[Tt]imeout at|NCCL timeout|"
     r"CommInitRank|[Uu]nhandledCudaError|invalid usage|unhandled (?:cuda|system) error|terminat|"
     r"remote process exited|killed by signal: (?:Terminated|Interrupt|Hangup)"
-    r"|allocate more than 1EB|^Socket closed|to complete (?:the )?rendezvous|failed to connect to all addresses"
+    r"|allocate more than 1EB|ran for more than set timeout|Get timed out|DataLoader timed out after"
+    r"|^Socket closed|to complete (?:the )?rendezvous|failed to connect to all addresses"
 )
 
 

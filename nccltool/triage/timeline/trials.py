@@ -15,6 +15,8 @@ from nccltool.triage.logs.base import LogEvent
 Outcome: TypeAlias = Literal["failed", "wrong", "slow"]
 SLOWER = 1.3
 """Rates of the same size that differ by this factor are not noise."""
+_WORKS = 3
+"""Steps of a run that no failure follows: it works."""
 _MOST_TRIALS = 200
 _MOST_SIZES = 200
 _STARTS = re.compile(
@@ -34,9 +36,11 @@ _SETTING = re.compile(
 )
 _HOSTS = re.compile(r"(?:-H|--host|-host|-w|--nodelist)[ =](\S+)|\bssh (\S+)")
 _VERSION = re.compile(
-    r"\b(?:nccl|rccl|NCCL|RCCL)[ _/-]*(?:version )?v?(\d+\.\d+(?:\.\d+)?)|libnccl\S*?(\d\.\d+\.\d+)"
+    r"\b(?:nccl|rccl|NCCL|RCCL)(?:-cu\d\d)?[ _/=-]*(?:version )?v?(\d+\.\d+(?:\.\d+)?)|libnccl\S*?(\d\.\d+\.\d+)"
 )
 
+
+_INSTALLS = re.compile(r"\b(?:pip3?|uv|conda|mamba|apt(?:-get)?|dnf|yum) (?:pip )?install\b")
 
 _OPENS = (
     "nccl.version",
@@ -64,6 +68,7 @@ class _Trial:
     failed: LogEvent | None = None
     wrong: LogEvent | None = None
     good: bool = False
+    steps: int = 0
 
     @property
     def is_told(self) -> bool:
@@ -100,6 +105,8 @@ class Trials:
         self._trials: list[_Trial] = []
         self._session: dict[str, str] = {}
         self._exported = False
+        self._installed = ""
+        """The version that a command installed, which the runs behind it use."""
 
     def add(self, event: LogEvent) -> None:
         if event.kind in ("shell.command", "shell.note"):
@@ -120,6 +127,10 @@ class Trials:
         trial.settings = dict(_SETTING.findall(text)) if is_note else self._session | dict(_SETTING.findall(text))
         if version := _VERSION.search(text):
             trial.version = version[1] or version[2]
+            if not is_note and _INSTALLS.search(text):
+                self._installed = trial.version
+        else:
+            trial.version = self._installed
         if is_note and _BAD.search(text):
             trial.failed = event
         elif is_note and _GOOD.search(text):
@@ -147,6 +158,8 @@ class Trials:
             self._rate(trial, event)
         elif event.kind == "job.progress":
             _progress(trial, event)
+            trial.steps += 1
+            trial.good = trial.good or trial.steps >= _WORKS
         elif event.kind == "bench.average":
             trial.rates.setdefault("average", float(event.get("busbw")))
         elif event.kind in ("job.completed", "torchrun.succeeded", "job.serving"):
