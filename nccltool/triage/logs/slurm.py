@@ -41,8 +41,8 @@ echo
     job.exit         `Failed to send MESSAGE_TASK_EXIT`
 doubt
     job.of-slurm     `slurm|srun: ` => ^(?:{DAEMON}|srun: error: )(?!\*\*\*)(?!.*(?:nvml|NVML|task \d|tasks |
-                     Exited|chdir|x11|X11|pty|ioctl|[Tt]imed out waiting for job step|_kill|oom|is running|is still|
-                     [Ff]ailure sending signal|ending))
+                     Exited|chdir|x11|X11|pty|ioctl|[Tt]imed out waiting for job step|_kill|oom|is running|
+                     is still|[Ff]ailure sending signal|ending))
 """,
     hosts_in=("node",),
     DAEMON=_DAEMON,
