@@ -21,7 +21,8 @@ from nccltool.localize.schedule.adaptive import FIRST_ROUNDS
 
 _STEPS = (0.9, 0.95, 0.99, 1.0)
 _LARGE_S, _LARGE_MIB = 2.0, 400
-Name = tuple[str, frozenset[str]]
+Name = tuple[str, str, tuple[str, ...]]
+"""Kind, direction, subject."""
 
 
 @dataclass(kw_only=True)
@@ -82,7 +83,7 @@ def of_scheme(trial: Trial, name: str, runs: int) -> Score:
     score = Score()
     for seed in range(runs):
         fabric = draw(trial.case, seed)
-        found: set[Name] = {("node", frozenset({node})) for node in SCHEMES[name](fabric)}
+        found: set[Name] = {("node", "both", (node,)) for node in SCHEMES[name](fabric)}
         score.add(found, faults(fabric), fabric.rounds)
     return score
 
@@ -93,7 +94,13 @@ def localized(fabric: Fabric, seed: int) -> Localization:
     expected = HEALTHY if case.is_expected else None
     while True:
         found = (
-            judge(fabric.seen, nodes=fabric.names, topology=fabric.topology, expected_busbw_bytes_per_s=expected)
+            judge(
+                fabric.seen,
+                nodes=fabric.names,
+                topology=fabric.topology,
+                expected_busbw_bytes_per_s=expected,
+                counters=fabric.counters,
+            )
             if fabric.rounds >= FIRST_ROUNDS
             else None
         )
@@ -104,6 +111,7 @@ def localized(fabric: Fabric, seed: int) -> Localization:
             seed=seed,
             most_rounds=case.most_rounds,
             is_all_pairs=case.is_all_pairs,
+            group_size=case.group_size,
             found=found,
         )
         if not members:
@@ -115,12 +123,15 @@ def faults(fabric: Fabric) -> set[Name]:
     """What should be named; nobody if most of the fabric is slow and nothing tells what it should reach."""
     if not fabric.case.is_expected and len(fabric.bad) > len(fabric.names) / 2:
         return set()
+    way = fabric.case.way
     return {
-        *(("node", frozenset({name})) for name in fabric.bad | fabric.dead),
-        *(("link", link) for link in fabric.links),
-        *(("rail", frozenset(rail)) for rail in fabric.rails),
+        *(("node", way, (name,)) for name in fabric.bad),
+        *(("node", "both", (name,)) for name in fabric.dead),
+        *(("link", *(("both", tuple(sorted(ends))) if way == "both" else ("send", ends))) for ends in fabric.links),
+        *(("rail", "both", rail) for rail in fabric.rails),
+        *(("group", "both", members) for members in fabric.groups),
         *(
-            ("group", frozenset(name for name in fabric.names if fabric.leaf_of[name] == leaf))
+            ("group", "both", tuple(name for name in fabric.names if fabric.leaf_of[name] == leaf))
             for leaf in fabric.uplinks
         ),
     }
@@ -128,7 +139,7 @@ def faults(fabric: Fabric) -> set[Name]:
 
 def named(suspect: Suspect) -> Name:
     """To compare with the truth."""
-    return suspect.kind, frozenset(suspect.subject)
+    return suspect.kind, suspect.direction, suspect.subject
 
 
 def _row(trial: Trial, score: Score, others: Sequence[Score]) -> str:

@@ -37,16 +37,25 @@ _OTHERS = (
     Trial(case=Case(name="4 bad, 0.82, 6 % noise", bad=4, speed=0.82, noise=0.06), exact=0.9),
     Trial(case=Case(name="4 bad, heavy-tailed noise", bad=4, is_heavy=True), exact=0.95),
     Trial(case=Case(name="no fault, heavy-tailed noise", is_heavy=True), runs=30, wrong=0.02),
-    Trial(
-        case=Case(name="no fault, noise of 10 % that only slows", noise=0.1, is_one_sided=True),
-        wrong=0.1,
-        has_others=False,
-    ),
     Trial(case=Case(name="4 bad, 2 % of results missing", bad=4, missing=0.02), exact=0.95),
     Trial(case=Case(name="2 nodes without any result", dead=2), exact=0.95),
     Trial(case=Case(name="4 bad, first node among them", bad=4, is_reference_bad=True), exact=0.98),
     Trial(case=Case(name="8 nodes, 1 bad", nodes=8, bad=1), runs=60, exact=0.98),
+    Trial(case=Case(name="512 nodes, 1 % bad", nodes=512, bad=5), runs=10, exact=0.9),
     Trial(case=Case(name="512 nodes, 5 % bad", nodes=512, bad=26), runs=4, exact=0.9),
+)
+_SLOWING = tuple(
+    Trial(
+        case=Case(
+            name=f"no fault, noise of 10 % that only slows, {count} nodes",
+            nodes=count,
+            noise=0.1,
+            is_one_sided=True,
+        ),
+        wrong=0.02,
+        has_others=False,
+    )
+    for count in (64, 16, 4)
 )
 _WAYS = (
     Trial(case=Case(name="2 bad, sending only", bad=2, way="send"), exact=0.9, has_others=False),
@@ -59,6 +68,31 @@ _WAYS = (
     Trial(
         case=Case(name="bad link, 8 nodes, 12 rounds", nodes=8, bad_links=1, most_rounds=12),
         exact=0.95,
+        has_others=False,
+    ),
+    Trial(
+        case=Case(name="link bad one way, 8 nodes, 12 rounds", nodes=8, way="send", bad_links=1, most_rounds=12),
+        exact=0.9,
+        has_others=False,
+    ),
+    Trial(
+        case=Case(name="link bad one way, all pairs of 16", nodes=16, way="send", bad_links=1, is_all_pairs=True),
+        exact=0.9,
+        has_others=False,
+    ),
+    Trial(case=Case(name="2 bad, groups of 4", bad=2, group_size=4), exact=0.9, has_others=False),
+    Trial(
+        case=Case(name="a group of 4 slow only together, 12 rounds", group_size=4, bad_groups=1, most_rounds=12),
+        exact=0.9,
+        has_others=False,
+    ),
+    Trial(case=Case(name="2 bad, 0.87, 6 % noise", bad=2, speed=0.87, noise=0.06), has_others=False),
+    Trial(
+        case=Case(name="the same, with counters", bad=2, speed=0.87, noise=0.06, is_counted=True), has_others=False
+    ),
+    Trial(
+        case=Case(name="no fault, counters on 2 nodes, 6 % noise", noise=0.06, is_counted=True),
+        wrong=0.01,
         has_others=False,
     ),
     Trial(
@@ -82,5 +116,21 @@ _WAYS = (
         has_others=False,
     ),
 )
-CASES = (*_GOALS, *_OTHERS, *_WAYS)
+CASES = (*_GOALS, *_OTHERS, *_WAYS, *_SLOWING)
+MARGINAL = tuple(
+    Trial(
+        case=Case(
+            name=f"4 bad, {speed}, {share} of the time, {rounds} rounds",
+            bad=4,
+            speed=speed,
+            share=share,
+            noise=noise,
+            most_rounds=rounds,
+        ),
+        has_others=False,
+    )
+    for speed, share, noise in ((0.87, 1.0, 0.06), (0.9, 1.0, 0.06), (0.6, 0.5, 0.03), (0.8, 0.5, 0.03))
+    for rounds in (6, 8)
+)
+"""Faults that can just be seen, for the reliability alone."""
 LARGE = Trial(case=Case(name="4,096 nodes, 40 bad", nodes=4096, bad=40, most_rounds=12), has_others=False)

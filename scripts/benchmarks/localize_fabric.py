@@ -9,12 +9,14 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from nccltool.localize.counters import CounterEvidence
 from nccltool.localize.encounter import Encounter
 from nccltool.localize.topology import Topology
 
 HEALTHY = 100e9
 NODES_OF_A_LEAF = 16
 _HEAVY_GLITCH = 0.005
+_FEWEST_COUNTED = 2
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,13 +40,18 @@ class Case:
     dead: int = 0
     """Nodes that never give a result."""
     bad_links: int = 0
+    """In one direction, where encounters are directed."""
     bad_rails: int = 0
     """Of one node each; encounters are measured on each of 4 rails."""
     bad_uplinks: int = 0
     is_topology_known: bool = False
     contention: float = 0.0
     """How much slower an encounter across leaves is when all nodes of its leaf send across."""
+    group_size: int = 2
     bad_groups: int = 0
+    """Slow only together; of the groups that meet in the first round."""
+    is_counted: bool = False
+    """Counters grew on what is bad, and on as many healthy nodes, two at least."""
     is_all_pairs: bool = False
     most_rounds: int = 10
     is_expected: bool = False
@@ -60,11 +67,12 @@ class Fabric:
     names: tuple[str, ...]
     bad: frozenset[str]
     dead: frozenset[str]
-    links: frozenset[frozenset[str]]
+    links: frozenset[tuple[str, str]]
     rails: frozenset[tuple[str, str]]
     uplinks: frozenset[str]
     leaf_of: dict[str, str]
-    pending_links: int = 0
+    counters: tuple[CounterEvidence, ...]
+    groups: frozenset[tuple[str, ...]] = frozenset()
     rounds: int = 0
     seen: list[Encounter] = field(default_factory=list)
 
@@ -76,6 +84,8 @@ class Fabric:
     def measure(self, groups: Sequence[Sequence[str]]) -> list[float | None]:
         """One round of groups at the same time; the slowest way or rail of each."""
         begin = len(self.seen)
+        if not self.rounds:
+            self.groups = frozenset(tuple(sorted(members)) for members in groups[: self.case.bad_groups])
         loads = self._loads(groups)
         for members in groups:
             for ordered, is_directed in self._ways(tuple(members)):
@@ -128,7 +138,9 @@ class Fabric:
                 slowest = min(slowest, case.speed)
             if rail is not None and (name, rail) in self.rails:
                 slowest = min(slowest, case.speed)
-        if frozenset(members) in self.links:
+        if members in self.links or (not is_directed and members[::-1] in self.links):
+            slowest = min(slowest, case.speed)
+        if self.groups and tuple(sorted(members)) in self.groups:
             slowest = min(slowest, case.speed)
         leaves = {self.leaf_of[name] for name in members}
         if len(leaves) > 1:
@@ -166,11 +178,16 @@ def draw(case: Case, seed: int) -> Fabric:
         names=names,
         bad=frozenset(bad),
         dead=frozenset(dead),
-        links=frozenset(frozenset(good[2 * number : 2 * number + 2]) for number in range(case.bad_links)),
+        links=frozenset((good[2 * number], good[2 * number + 1]) for number in range(case.bad_links)),
         rails=frozenset((name, f"rail{chance.randrange(4)}") for name in good[: case.bad_rails]),
         uplinks=frozenset(chance.sample(sorted({*leaf_of.values()}), case.bad_uplinks)),
         leaf_of=leaf_of,
+        counters=_counters([*bad, *good[: max(len(bad), _FEWEST_COUNTED)]]) if case.is_counted else (),
     )
+
+
+def _counters(names: Sequence[str]) -> tuple[CounterEvidence, ...]:
+    return tuple(CounterEvidence(node=name, kind="symbol-errors", value=100.0) for name in names)
 
 
 def _slowest(found: Sequence[Encounter]) -> float | None:

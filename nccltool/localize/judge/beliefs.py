@@ -5,7 +5,7 @@ encounters; each encounter tells its parts what it makes of them, given its othe
 exact where nobody can be reached on two paths, and that is nearly so for few rounds of many nodes.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -42,9 +42,9 @@ def propagate(parts: Parts, likelihood: Floats, messages: Floats | None = None) 
     """From the likelihood of each level of each encounter."""
     shape = (len(parts.encounter_of), *parts.priors.shape[1:])
     told = np.zeros(shape) if messages is None else messages
-    whole = _Graph.of(parts, parts.priors, likelihood)
+    whole = _Graph.of(parts.encounter_of, parts.part_of, parts.activity, parts.priors, likelihood)
     told = whole.settle(told, _TURNS_OF_ALL if messages is None else _TURNS_OF_ALL_AGAIN)
-    open_parts = _probabilities(whole.totals(told))[..., FIRST_BAD - 1 :].sum(axis=(1, 2, 3)) > _CLOSED
+    open_parts = _bad(whole.totals(told)) > _CLOSED
     is_open = np.zeros(len(likelihood), dtype=bool)
     is_open[parts.encounter_of[open_parts[parts.part_of]]] = True
     rows = np.flatnonzero(is_open[parts.encounter_of])
@@ -74,16 +74,16 @@ class _Graph:
     """Encounters x levels: how much the likelihood falls to the next level."""
 
     @staticmethod
-    def of(parts: Parts, priors: Floats, likelihood: Floats) -> "_Graph":
-        count = len(parts.encounter_of)
+    def of(encounter_of: Ints, part_of: Ints, activity: Floats, priors: Floats, likelihood: Floats) -> "_Graph":
+        count = len(encounter_of)
         ones, rows = np.ones(count), np.arange(count)
         return _Graph(
-            encounter_of=parts.encounter_of,
-            part_of=parts.part_of,
-            to_parts=csr_array((ones, (parts.part_of, rows)), shape=(len(priors), count)),
-            to_encounters=csr_array((ones, (parts.encounter_of, rows)), shape=(len(likelihood), count)),
+            encounter_of=encounter_of,
+            part_of=part_of,
+            to_parts=csr_array((ones, (part_of, rows)), shape=(len(priors), count)),
+            to_encounters=csr_array((ones, (encounter_of, rows)), shape=(len(likelihood), count)),
             priors=priors,
-            shown=parts.activity[:, :, None] * SHARES,
+            shown=activity[:, :, None] * SHARES,
             steps=likelihood - np.append(likelihood[:, 1:], np.zeros((len(likelihood), 1)), axis=1),
         )
 
@@ -100,8 +100,11 @@ class _Graph:
             logs = np.log(_cumulative(totals[self.part_of] - told, self.shown))
             others = np.exp((self.to_encounters @ logs)[self.encounter_of] - logs)
             heard = _heard(others * self.steps[self.encounter_of], self.shown)
-            told = heard if not told.any() else (1 - _DAMPED) * heard + _DAMPED * told
-            bad = _probabilities(totals)[..., FIRST_BAD - 1 :].sum(axis=(1, 2, 3))
+            if told.any():
+                heard *= 1 - _DAMPED
+                heard += _DAMPED * told
+            told = heard
+            bad = _bad(totals)
             if np.abs(bad - before).max(initial=0.0) < _SETTLED:
                 break
             before = bad
@@ -114,32 +117,48 @@ def _narrowed(parts: Parts, rows: Ints, totals: Floats, told: Floats, likelihood
     numbers, part_of = np.unique(parts.part_of[rows], return_inverse=True)
     sums = csr_array((np.ones(len(rows)), (part_of, np.arange(len(rows)))), shape=(len(numbers), len(rows)))
     here = (sums @ told.reshape(len(rows), -1)).reshape(-1, *told.shape[1:])
-    few = replace(parts, encounter_of=encounter_of, part_of=part_of, activity=parts.activity[rows])
-    return _Graph.of(few, totals[numbers] - here, likelihood[encounters])
+    return _Graph.of(encounter_of, part_of, parts.activity[rows], totals[numbers] - here, likelihood[encounters])
+
+
+def _weights(totals: Floats) -> tuple[Floats, Floats]:
+    """Of each state, flat, and their sum with that of being healthy."""
+    flat = totals.reshape(len(totals), -1)
+    most = np.maximum(flat.max(axis=1, keepdims=True), 0.0)
+    weights = flat - most
+    np.exp(weights, out=weights)
+    return weights, weights.sum(axis=1, keepdims=True) + np.exp(-most)
 
 
 def _probabilities(totals: Floats) -> Floats:
-    most = np.maximum(totals.max(axis=(1, 2, 3), keepdims=True), 0.0)
-    weights = np.exp(totals - most)
-    found: Floats = weights / (weights.sum(axis=(1, 2, 3), keepdims=True) + np.exp(-most))
+    weights, sums = _weights(totals)
+    found: Floats = (weights / sums).reshape(totals.shape)
+    return found
+
+
+def _bad(totals: Floats) -> Floats:
+    """Of each part: the probability that it is slower than a healthy one."""
+    found: Floats = _probabilities(totals)[..., FIRST_BAD - 1 :].sum(axis=(1, 2, 3))
     return found
 
 
 def _cumulative(totals: Floats, shown: Floats) -> Floats:
     """Edges x levels: the probability that the part is at this level or faster in this encounter."""
-    slow = (_probabilities(totals) * shown[..., None]).sum(axis=(1, 2))
-    slower = np.cumsum(slow[:, ::-1], axis=1)[:, ::-1]
+    weights, sums = _weights(totals)
+    slow = np.einsum("nsl,ns->nl", weights.reshape(len(totals), -1, LEVELS - 1), shown.reshape(len(totals), -1))
+    slow /= sums
     found = np.ones((len(totals), LEVELS))
-    found[:, :-1] -= slower
-    return np.maximum(found, _TINY)
+    found[:, :-1] -= np.cumsum(slow[:, ::-1], axis=1)[:, ::-1]
+    return np.maximum(found, _TINY, out=found)
 
 
 def _heard(weights: Floats, shown: Floats) -> Floats:
     """Log likelihood of each state of the part against its being healthy."""
     sums = np.cumsum(weights, axis=1)
     faster = sums[:, :-1] / np.maximum(sums[:, -1:], _TINY)
-    found: Floats = np.log(np.maximum(1 - shown[..., None] * faster[:, None, None, :], _TINY))
-    return found
+    found: Floats = -shown[..., None] * faster[:, None, None, :]
+    found += 1
+    np.maximum(found, _TINY, out=found)
+    return np.log(found, out=found)
 
 
 def heard_alone(parts: Parts, likelihood: Floats, edges: Ints) -> Floats:

@@ -20,7 +20,7 @@ def decided(parts: Parts, beliefs: Beliefs, likelihood: Floats) -> Floats:
     for part, (kind, subject) in enumerate(parts.keys):
         if kind not in ("link", "group"):
             continue
-        encounters = parts.encounter_of[parts.part_of == part]
+        encounters = parts.encounter_of[parts.edges(part)]
         if len(encounters) < 2:
             continue
         members = [numbers["node", (name,)] for name in (subject[:2] if kind == "link" else subject)]
@@ -34,7 +34,7 @@ def decided(parts: Parts, beliefs: Beliefs, likelihood: Floats) -> Floats:
 
 def _log_odds(parts: Parts, beliefs: Beliefs, likelihood: Floats, part: int, encounters: Ints) -> float:
     """That the part alone was slow in these encounters, against that none was."""
-    edges = np.flatnonzero(parts.part_of == part)
+    edges = parts.edges(part)
     is_here = np.isin(parts.encounter_of[edges], encounters)
     logs = parts.priors[part] + beliefs.messages[edges[~is_here]].sum(axis=0)
     logs = logs + heard_alone(parts, likelihood, edges[is_here]).sum(axis=0)

@@ -43,7 +43,7 @@ class Fit:
 
     def encounters_of(self, part: int) -> Ints:
         """Those that used it, and in which it could show."""
-        found: Ints = self.parts.encounter_of[self.parts.part_of == part]
+        found: Ints = self.parts.encounter_of[self.parts.edges(part)]
         return found
 
     def part(self, key: Key) -> int | None:

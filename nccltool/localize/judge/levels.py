@@ -86,16 +86,17 @@ def _of_repeats(observed: Observed) -> float:
 
     Noise that makes only slower does not show above the healthy level.
     """
-    known: dict[tuple[object, ...], list[int]] = {}
-    for number in np.flatnonzero(observed.has_number):
-        each = observed.encounters[number]
-        members = each.members if each.is_directed else tuple(sorted(each.members))
-        known.setdefault((members, each.rail), []).append(int(number))
-    repeated = [rows for rows in known.values() if len(rows) > 1]
-    nodes = {name for rows in repeated for name in observed.encounters[rows[0]].members}
-    if len(repeated) < _FEWEST_REPEATED or 2 * len(nodes) < len(observed.nodes):
+    rows = observed.has_number
+    logs, same = observed.logs[rows], observed.same[rows]
+    counts = np.bincount(same)
+    is_repeated = counts > 1
+    repeated = np.flatnonzero(rows)[is_repeated[same]]
+    nodes = {name for number in repeated for name in observed.encounters[number].members}
+    if is_repeated.sum() < _FEWEST_REPEATED or 2 * len(nodes) < len(observed.nodes):
         return 0.0
-    return float(np.median([np.std(observed.logs[rows], ddof=1) for rows in repeated]))
+    means = np.bincount(same, logs) / np.maximum(counts, 1)
+    squares = np.bincount(same, (logs - means[same]) ** 2)[is_repeated]
+    return float(np.median(np.sqrt(squares / (counts[is_repeated] - 1))))
 
 
 def _agreed(observed: Observed, healthy: Floats) -> Floats:

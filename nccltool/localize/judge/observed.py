@@ -3,6 +3,8 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
+from operator import itemgetter
 
 import numpy as np
 
@@ -28,6 +30,8 @@ class Observed:
     """Encounters of one class have the same healthy bandwidth."""
     is_group_class: Flags
     """Of each class: more than two members."""
+    same: Ints
+    """Encounters with the same number are of the same members on the same rail."""
 
     @property
     def classes(self) -> int:
@@ -42,7 +46,9 @@ def is_number(value: float | None) -> bool:
 
 def observe(encounters: Sequence[Encounter], topology: Topology) -> Observed:
     """The arrays of these encounters."""
-    known = tuple(sorted((each for each in encounters if each.members), key=_order))
+    met = sorted(((_order(each), each) for each in encounters if each.members), key=itemgetter(0))
+    known = tuple(each for _, each in met)
+    repeated: dict[tuple[object, ...], int] = {}
     values = np.array(
         [each.busbw_bytes_per_s if is_number(each.busbw_bytes_per_s) else 1.0 for each in known], dtype=float
     )
@@ -57,6 +63,7 @@ def observe(encounters: Sequence[Encounter], topology: Topology) -> Observed:
         has_number=has_number,
         class_of=np.array([numbers[key] for key in keys], dtype=np.int64),
         is_group_class=np.array([key[:1] == ("2",) for key in found], dtype=bool),
+        same=np.array([repeated.setdefault(order[1:4], len(repeated)) for order, _ in met], dtype=np.int64),
     )
 
 
@@ -96,4 +103,9 @@ def _key(each: Encounter, topology: Topology) -> tuple[str, ...]:
     """From what matters most for the bandwidth to what matters least."""
     size = min(len({*each.members}), 3) - 1
     is_across = topology.is_across(*each.members) if topology.leaf_of and len(each.members) == 2 else None
-    return (str(size), str(each.is_directed), str(each.rail is not None), str(is_across))
+    return _words(size, each.is_directed, each.rail is not None, is_across)
+
+
+@cache
+def _words(*properties: int | None) -> tuple[str, ...]:
+    return tuple(map(str, properties))

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from nccltool.localize.encounter import Encounter
 from nccltool.localize.judge import controls
 from nccltool.localize.judge.fit import Fit
 from nccltool.localize.result import NextTest, Suspect
@@ -22,20 +23,24 @@ _EXPLAINED = 0.03
 
 def undetermined(fit: Fit, suspects: Mapping[int, Suspect]) -> tuple[tuple[str, ...], ...]:
     """Members of slow encounters with parts that may be slow, none of them accused."""
-    used = _parts_of(fit)
     found = {
-        fit.observed.encounters[number].members
-        for number, parts in enumerate(used)
-        if fit.is_slow[number]
-        and not any(part in suspects for part in parts)
-        and sum(float(fit.bad[part]) for part in parts) > _EXPLAINED
+        _named_once(fit.observed.encounters[number])
+        for number, parts in _slow_parts(fit).items()
+        if not any(part in suspects for part in parts) and sum(float(fit.bad[part]) for part in parts) > _EXPLAINED
     }
     return tuple(sorted(found))
 
 
-def _parts_of(fit: Fit) -> list[list[int]]:
-    used: list[list[int]] = [[] for _ in fit.observed.encounters]
-    for number, part in zip(fit.parts.encounter_of.tolist(), fit.parts.part_of.tolist(), strict=True):
+def _named_once(each: Encounter) -> tuple[str, ...]:
+    """Members in the order of their names, where their order says nothing."""
+    return each.members if each.is_directed else tuple(sorted(each.members))
+
+
+def _slow_parts(fit: Fit) -> dict[int, list[int]]:
+    """The parts of each slow encounter."""
+    used: dict[int, list[int]] = {int(number): [] for number in np.flatnonzero(fit.is_slow)}
+    rows = fit.is_slow[fit.parts.encounter_of]
+    for number, part in zip(fit.parts.encounter_of[rows].tolist(), fit.parts.part_of[rows].tolist(), strict=True):
         used[number].append(part)
     return used
 
@@ -122,11 +127,10 @@ def _is_silent(fit: Fit, part: int) -> bool:
 
 def _once_slow(fit: Fit, suspects: Mapping[int, Suspect]) -> set[int]:
     """Nodes of slow encounters that no suspect explains, until both ends were fast often enough to clear them."""
-    used = _parts_of(fit)
     return {
         node
-        for number in np.flatnonzero(fit.is_slow)
-        if not any(part in suspects for part in used[number])
+        for number, parts in _slow_parts(fit).items()
+        if not any(part in suspects for part in parts)
         for node in fit.nodes_of[number]
     }
 

@@ -42,6 +42,14 @@ class Parts:
     part_of: Ints
     activity: Floats
     """Edges x directions: the share of a fault of that direction that the encounter shows."""
+    by_part: Ints
+    """The edges, sorted by part."""
+    begins: Ints
+    """Of each part: where its edges begin there; last, their number."""
+
+    def edges(self, part: int) -> Ints:
+        """Those of a part."""
+        return self.by_part[self.begins[part] : self.begins[part + 1]]
 
     def number(self, kind: PartKind) -> list[int]:
         """The parts of a kind."""
@@ -76,12 +84,16 @@ def of(observed: Observed, is_low: Flags, topology: Topology, counters: Sequence
         together = _together(each)
         if len(each.members) > 1 and together in asked:
             edges.add(number, together, _of_link(each))
+    part_of = np.array(edges.parts, dtype=np.int64)
+    by_part = np.argsort(part_of, kind="stable")
     return Parts(
         keys=tuple(edges.numbers),
         priors=_priors(tuple(edges.numbers), directions, counters),
         encounter_of=np.array(edges.encounters, dtype=np.int64),
-        part_of=np.array(edges.parts, dtype=np.int64),
+        part_of=part_of,
         activity=np.array(edges.activity, dtype=float).reshape(-1, directions),
+        by_part=by_part,
+        begins=np.searchsorted(part_of[by_part], np.arange(len(edges.numbers) + 1)),
     )
 
 

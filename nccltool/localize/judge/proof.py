@@ -94,5 +94,6 @@ def _of_gap(ratios: Floats, rest: Others) -> float:
 
 def _touched(fit: Fit, parts: Collection[int]) -> Flags:
     found: Flags = np.zeros(len(fit.ratios), dtype=bool)
-    found[fit.parts.encounter_of[np.isin(fit.parts.part_of, [*parts])]] = True
+    for part in parts:
+        found[fit.encounters_of(part)] = True
     return found
