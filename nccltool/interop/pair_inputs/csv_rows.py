@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from nccltool.core.text import listed, shortened
 from nccltool.core.units import RATES
-from nccltool.interop.pair_inputs.base import MOST, PairFile, members, refuse
+from nccltool.interop.pair_inputs.base import LONGEST_NAME, MOST, PairFile, members, refuse
 from nccltool.localize.encounter import Encounter
 
 _SENDERS = frozenset(("src", "source", "from", "sender"))
@@ -43,6 +43,8 @@ _NOTHING = frozenset(
 )
 """What people write where there is no number."""
 _PLACES = ("a", "b", "busbw", "round", "rail")
+_PLAIN_NUMBER = re.compile(r"\d+(?:\.\d+)?", re.ASCII).fullmatch
+_MOST_RATE = 1e18
 _DIGITS = re.compile(r"\d{1,9}", re.ASCII)
 
 
@@ -61,13 +63,59 @@ class _Kept:
     copies: int = 0
 
     def add(self, one: Encounter) -> None:
-        who = one.members if one.is_directed else tuple(sorted(one.members))
-        key = (who, one.busbw_bytes_per_s, one.round, one.rail)
-        if key in self.seen:
+        first, second = one.members
+        who = one.members if one.is_directed or first < second else (second, first)
+        count = len(self.seen)
+        self.seen.add((who, one.busbw_bytes_per_s, one.round, one.rail))
+        if len(self.seen) == count:
             self.copies += 1
-            return
-        self.seen.add(key)
-        self.encounters.append(one)
+        else:
+            self.encounters.append(one)
+
+
+class _PlainRows:
+    """What most rows are: names that were checked before, and a number. It remembers texts that come again."""
+
+    def __init__(self, columns: _Columns) -> None:
+        places = columns.places
+        self._a, self._b, self._busbw = (places[name] for name in ("a", "b", "busbw"))
+        self._round, self._rail = places.get("round"), places.get("rail")
+        self._is_directed = columns.is_directed
+        self._factor = columns.factor or 1e9
+        self._last = max(places.values())
+        self._names = _Names()
+        self._rounds = _Rounds()
+
+    def encounter(self, cells: Sequence[str]) -> Encounter | None:
+        """None: the row is not plain, and is to be read with care."""
+        if len(cells) <= self._last or not _PLAIN_NUMBER(cells[self._busbw]):
+            return None
+        a, b = self._names[cells[self._a]], self._names[cells[self._b]]
+        number = 0 if self._round is None else self._rounds[cells[self._round]]
+        rate = float(cells[self._busbw]) * self._factor
+        if a is b or not a or not b or number is None or not 0 < rate <= _MOST_RATE:
+            return None
+        return Encounter(
+            members=(a, b),
+            busbw_bytes_per_s=rate,
+            round=number,
+            is_directed=self._is_directed,
+            rail=None if self._rail is None else cells[self._rail] or None,
+        )
+
+
+class _Names(dict[str, str]):
+    """One object for each name; empty where it can be none."""
+
+    def __missing__(self, text: str) -> str:
+        return self.setdefault(text, text if len(text) <= LONGEST_NAME else "")
+
+
+class _Rounds(dict[str, int | None]):
+    """None where it is no number of a round."""
+
+    def __missing__(self, text: str) -> int | None:
+        return self.setdefault(text, int(text or 0) if not text or _DIGITS.fullmatch(text) else None)
 
 
 def read(content: str, where: str) -> PairFile:
@@ -84,10 +132,11 @@ def read(content: str, where: str) -> PairFile:
     if columns is None:
         columns = _without_heading(cells, f"{where}, line {number}")
         kept.add(_encounter(cells, columns, f"{where}, line {number}"))
+    plain = _PlainRows(columns)
     for number, cells in rows:
         if len(kept.encounters) >= MOST:
             refuse(where, f"more than {MOST} rows", "split the file")
-        kept.add(_encounter(cells, columns, f"{where}, line {number}"))
+        kept.add(plain.encounter(cells) or _encounter(cells, columns, f"{where}, line {number}"))
     if not kept.encounters:
         refuse(where, "no row below its heading")
     notes = (f"{where}: {kept.copies} identical rows counted once",) if kept.copies else ()
@@ -96,10 +145,10 @@ def read(content: str, where: str) -> PairFile:
 
 def _rows(content: str) -> Iterator[tuple[int, list[str]]]:
     """Lines with their cells: neither blank ones nor comments."""
-    between: str | None = None
+    between = ""
     for number, line in enumerate(content.splitlines(), start=1):
         text = line.strip()
-        if not text or text.startswith("#"):
+        if not text or text[0] == "#":
             continue
         between = between or _separator(text)
         if between == " ":
@@ -108,7 +157,9 @@ def _rows(content: str) -> Iterator[tuple[int, list[str]]]:
         elif '"' in text:
             yield number, [cell.strip() for cell in next(csv.reader([text], delimiter=between))]
         else:
-            yield number, [cell.strip() for cell in text.split(between)]
+            cells = text.split(between)
+            is_bare = " " not in text and text.isprintable()
+            yield number, cells if is_bare else [cell.strip() for cell in cells]
 
 
 def _separator(text: str) -> str:
@@ -207,7 +258,7 @@ def _rate(text: str, factor: float | None, where: str) -> tuple[float | None, st
     rate = float(match[1]) * (_factor(match[2], where) if match[2] else factor or 1e9)
     if rate < 0:
         refuse(where, f"the bandwidth {shortened(text, 40)} is negative", "correct or remove this row")
-    if not math.isfinite(rate) or rate > 1e18:
+    if not math.isfinite(rate) or rate > _MOST_RATE:
         refuse(where, f"the bandwidth {shortened(text, 40)} is too large", "correct or remove this row")
     return (rate, None) if rate else (None, "bandwidth 0")
 
