@@ -127,7 +127,10 @@ def faults(fabric: Fabric) -> set[Name]:
     return {
         *(("node", way, (name,)) for name in fabric.bad),
         *(("node", "both", (name,)) for name in fabric.dead),
-        *(("link", *(("both", tuple(sorted(ends))) if way == "both" else ("send", ends))) for ends in fabric.links),
+        *(
+            ("link", *(("both", tuple(sorted(ends))) if way == "both" else ("send", ends)))
+            for ends in fabric.links
+        ),
         *(("rail", "both", rail) for rail in fabric.rails),
         *(("group", "both", members) for members in fabric.groups),
         *(
