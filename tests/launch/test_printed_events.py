@@ -122,12 +122,15 @@ def test_a_long_document_comes_in_pieces(text: str) -> None:
     assert max(map(len, lines)) <= events.MAX_LINE + 200
 
 
-def test_the_environment_of_remote_hosts_is_not_printed() -> None:
-    start = replace(begun(0), job=job(run_id=LEADER, env={"NCCL_TOKEN": "hush"}, scratch="/tmp/mine"))
+def test_neither_secrets_nor_the_environment_of_remote_hosts_are_printed() -> None:
+    start = replace(
+        begun(0), job=job(run_id=LEADER, env={"NCCL_TOKEN": "hush"}, scratch="/tmp/mine", secret="c0ffee")
+    )
     lines: list[str] = []
     Teller(lines.append, LEADER, 0).begin(start)
     assert "hush" not in "".join(lines)
     assert "/tmp/mine" not in "".join(lines)
+    assert "c0ffee" not in "".join(lines)
 
 
 def kinds(lines: list[str]) -> list[tuple[str, int | None]]:

@@ -25,7 +25,6 @@ _LONGEST = 80
 _NOT_KINDS = {
     "volcano": ("Volcano calls its jobs vcjob", "--kind vcjob"),
     "kueue": ("Kueue is a queue for jobs of any kind", "--queue NAME"),
-    "mpijob": ("an MPIJob needs mpirun and sshd in the image; the probe does not", "--kind job"),
 }
 """What people write instead, and what to write."""
 

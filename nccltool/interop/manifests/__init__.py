@@ -7,7 +7,7 @@ from nccltool.core import members
 if TYPE_CHECKING:
     from nccltool.interop.manifests.base import Object, Request
 
-KINDS = members.names(__path__, first=("job", "jobset", "trainjob", "pytorchjob", "vcjob"))
+KINDS = members.names(__path__, first=("job", "jobset", "trainjob", "pytorchjob", "mpijob", "vcjob"))
 PATCHES = ("init-container",)
 """Kinds that change an object which is there."""
 _BOOLEANS = ("y", "n", "yes", "no", "on", "off", "true", "false", "null")

@@ -71,6 +71,11 @@ class Request:
     active_deadline_s: int
 
     @property
+    def is_root(self) -> bool:
+        """A capability that is added to a container is in force for root only: Kubernetes sets no ambient ones."""
+        return self.ipc_lock or self.user == 0
+
+    @property
     def selector(self) -> Object:
         return {LABEL: self.name}
 
@@ -208,8 +213,7 @@ def _placement(request: Request) -> Object:
 def security(request: Request) -> Object:
     """Who runs it; of a pod, or of a container."""
     who: Object = {"runAsNonRoot": True, "runAsUser": request.user, "runAsGroup": request.user}
-    # a capability that is added to a container is in force for root only: Kubernetes sets no ambient ones
-    if request.ipc_lock or request.user == 0:
+    if request.is_root:
         who = {"runAsUser": 0}
     return {**who, "seccompProfile": {"type": "RuntimeDefault"}}
 
@@ -223,8 +227,7 @@ def container(request: Request, name: str, env: list[Object], prefix: str = "") 
         "name": name,
         "image": request.image,
         "command": ["nccltool"],
-        # $(NAME) would be replaced by a variable
-        "args": [word.replace("$(", "$$(") for word in request.words],
+        "args": [literal(word) for word in request.words],
         "env": [
             # each name once: the API server may refuse it twice
             *({"name": key, "value": value} for key, value in {**_ENV, **request.env}.items()),
@@ -238,6 +241,11 @@ def container(request: Request, name: str, env: list[Object], prefix: str = "") 
         },
         "volumeMounts": _mounts(request, prefix),
     }
+
+
+def literal(word: str) -> str:
+    """A word of a command that comes as it is: Kubernetes would replace $(NAME) by a variable."""
+    return word.replace("$(", "$$(")
 
 
 def _resources(request: Request) -> Object:

@@ -140,8 +140,9 @@ def test_each_manifest_has_a_secret_of_its_own(nccltool: Nccltool) -> None:
     assert len(bytes.fromhex(first)) == len(bytes.fromhex(second)) == 32
 
 
-def test_every_kind_is_tried_above() -> None:
-    assert KINDS == ("job", "jobset", "trainjob", "pytorchjob", "vcjob", "init-container")
+def test_every_kind_is_tried() -> None:
+    """Above, but for mpijob: tests/lab/test_mpijob.py."""
+    assert KINDS == ("job", "jobset", "trainjob", "pytorchjob", "mpijob", "vcjob", "init-container")
 
 
 @pytest.mark.parametrize(
@@ -152,7 +153,6 @@ def test_every_kind_is_tried_above() -> None:
         ("prob", "manifest cannot run 'prob'\n  -> did you mean probe? nccltool manifest --image IMAGE probe\n"),
         ("job", "'job' is a kind, not a command\n  -> nccltool manifest --image IMAGE --kind job probe\n"),
         ("--kind volcano probe", "--kind volcano: Volcano calls its jobs vcjob\n  -> use --kind vcjob"),
-        ("--kind mpijob probe", "--kind mpijob: an MPIJob needs mpirun and sshd in the image"),
         ("--kind vcjobs probe", "--kind vcjobs: expected one of job, jobset"),
         ("--kind init-container", "missing the command for the pods: preflight"),
         ("probe --gpus 8", "--gpus must stand before probe\n  -> nccltool manifest --gpus ... probe ..."),

@@ -60,6 +60,11 @@ CLAIMS = replace(FULL, compute_domain=True, claim_templates=("rdma-nic", "rdma.e
 ONE = replace(PLAIN, words=("probe", "--nodes", "1", "--events"), nodes=1, user=0, allow_same_host=True)
 REQUESTS = {"plain": PLAIN, "full": FULL, "one node": ONE}
 
+SSHD_OF_ROOT = {"SETGID", "SETUID", "SYS_CHROOT"}
+"""Rights that an sshd of root gives up for those who log in."""
+LAUNCHER = "launcher"
+"""The container that runs mpirun, of an MPIJob."""
+
 each_request = pytest.mark.parametrize("request_", REQUESTS.values(), ids=REQUESTS.keys())
 each_kind = pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in PATCHES])
 
@@ -74,6 +79,12 @@ def pods(value: Any) -> Iterator[dict[str, Any]]:
     elif isinstance(value, list | tuple):
         for inner in value:
             yield from pods(inner)
+
+
+def is_launcher(spec: dict[str, Any]) -> bool:
+    """Whether a pod runs mpirun; the others are nodes."""
+    name: str = spec["containers"][0]["name"]
+    return name == LAUNCHER
 
 
 @each_kind
@@ -91,12 +102,13 @@ def test_objects_with_claims_are_valid_where_claims_are(kind: str) -> None:
     (_, domain, *others) = manifests.objects(CLAIMS, kind)
     assert (domain["kind"], domain["spec"]["numNodes"]) == ("ComputeDomain", 4)
     assert schemas.problems(domain, "dra-driver-25.12.0-computedomain.json") == []
-    files = ("kubernetes-1.36.json", "jobset-0.12", "trainer-2.3", "training-operator", "volcano")
+    files = ("kubernetes-1.36.json", "jobset-0.12", "trainer-2.3", "training-operator", "mpi-operator", "volcano")
     newest = [file for file in schemas.FILES if file.startswith(files)]
     for document in others:
         judged = [wrong for file in newest if (wrong := schemas.problems(document, file)) is not None]
         assert judged == [[]], judged
-    (spec,) = (dict(one) for one in {json.dumps(spec) for spec in pods(others)} for one in [json.loads(one)])
+    nodes = {json.dumps(spec) for spec in pods(others) if not is_launcher(spec)}
+    (spec,) = (json.loads(one) for one in nodes)
     claims = {one["name"]: one["resourceClaimTemplateName"] for one in spec["resourceClaims"]}
     template = domain["spec"]["channel"]["resourceClaimTemplate"]["name"]
     assert claims == {"claim-0": "rdma-nic", "claim-1": "rdma.example", "imex-channel": template}
@@ -161,6 +173,9 @@ def test_the_job_of_volcano_is_not_judged_as_one_of_kubernetes() -> None:
         ),
         ("trainjob", ("spec", "podSpec"), {}, "'podSpec' was unexpected"),
         ("pytorchjob", ("spec", "nprocPerNode"), 8, "$.spec.nprocPerNode: 8 is not of type 'string'"),
+        ("mpijob", ("spec", "slotsPerWorker"), "8", "$.spec.slotsPerWorker: '8' is not of type 'integer'"),
+        ("mpijob", ("spec", "mpiImplementation"), "MPI", "'MPI' is not one of ['OpenMPI', 'Intel', 'MPICH']"),
+        ("mpijob", ("spec", "runPolicy", "maxRestarts"), 0, "'maxRestarts' was unexpected"),
         (
             "pytorchjob",
             ("spec", "pytorchReplicaSpecs", "Master", "template", "spec", "gpus"),
@@ -187,19 +202,20 @@ def test_what_every_pod_is(kind: str, request_: Request) -> None:
     assert specs
     for spec in specs:
         (container,) = spec["containers"]
-        assert (spec["restartPolicy"], spec["automountServiceAccountToken"], spec["enableServiceLinks"]) == (
-            "Never",
-            False,
-            False,
-        )
+        # the MPI operator wants it beside the template
+        assert spec.get("restartPolicy") == (None if kind == "mpijob" else "Never")
+        assert (spec["automountServiceAccountToken"], spec["enableServiceLinks"]) == (False, False)
         security = container["securityContext"]
         assert (security["allowPrivilegeEscalation"], security["readOnlyRootFilesystem"]) == (False, True)
         assert security["capabilities"]["drop"] == ["ALL"]
-        assert security["capabilities"].get("add", []) == (["IPC_LOCK"] if request_.ipc_lock else [])
+        added = set(security["capabilities"].get("add", [])) - {*SSHD_OF_ROOT}
+        assert added == ({"IPC_LOCK"} if request_.ipc_lock else set())
         memory = {"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": request_.shm_size}}
         assert memory in spec["volumes"]
         assert {"name": "shm", "mountPath": "/dev/shm"} in container["volumeMounts"]
-        assert (container["command"], container["args"]) == (["nccltool"], list(request_.words))
+        if kind != "mpijob":  # tests/interop/manifests/test_mpijob.py
+            assert (container["command"], container["args"]) == (["nccltool"], list(request_.words))
+            assert not SSHD_OF_ROOT & set(security["capabilities"].get("add", []))
 
 
 @each_kind
@@ -239,10 +255,11 @@ def test_the_secret_of_the_run_is_mounted_and_nowhere_else(kind: str, request_: 
 @pytest.mark.parametrize("allowed", [True, False])
 def test_pods_are_on_different_hosts(kind: str, allowed: bool) -> None:
     for spec in pods(manifests.objects(replace(PLAIN, allow_same_host=allowed), kind)):
-        assert ("affinity" in spec) is not allowed
-        if not allowed:
+        assert ("affinity" in spec) is not (allowed or is_launcher(spec))
+        if "affinity" in spec:
             (rule,) = spec["affinity"]["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
-            assert rule["labelSelector"]["matchLabels"] == PLAIN.selector
+            own = {"training.kubeflow.org/job-role": "worker"} if kind == "mpijob" else {}
+            assert rule["labelSelector"]["matchLabels"] == PLAIN.selector | own
             assert rule["topologyKey"] == "kubernetes.io/hostname"
 
 
@@ -251,8 +268,10 @@ def test_pods_are_on_different_hosts(kind: str, allowed: bool) -> None:
 def test_the_text_is_the_objects(kind: str, request_: Request) -> None:
     text = manifests.render(request_, kind)
     assert tuple(yaml.safe_load_all(text)) == manifests.objects(request_, kind)
-    assert [line for line in text.splitlines() if line.startswith("#")] == text.splitlines()[:3]
-    assert "*" not in text.partition("---")[2]
+    head = text.partition("---")[0].splitlines()
+    assert [line for line in text.splitlines() if line.startswith("#")] == head
+    assert len(head) == (4 if kind == "mpijob" else 3)
+    assert "&" not in text.partition("---")[2].replace("&&", ""), "no references between parts"
 
 
 WORDS = (
