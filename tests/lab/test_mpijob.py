@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +83,7 @@ class Pods:
             server = self._pod(host, "Worker")
             host.services.add(server.process.pid)
             log = server.folder / "stderr"
-            assert until(lambda log=log: "Server listening on" in log.read_text(), 30.0), log.read_text()
+            assert until(partial(_listens, log), 30.0), log.read_text()
 
     def launch(self) -> Command:
         return self._pod(self._launcher, "Launcher")
@@ -96,6 +97,10 @@ class Pods:
         env = [f"{name}={value}" for name, value in variables.items()]
         argv = ("unshare", "--mount", "sh", "-c", _POD, "pod", str(self._folder), "env", *env, *words)
         return self._start(host, argv)
+
+
+def _listens(log: Path) -> bool:
+    return "Server listening on" in log.read_text()
 
 
 @pytest.fixture
