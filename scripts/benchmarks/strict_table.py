@@ -8,11 +8,24 @@ from dataclasses import dataclass
 
 _NUMBER = r"(?:\d+(?:\.\d*)?(?:e[+-]?\d+)?|nan|-nan|inf)"
 _CHECK = r"(?:\d+(?:\.\d+)?(?:e[+-]?\d+)?|N/A)"
-_HALF = rf"({_NUMBER})\s+({_NUMBER})\s+({_NUMBER})\s+({_CHECK})"
-_ROW = re.compile(
-    r"(?:^|\s)(\d+)\s+(\d+)\s+(u?int(?:8|32|64)|char|int|half|float|double|bfloat16|f?p?8_?e[45]m[23])"
-    rf"(?:\s+(sum|prod|max|min|avg|mulsum|none))?(?:\s+(-?\d+))?\s+{_HALF}(?:\s+{_HALF})?\s*$"
-)
+_TIMESTAMP = r"\d{4}-\d\d-\d\d\s+\d\d:\d\d:\d\d"
+_ALGORITHM = r"[A-Z]\w*\s+[A-Z]\w*\s+\d+"
+
+
+def _row(device_time: bool, iterations: bool) -> re.Pattern[str]:
+    """A row; in each half maybe a second time (of rccl-tests), or four figures of its iterations (of nccl-tests)."""
+    time = rf"({_NUMBER})" + rf"\s+(?:{_NUMBER}|N/A)" * device_time
+    half = rf"{time}\s+({_NUMBER})\s+({_NUMBER})\s+({_CHECK})" + rf"\s+{_NUMBER}" * (4 * iterations)
+    return re.compile(
+        r"(?:^|\s)(\d+)\s+(\d+)\s+(u?int(?:8|32|64)|char|int|half|float|double|bfloat16|f?p?8_?e[45]m[23])"
+        rf"(?:\s+(sum|prod|max|min|avg|mulsum|none))?(?:\s+(-?\d+))?\s+{half}(?:\s+{half})?"
+        rf"(?:\s+{_TIMESTAMP})?(?:\s+{_ALGORITHM})?\s*$"
+    )
+
+
+_ROWS = {
+    (device, iterations): _row(device, iterations) for device in (False, True) for iterations in (False, True)
+}
 _COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
 
@@ -29,9 +42,11 @@ class Half:
 
 def halves(text: str) -> list[Half]:
     """Every half of every row in a text, in the order of the text."""
-    found = []
+    found, row = [], _ROWS[False, False]
     for line in text.split("\n"):
-        match = _ROW.search(_COLOUR.sub("", line.rstrip("\r")))
+        if " busbw " in line:  # a heading
+            row = _ROWS["hipevt" in line, "i_cv%" in line]
+        match = row.search(_COLOUR.sub("", line.rstrip("\r")))
         if match is None:
             continue
         size, dtype = int(match[1]), match[3]
