@@ -13,7 +13,7 @@ _ALGORITHM = r"[A-Z]\w*\s+[A-Z]\w*\s+\d+"
 
 
 def _row(device_time: bool, iterations: bool) -> re.Pattern[str]:
-    """A row; in each half maybe a second time (of rccl-tests), or four figures of its iterations (of nccl-tests)."""
+    """A row; in each half maybe a second time (rccl-tests), or four figures of its iterations (nccl-tests)."""
     time = rf"({_NUMBER})" + rf"\s+(?:{_NUMBER}|N/A)" * device_time
     half = rf"{time}\s+({_NUMBER})\s+({_NUMBER})\s+({_CHECK})" + rf"\s+{_NUMBER}" * (4 * iterations)
     return re.compile(
