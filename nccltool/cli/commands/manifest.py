@@ -31,8 +31,8 @@ _NOT_KINDS = {
 
 class _Kind(_Choice):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        if value in _NOT_KINDS:
-            why, remedy = _NOT_KINDS[value]
+        if str(value).lower() in _NOT_KINDS:
+            why, remedy = _NOT_KINDS[str(value).lower()]
             raise BadInput(f"--kind {value}: {why}", f"use {remedy}")
         return super().convert(value, param, ctx)
 
@@ -49,7 +49,7 @@ class _Manifest(ToolCommand):
 
 
 _SHOWN = "nccltool manifest --image IMAGE"
-_KINDS = _Kind(manifests.KINDS)
+_KINDS = _Kind(manifests.KINDS, case_sensitive=False)  # an object says kind: MPIJob
 
 
 @click.command(

@@ -132,6 +132,11 @@ def test_every_pod_is_a_node_and_meets_the_others(
         assert (job.ops, job.join_timeout_s, order.leads) == (("broadcast",), 600.0, number == 0)
 
 
+@pytest.mark.parametrize("kind", ["MPIJob", "mpijob", "PyTorchJob", "JobSet"])
+def test_a_kind_as_objects_write_it(kind: str, nccltool: Nccltool) -> None:
+    assert documents(nccltool, "--kind", kind, "probe")[-1]["kind"].lower() == kind.lower()
+
+
 def test_each_manifest_has_a_secret_of_its_own(nccltool: Nccltool) -> None:
     made = [documents(nccltool, "probe", "--nodes", "2")[0] for _ in range(2)]
     assert [one["kind"] for one in made] == ["Secret", "Secret"]
