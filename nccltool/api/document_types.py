@@ -14,6 +14,8 @@ from nccltool.compare.result import (
     Effect,
     RowKey,
 )
+from nccltool.compare.scaling import ScalingCurve
+from nccltool.compare.scaling_series import SeriesMember
 from nccltool.core.documents import RunDocument
 from nccltool.core.findings import Finding
 from nccltool.core.installation import Installation
@@ -128,6 +130,17 @@ class HeadedDocument(msgspec.Struct, kw_only=True):
 
     schema: int
     kind: str
+
+
+class ScalingDocument(HeadedDocument, kw_only=True):
+    """Of a series of runs (--scaling)."""
+
+    status: Status
+    exit_code: int
+    command: str
+    asked: int
+    runs: tuple[SeriesMember, ...]
+    curves: tuple[ScalingCurve, ...]
 
 
 class BaselineDocument(HeadedDocument, kw_only=True):
@@ -355,6 +368,7 @@ DOCUMENTS: Mapping[str, type[msgspec.Struct]] = {
     "preflight": PreflightDocument,
     "probe": ProbeDocument,
     "pruned-history": PrunedHistoryDocument,
+    "scaling": ScalingDocument,
     "removed-baseline": RemovedBaselineDocument,
     "removed-runs": RemovedRunsDocument,
     "runs": RunsDocument,

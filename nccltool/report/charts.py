@@ -47,6 +47,23 @@ def curves(unit: str, has_limit: bool, has_earlier: bool) -> Spec:
 
 
 @cache
+def worlds(unit: str) -> Spec:
+    """A value over the number of ranks with its interval."""
+    x = _encoding("x", "ranks", {"type": "log", "base": 2, "nice": False}, tickCount=6, format="d")
+    y = _encoding("y", unit, {"zero": True, "nice": True}, tickCount=5, format=_NUMBERS)
+    line = {"type": "line", "stroke": _of(colors.SERIES[0]), "strokeWidth": 2}
+    return _chart(
+        [
+            _layer(
+                {"type": "area", "opacity": 0.2, "color": _of(colors.SERIES[0])}, x, _low(y), y2={"field": "high"}
+            ),
+            _layer(line, x, y),
+            _marks({"type": "point", "filled": True, "size": 46, "color": _of(colors.SERIES[0])}, x, y),
+        ]
+    )
+
+
+@cache
 def spans(unit: str) -> Spec:
     """For each size, from the shortest to the longest iteration, with its median, 90th and 99th percentile."""
     x = _encoding("x", "message size", {"type": "log", "base": 2, "nice": False}, labelExpr=_SIZES, tickCount=6)

@@ -18,7 +18,7 @@ from nccltool.probe.late_rank import RankLateness
 from nccltool.probe.result import Run
 from nccltool.report.material import Material, RankStretch, ReportedRun
 from nccltool.train import document as train_document
-from nccltool.train.result import Oracle, TrainingResult, TrainRun, TrainStep
+from nccltool.train.result import ModelShape, Oracle, TrainingResult, TrainRun, TrainStep
 from nccltool.triage.incident import Candidate, Incident, LogLine, Offender
 from tests import samples
 from tests.preflight.samples import outcome
@@ -136,6 +136,32 @@ def trained(error: float = 0.0) -> TrainRun:
     return TrainRun(info=samples.info(), verdict=FAIL if error else PASS, findings=(), trainings=(one,))
 
 
+def scaled() -> Material:
+    """The same training with one, two, and four ranks."""
+    shape = ModelShape(
+        layers=4,
+        width=64,
+        heads=4,
+        context=32,
+        vocabulary=256,
+        batch=4,
+        grown=(),
+        ranks=1,
+        replicas=1,
+    )
+    runs = []
+    for ranks, step_s in ((1, 0.1), (2, 0.125), (4, 0.2)):
+        one = replace(
+            trained().trainings[0],
+            model=shape,
+            step_time_s=samples.stats(step_s),
+            throughput_samples_per_s=4 * ranks / step_s,
+        )
+        info = samples.info(id=f"20250102T03040{ranks}Z-beef", world_size=ranks)
+        runs.append(replace(trained(), info=info, trainings=(one,)))
+    return of(*runs)
+
+
 def failed() -> Material:
     """Rank 1 was killed while rank 0 waited for it; the logs say why."""
     incident = Incident(
@@ -183,6 +209,7 @@ ALL = {
     "train": lambda: of(trained(0.5)),
     "failed": failed,
     "compared": compared,
+    "scaled": scaled,
     "empty": lambda: of(samples.empty_run()),
     "hostile": hostile,
 }

@@ -1,12 +1,13 @@
 """nccltool probe."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from nccltool.cli import values
+from nccltool.cli import scaling, values
 from nccltool.cli.command import ToolCommand
 from nccltool.cli.deliveries import every, several
 from nccltool.cli.localize_options import topology
@@ -195,6 +196,7 @@ class _Probe(ToolCommand):
         settable="no",
     ),
     topology,
+    scaling.scaling,
     option("--loop", metavar="INTERVAL", help="Measure every INTERVAL until stopped: 10min, 1h.", settable="no"),
     option(
         "--serve", metavar="HOST:PORT", help="With --loop: serve metrics, as `nccltool serve` does.", settable="no"
@@ -224,6 +226,8 @@ def command(**options: Any) -> None:
     from nccltool.probe import options as probe_options
     from nccltool.probe.run import Probe
 
+    if options["scaling"]:
+        _scaled(options)
     loop, serve = options.pop("loop"), options.pop("serve")
     if loop or serve:
         raise SystemExit(_looped(loop, serve, options))
@@ -240,6 +244,22 @@ def asked(options: Mapping[str, Any], fault: str = "") -> "ProbeOptions":
     placement = options["placement"] or ("both" if options["form"] in _BOTH_PLACEMENTS else "natural")
     chosen = {**options, "placement": placement, "leaves": _leaves(options.get("topology"))}
     return group(ProbeOptions, chosen, start=group(StartOptions, options, fault=fault))
+
+
+def _scaled(options: Mapping[str, Any]) -> NoReturn:
+    """--scaling: a run for each number of ranks. Raises BadInput."""
+    from nccltool.probe import options as probe_options
+    from nccltool.probe.run import Probe
+
+    scaling.refuse(options)
+    whole = asked(options, injected_fault())
+    worlds = scaling.worlds(options["scaling"], whole.start)
+    order = scaling.planned(
+        worlds,
+        lambda world, _: probe_options.from_options(replace(whole, start=world.start(whole.start))),
+        [("", [None] * len(worlds))],
+    )
+    scaling.carry_out(Probe, order, options)
 
 
 def _leaves(file: str | None) -> "Callable[[], Leaves | None] | None":

@@ -1,18 +1,19 @@
 """nccltool train."""
 
-from collections.abc import Mapping
-from dataclasses import fields
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 from nccltool.cli import options as shared
-from nccltool.cli import values
+from nccltool.cli import scaling, values
 from nccltool.cli.command import ToolCommand
 from nccltool.cli.deliveries import several
 from nccltool.cli.options import Number, group, injected_fault, option
 from nccltool.cli.tree import section
+from nccltool.core.errors import BadInput
 from nccltool.train.strategies import WORDS
 from nccltool.train.views import FORMATS
 
@@ -150,6 +151,7 @@ def _taken(default: object, traits: "OptionTraits") -> dict[str, Any]:
         help="Momentum of SGD.",
     ),
 )
+@section("Series", scaling.scaling, scaling.global_batch)
 @section(
     "Checkpoints and restarts",
     option("--checkpoint", type=_FOLDER, help="Save to DIR, shared by all hosts, and resume from it."),
@@ -205,6 +207,10 @@ def command(**options: Any) -> None:
     from nccltool.train.result import TrainRun
     from nccltool.train.run import SmokeTrainings
 
+    if options["scaling"]:
+        _scaled(options)
+    if options["global_batch"]:
+        raise BadInput("--global-batch needs --scaling", "for a single run, use --batch: sequences per rank")
     order = train_options.from_options(asked(options, injected_fault()))
     if not options["tensorboard"] or not order.leads:
         carry_out(SmokeTrainings, order, options)
@@ -216,6 +222,29 @@ def command(**options: Any) -> None:
         tensorboard.write(folder, run.info, run.trainings)
 
     carry_out(SmokeTrainings, order, options, write_events)
+
+
+def _scaled(options: Mapping[str, Any]) -> NoReturn:
+    """--scaling: weak and strong scaling, a run for each number of ranks. Raises BadInput."""
+    from nccltool.train import options as train_options
+    from nccltool.train.run import SmokeTrainings
+
+    scaling.refuse(options)
+    whole = asked(options, injected_fault())
+    worlds = scaling.worlds(options["scaling"], whole.start)
+    per_rank = whole.batch or train_options.SIZES[whole.size]["batch"]
+    strong = scaling.batches([one.ranks for one in worlds], per_rank, options["global_batch"])
+    rows: list[tuple[str, Sequence[int | None]]] = [("weak scaling", [per_rank] * len(worlds))]
+    if strong:
+        rows.append(("strong scaling", strong))
+    order = scaling.planned(
+        worlds,
+        lambda world, batch: train_options.from_options(
+            replace(whole, start=world.start(whole.start), batch=batch)
+        ),
+        rows,
+    )
+    scaling.carry_out(SmokeTrainings, order, options)
 
 
 def asked(options: Mapping[str, Any], fault: str = "") -> "TrainOptions":

@@ -7,7 +7,7 @@ from nccltool.report.material import Material
 from nccltool.report.parts import ReportSection
 
 _FIRST = (
-    *("findings", "triage", "timeline", "hosts", "suspects", "pairs", "compared", "trends"),
+    *("findings", "triage", "timeline", "hosts", "suspects", "pairs", "compared", "scaling", "trends"),
     *("bandwidth", "iterations", "late-ranks", "training", "steps", "checks"),
 )
 _LAST = ("environment", "manual")

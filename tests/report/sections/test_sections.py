@@ -41,6 +41,7 @@ SAID = {
         "timeline": ("First: rank 1 killed by signal 9. Not ended: rank 0.", "1"),
     },
     "compared": {"trends": ("0 of 2 runs failed, from 2025-01-02T03:04:05Z to 2025-01-03T03:04:05Z.", "0 of 2")},
+    "scaled": {"scaling": ("The efficiency is 50 % at 4 ranks, the lowest of 1 curve.", "50 %")},
     "empty": {
         "environment": ("Run 20250102T030405Z-beef, started 2025-01-02T03:04:05Z, with nccltool 0.1.0.", "")
     },
