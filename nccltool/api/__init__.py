@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from nccltool.compare.result import Comparison
     from nccltool.doctor.diagnosis import Diagnosis
+    from nccltool.history.result import HistoryAnswer
     from nccltool.localize.localized import LocalizedRun
     from nccltool.preflight.result import Preflight
     from nccltool.probe.group_check import GroupCheck
@@ -39,6 +40,7 @@ __all__ = [
     "check",
     "compare",
     "doctor",
+    "history",
     "load_run",
     "localize",
     "pairs",
@@ -135,6 +137,16 @@ def doctor(
     )
     start = StartOptions(nodes=arguments.optional_count("nodes", nodes))
     return commands.diagnosed(words, start, ("nccltool.api.doctor",))
+
+
+@in_words_of("word", "since", "history")
+def history(word: str = "", *, since: str = "60d", history: TextOrPath | None = None) -> "HistoryAnswer":
+    """What earlier runs say, as `nccltool history` does: of all hosts, or of a host, an operation, or a check."""
+    from nccltool.api import commands
+
+    return commands.remembered(
+        arguments.text("word", word), arguments.text("since", since), arguments.optional_text("history", history)
+    )
 
 
 @in_words_of("paths")

@@ -12,10 +12,13 @@ from nccltool.compare.effects import CompareSettings
 from nccltool.compare.result import Comparison
 from nccltool.core import run_directory, signals
 from nccltool.core.documents import begun_now
+from nccltool.core.units import parse_since
 from nccltool.doctor import options as doctor_options
 from nccltool.doctor import run as doctor_run
 from nccltool.doctor.diagnosis import Diagnosis
 from nccltool.doctor.options import DoctorOptions
+from nccltool.history import ask, keeping
+from nccltool.history.result import HistoryAnswer
 from nccltool.launch import torch_needed
 from nccltool.launch.options import StartOptions
 from nccltool.launch.runner import Progress
@@ -119,6 +122,10 @@ def localized(paths: Sequence[str], options: LocalizeOptions, command: Command) 
         ),
         is_within=found.is_within,
     )
+
+
+def remembered(word: str, since: str, history: str | None) -> HistoryAnswer:
+    return ask.ask(keeping.file_to_read(history), word, parse_since(since, "--since"))
 
 
 def loaded(run: str, run_dir: str | None) -> Run | Preflight:

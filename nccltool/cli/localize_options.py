@@ -59,7 +59,7 @@ def keep_inputs(inputs: Sequence[str], written: Mapping[str, str | None]) -> Non
 
 def ready_to_exclude(write_exclude: str | None) -> None:
     """Find out before the work that the list can be written. Raises BadInput."""
-    from nccltool.cli.screen import writable
+    from nccltool.cli.outlet import writable
 
     if write_exclude:
         writable(write_exclude, "--write-exclude")
@@ -67,7 +67,7 @@ def ready_to_exclude(write_exclude: str | None) -> None:
 
 def exclude(run: "LocalizedRun", write_exclude: str | None) -> None:
     """Write the list of --write-exclude. Raises ResultNotWritten."""
-    from nccltool.cli.screen import write_file
+    from nccltool.cli.outlet import write_file
     from nccltool.localize import exclude as exclude_list
 
     if write_exclude:

@@ -101,7 +101,7 @@ def carry_out(kind: "type[Probe]", planned: Sequence[PlannedRun], options: Mappi
     """Run all of them, one after the other, show how the speed grows, and end with the exit code of the worst."""
     import click
 
-    from nccltool.cli.screen import deliver_each, ready_to_deliver
+    from nccltool.cli.outlet import deliver_each, ready_to_deliver
     from nccltool.compare import scaling as judge
     from nccltool.compare.scaling_series import ScalingSeries, render
     from nccltool.core import verdicts

@@ -1,9 +1,5 @@
 """What the user sees: the result on standard output, everything else on standard error."""
 
-import errno
-import os
-import stat
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from signal import SIGHUP, SIGTERM
@@ -13,12 +9,12 @@ import click
 
 from nccltool.api import commands
 from nccltool.cli import deliveries, handover, progress, run_progress
-from nccltool.cli.looks import look_of
 from nccltool.cli.options import CommandEnded
-from nccltool.cli.streams import nobody_reads, say
-from nccltool.core import signals, written_files
+from nccltool.cli.outlet import again, deliver_each, put, ready_to_deliver, writable, write_file
+from nccltool.cli.streams import say
+from nccltool.core import signals
 from nccltool.core.documents import this_command
-from nccltool.core.errors import BadInput, NccltoolError, ResultNotWritten
+from nccltool.core.errors import BadInput
 from nccltool.core.findings import Finding
 from nccltool.core.look import Look
 from nccltool.core.run_directory import base_folder
@@ -84,7 +80,7 @@ def _show(run: Run, folder: Path, options: Mapping[str, Any], leads: bool, said:
         _name_errors(run)
         return
     try:
-        deliver_each(lambda form, look: text_of(run, form, look), _again("nccltool runs RUN --output FILE"))
+        deliver_each(lambda form, look: text_of(run, form, look), again("nccltool runs RUN --output FILE"))
         if deliveries.lack_findings():
             _name_errors(run, said)
         if run.measurements:  # else what was asked for is not drawn, as the result says
@@ -128,7 +124,7 @@ def draw(run: Run | Preflight, plot: str | None) -> None:
             data = heat_chart.drawn(run, plot)
         else:
             data = plots.drawn(run.info, run.measurements, plot)
-        write_file(plot, data, "--plot", _again("nccltool runs RUN --plot FILE"))
+        write_file(plot, data, "--plot", again("nccltool runs RUN --plot FILE"))
 
 
 _ENDED_EARLY = (3, 130)
@@ -155,91 +151,7 @@ def _fits(form: str, known: Sequence[str], what: str) -> None:
         raise BadInput(f"--format {form} cannot show {what}", f"choose from {', '.join(known)}")
 
 
-def put(text: str | bytes) -> None:
-    """Write the result to standard output, all of it. Raises ResultNotWritten."""
-    if sys.stdout is None:
-        raise ResultNotWritten("standard output is closed", "redirect it to a file or a pipe")
-    try:
-        descriptor = sys.stdout.fileno()
-    except (AttributeError, ValueError, OSError):  # replaced by something that is no file
-        click.echo(text, nl=False)
-        return
-    data = text.encode(errors="replace") if isinstance(text, str) else text
-    try:
-        while data:  # not print(): with unbuffered output a signal would cost it the rest
-            data = data[os.write(descriptor, data) :]
-    except BrokenPipeError:
-        nobody_reads(sys.stdout)
-    except OSError as error:
-        if error.errno == errno.EIO and stat.S_ISCHR(os.fstat(descriptor).st_mode):  # the terminal was closed
-            nobody_reads(sys.stdout)
-            return
-        message = f"standard output cannot be written: {error.strerror}"
-        raise ResultNotWritten(message, "free space or redirect it elsewhere") from error
-
-
 def _name_errors(run: Run, said: Sequence[Finding] = ()) -> None:
     for finding in run.findings:
         if finding.severity != "info" and finding not in said:
             say(escaped(finding.headline))
-
-
-def writable(path: str, option: str = "--output") -> None:
-    """Find out before the run that its result can be written. Raises BadInput, whatever is wrong: nothing ran."""
-    try:
-        written_files.check(Path(path))
-    except OSError as error:
-        raise BadInput(_refusal(path, error, option), "name another file") from error
-
-
-def ready_to_deliver() -> None:
-    """Find out before the work that the result can be written in every form that is asked for. Raises BadInput."""
-    for one in deliveries.every():
-        if one.output:
-            writable(one.output)
-
-
-def deliver_each(render: Callable[[str, Look], str], late: str = "") -> None:
-    """The result in every form that is asked for; one that cannot be written costs no other. Raises BadInput,
-    ResultNotWritten."""
-    failed: NccltoolError | None = None
-    for one in deliveries.every():
-        try:
-            deliver(render(one.form, look_of(one.output)), one.output, late)
-        except NccltoolError as error:
-            failed = failed or error
-    if failed:
-        raise failed
-
-
-def deliver(text: str, output: str | None, late: str = "") -> None:
-    """The result: into the file of --output, else to standard output. Raises BadInput, ResultNotWritten."""
-    if output:
-        write_file(output, text.encode(errors="replace"), late=late)  # whatever the locale's encoding is
-    else:
-        put(text)
-
-
-def _again(command: str) -> str:
-    return f"name a file in another folder, without measuring again: {command}"
-
-
-def write_file(path: str, data: bytes, option: str = "--output", late: str = "") -> None:
-    """What an option is to write; `late`: the remedy where it could be written before the work. Raises BadInput,
-    ResultNotWritten."""
-    try:
-        written_files.put(Path(path), data)
-    except OSError as error:
-        if error.errno in _WHILE_WRITING:
-            raise ResultNotWritten(_refusal(path, error, option), "free space or name another file") from error
-        if late:
-            raise ResultNotWritten(_refusal(path, error, option), late) from error
-        raise BadInput(_refusal(path, error, option), "name another file") from error
-
-
-_WHILE_WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EPIPE, errno.ENXIO)
-"""The disk is full or broken, or nobody reads from the pipe: another name would not have helped before."""
-
-
-def _refusal(path: str, error: OSError, option: str) -> str:
-    return f"{option} {path} cannot be written: {error.strerror}"

@@ -2,12 +2,13 @@
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
 from nccltool.core import run_directory
 from nccltool.core.errors import BadInput
-from nccltool.history import run_reader
+from nccltool.history import merging, run_reader
 from nccltool.history.database import History, default_file, is_there
 from nccltool.history.records import RunRecord
 
@@ -69,30 +70,46 @@ def remember(folder: Path, named: str | None) -> str:
 
 def take_in(file: Path, paths: Sequence[Path], now: float) -> ImportedRuns:
     """Add saved runs: a run's folder, a run.json, or a folder of runs, of which those that cannot be read are left
-    out. Raises BadInput for what is none of these."""
+    out; or all runs of another history. Raises BadInput for what is none of these."""
     history = History(file)
-    known_ids = history.ids()
+    coming = _Coming(known_ids=history.ids(), now=now)
     added = known = 0
-    skipped: list[tuple[str, str]] = []
-    waiting: list[RunRecord] = []
-    for run, is_named in (one for path in paths for one in _runs(path)):
-        if run.name in known_ids:
-            known += 1
-            continue
-        try:
-            waiting.append(run_reader.read(run, now))
-        except BadInput as error:
-            if is_named:
-                raise
-            skipped.append((str(run), error.message))
-        if len(waiting) >= _AT_ONCE:
-            new = history.add(waiting)
-            added, known = added + new, known + len(waiting) - new
-            waiting = []
-    new = history.add(waiting) if waiting else 0
-    return ImportedRuns(
-        file=str(file), added=added + new, known=known + len(waiting) - new, skipped=tuple(skipped)
-    )
+    found = (one for path in paths for one in coming.of(path, file))
+    while waiting := list(islice(found, _AT_ONCE)):
+        new = history.add(waiting)
+        added, known = added + new, known + len(waiting) - new
+    return ImportedRuns(file=str(file), added=added, known=known + coming.known, skipped=tuple(coming.skipped))
+
+
+@dataclass(slots=True)
+class _Coming:
+    """Runs that may be added, and how many may not."""
+
+    known_ids: frozenset[str]
+    now: float
+    known: int = 0
+    skipped: list[tuple[str, str]] = field(default_factory=list)
+
+    def of(self, path: Path, into: Path) -> Iterator[RunRecord]:
+        """Those that are not known, of a path. Raises BadInput."""
+        if merging.is_history(path):
+            every = len(History(path).ids())
+            new = 0
+            for record in merging.records(path, into, self.known_ids):
+                new += 1
+                yield record
+            self.known += every - new
+            return
+        for run, is_named in _runs(path):
+            if run.name in self.known_ids:
+                self.known += 1
+                continue
+            try:
+                yield run_reader.read(run, self.now)
+            except BadInput as error:
+                if is_named:
+                    raise
+                self.skipped.append((str(run), error.message))
 
 
 def _runs(path: Path) -> Iterator[tuple[Path, bool]]:

@@ -75,8 +75,14 @@ def reading(file: Path, wait_s: float = WAIT_S) -> Iterator["HistoryReader"]:
             f"no history: {file} does not exist",
             "runs are added at their end; add saved ones with nccltool history import",
         )
-    with opened(file, FORM, wait_s=wait_s) as db, transaction(db, "DEFERRED"):
-        yield HistoryReader(db)
+    try:
+        with opened(file, FORM, wait_s=wait_s) as db, transaction(db, "DEFERRED"):
+            yield HistoryReader(db)
+    except (LookupError, ValueError, OverflowError) as error:  # rows that point at nothing, times beyond all years
+        raise BadInput(
+            f"{file} cannot be used: its tables contradict each other",
+            "it is damaged; use another file: --history FILE",
+        ) from error
 
 
 class HistoryReader:
@@ -99,6 +105,27 @@ class HistoryReader:
     def _names(self, table: str) -> dict[int, str]:
         found = self._db.execute(f"SELECT id, name FROM {table}")  # noqa: S608 - a name of ours
         return {int(key): _text(name) for key, name in found}
+
+    @property
+    def connection(self) -> sqlite3.Connection:
+        """For those who read all of it."""
+        return self._db
+
+    def host(self, key: int) -> str:
+        """The name of a number."""
+        return self._hosts[key]
+
+    def word(self, key: int) -> str:
+        """A driver or a check."""
+        return self._words[key]
+
+    def series(self, key: int) -> Series:
+        """What was measured."""
+        return self._series[key]
+
+    def versions_of(self, key: int) -> RunVersions:
+        """What a run used."""
+        return self._versions[key]
 
     @property
     def hosts(self) -> Collection[str]:

@@ -1,11 +1,13 @@
 """What is read from the file."""
 
+import sqlite3
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from nccltool.core.errors import BadInput
+from nccltool.history import ask
 from nccltool.history.queries import by_host, reading
 from nccltool.history.records import RunVersions
 from tests.history.samples import BUSBW, DAY, FIRST, SLOW, kept, night
@@ -51,3 +53,29 @@ def test_no_file(tmp_path: Path) -> None:
 def test_by_host_and_check(tmp_path: Path) -> None:
     with reading(kept(tmp_path, night(0, {"n1": "fail"}), night(1, {"n1": "fail"}))) as reader:
         assert {key: len(some) for key, some in by_host(reader.troubles(0)).items()} == {("n1", SLOW): 2}
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE visit SET driver = 999",
+        "UPDATE visit SET status = 999",
+        "UPDATE run SET versions = 999",
+        "UPDATE run SET at = at + 9000000000000000",
+        "DELETE FROM run WHERE id = 'run-0001'",
+        "DELETE FROM host",
+        "UPDATE trouble SET check_ = 999",
+        "UPDATE measured SET run = 'x' || run",
+    ],
+)
+def test_a_damaged_file_is_told_in_a_sentence(tmp_path: Path, damage: str) -> None:
+    """Never a traceback; where what is asked does not need the damaged rows, an answer."""
+    nights = [night(number, {"n1": "fail", "n2": "pass"}, busbw={"n1": 5e10}) for number in range(12)]
+    file = kept(tmp_path, *nights)
+    with sqlite3.connect(file) as db:
+        db.execute(damage)
+    for word in ("", "n1", "across/late-rank", "within/all_reduce-busbw-64MiB"):
+        try:
+            ask.ask(file, word, 0)
+        except BadInput as error:
+            assert str(file) in error.message or "unknown" in error.message

@@ -36,7 +36,7 @@ def save(
     name: str, runs: tuple[str, ...], add: bool, replace: bool, note: str, form: str, **where: str | None
 ) -> None:
     """Save runs as the baseline NAME. RUN is anything that `nccltool compare` accepts; all must be of one kind."""
-    from nccltool.cli.screen import put
+    from nccltool.cli.outlet import put
     from nccltool.compare import baselines, inputs
     from nccltool.compare.views import baseline
     from nccltool.core import run_directory
@@ -57,7 +57,7 @@ def save(
 def listed(form: str, output: str | None, store: str | None) -> None:
     """List baselines."""
     from nccltool.cli.looks import look_of
-    from nccltool.cli.screen import deliver
+    from nccltool.cli.outlet import deliver
     from nccltool.compare.views import baseline
 
     deliver(baseline.render_list(_store(store).all(), form, look_of(output)), output)
@@ -93,7 +93,7 @@ def import_(file: str, name: str | None, replace: bool, form: str, store: str | 
     """Import a baseline from a file written by `nccltool baseline export`."""
     from dataclasses import replace as changed
 
-    from nccltool.cli.screen import put
+    from nccltool.cli.outlet import put
     from nccltool.compare import baselines
     from nccltool.compare.views import baseline
     from nccltool.core import user_files
@@ -110,7 +110,7 @@ def import_(file: str, name: str | None, replace: bool, form: str, store: str | 
 @stored
 def remove(name: str, form: str, store: str | None) -> None:
     """Remove the baseline NAME. Its runs are kept."""
-    from nccltool.cli.screen import put
+    from nccltool.cli.outlet import put
     from nccltool.compare.views import baseline
 
     _store(store).remove(name)
@@ -125,7 +125,7 @@ def _store(file: str | None) -> "Store":
 
 def _show(name: str, form: str, output: str | None, store: str | None) -> None:
     from nccltool.cli.looks import look_of
-    from nccltool.cli.screen import deliver
+    from nccltool.cli.outlet import deliver
     from nccltool.compare import judge
     from nccltool.compare.views import baseline
 

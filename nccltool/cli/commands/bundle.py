@@ -33,7 +33,7 @@ def command(
 
     RUN is an id, a folder, or latest (the default if there is a run).
     """
-    from nccltool.cli.screen import put
+    from nccltool.cli.outlet import put
     from nccltool.core import run_directory, scratch
     from nccltool.core.documents import headed, this_command
     from nccltool.interop import bundle

@@ -23,7 +23,7 @@ def command(action: str, words: tuple[str, ...], force: bool, form: str) -> None
     file and line.
     """
     from nccltool.cli.looks import look_of
-    from nccltool.cli.screen import put
+    from nccltool.cli.outlet import put
     from nccltool.preflight import suite_actions
 
     answer = suite_actions.do(action, words, force)

@@ -24,7 +24,8 @@ def command(files: tuple[str, ...], quiet: bool, run_dir: str | None, **shown: o
     `kubectl logs` output with prefixes, timestamps and other lines; - is standard input. The run is checked,
     saved and printed as if it had run here.
     """
-    from nccltool.cli.screen import deliver_each, ready_to_deliver, text_of
+    from nccltool.cli.outlet import deliver_each, ready_to_deliver
+    from nccltool.cli.screen import text_of
     from nccltool.core import run_directory
     from nccltool.interop import collect
 

@@ -50,7 +50,7 @@ def command(a: str, b: str, margin: float, alpha: float, keys: tuple[str, ...], 
     spread, use at least three interleaved runs per side.
     """
     from nccltool.api import commands
-    from nccltool.cli.screen import deliver_each, ready_to_deliver
+    from nccltool.cli.outlet import deliver_each, ready_to_deliver
     from nccltool.compare.views import comparison
     from nccltool.core.documents import this_command
 

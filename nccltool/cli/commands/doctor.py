@@ -111,7 +111,7 @@ def command(**options: Any) -> None:
     rule.
     """
     from nccltool.api import commands
-    from nccltool.cli.screen import deliver, deliver_each, put, ready_to_deliver
+    from nccltool.cli.outlet import deliver, deliver_each, put, ready_to_deliver
     from nccltool.core.documents import this_command
     from nccltool.core.errors import BadInput
     from nccltool.doctor.options import DoctorOptions

@@ -65,7 +65,7 @@ def command(
 
     With --prove, probe runs three times without and three times with them, in turns. PROBE OPTIONS are its own.
     """
-    from nccltool.cli.screen import deliver
+    from nccltool.cli.outlet import deliver
     from nccltool.core.errors import BadInput
     from nccltool.doctor import fabric_choice, fabric_views
     from nccltool.hosts import reader
@@ -124,7 +124,7 @@ def _check(chosen: "ChosenFabric", words: tuple[str, ...]) -> None:
 
 def _prove(chosen: "ChosenFabric", words: tuple[str, ...], deadline_s: float) -> None:
     from nccltool.cli.looks import look_of
-    from nccltool.cli.screen import deliver
+    from nccltool.cli.outlet import deliver
     from nccltool.compare.views import comparison
     from nccltool.core.documents import this_command
     from nccltool.preflight import settings_proof

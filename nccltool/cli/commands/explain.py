@@ -22,7 +22,7 @@ def command(words: tuple[str, ...], form: str) -> None:
     """
     from nccltool.cli import help_pages
     from nccltool.cli.looks import look_of
-    from nccltool.cli.screen import put
+    from nccltool.cli.outlet import put
 
     look, word = look_of(), " ".join(words)
     if form == "json":

@@ -57,7 +57,7 @@ def command(**options: Any) -> None:
     """
     from functools import partial
 
-    from nccltool.cli.screen import deliver
+    from nccltool.cli.outlet import deliver
     from nccltool.core import run_directory
     from nccltool.monitor import export, exposition, metrics
 

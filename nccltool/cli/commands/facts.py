@@ -24,7 +24,7 @@ def command(context: click.Context, root: str | None, form: str, output: str | N
     With --output the snapshot is saved as JSON; `nccltool doctor --facts` checks it on another host.
     """
     from nccltool.cli.looks import look_of
-    from nccltool.cli.screen import deliver
+    from nccltool.cli.outlet import deliver
     from nccltool.core.errors import BadInput
     from nccltool.hosts import reader
     from nccltool.hosts.views import table

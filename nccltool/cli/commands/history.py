@@ -31,7 +31,7 @@ def _show(word: str, since: str, form: str, output: str | None, history: str | N
     HOST shows one host, OP the values of an operation, CHECK the hosts that did not pass a check. Runs of probe,
     pairs, train, and preflight are added at their end; `nccltool history import` adds saved ones.
     """
-    from nccltool.cli.screen import deliver_each, ready_to_deliver
+    from nccltool.cli.outlet import deliver_each, ready_to_deliver
     from nccltool.core.units import parse_since
     from nccltool.history import ask, keeping, views
 
@@ -46,14 +46,14 @@ def _show(word: str, since: str, form: str, output: str | None, history: str | N
 @kept
 @shared.history
 def _import(paths: tuple[str, ...], form: str, run_dir: str | None, history: str | None) -> None:
-    """Add saved runs: PATH is a run's folder, a run.json, or a folder of runs, for example a shared one.
+    """Add saved runs: PATH is a run's folder, a run.json, a folder of runs, or another history.
 
     Without PATH, the folder for saved runs. Runs that the history has already are left as they are.
     """
     import time
     from pathlib import Path
 
-    from nccltool.cli.screen import put
+    from nccltool.cli.outlet import put
     from nccltool.core import run_directory
     from nccltool.history import keeping, views
 
@@ -75,7 +75,7 @@ def _prune(older_than: str, dry_run: bool, form: str, history: str | None) -> No
     """Remove runs from the history by their age. Saved runs are kept; see `nccltool runs rm`."""
     import time
 
-    from nccltool.cli.screen import put
+    from nccltool.cli.outlet import put
     from nccltool.core.units import parse_age
     from nccltool.history import keeping, views
     from nccltool.history.database import History

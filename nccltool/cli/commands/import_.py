@@ -48,7 +48,7 @@ def command(files: tuple[str, ...], op: str | None, ranks: int | None, keep: boo
     FILE is the unchanged output of one or more tests, or an HTML report of nccltool; - is standard input. Files
     that are not recognized are refused; missing rows and numbers that contradict each other become findings.
     """
-    from nccltool.cli.screen import deliver_each, ready_to_deliver
+    from nccltool.cli.outlet import deliver_each, ready_to_deliver
     from nccltool.core import run_directory, verdicts
     from nccltool.core.documents import this_command
     from nccltool.interop import import_results

@@ -30,7 +30,8 @@ def command(files: tuple[str, ...], write_exclude: str | None, plot: str | None,
     from nccltool.api import commands
     from nccltool.cli.localize_options import exclude, keep_inputs, ready_to_exclude
     from nccltool.cli.options import CommandEnded, group
-    from nccltool.cli.screen import deliver_each, draw, ready_to_deliver, ready_to_draw
+    from nccltool.cli.outlet import deliver_each, ready_to_deliver
+    from nccltool.cli.screen import draw, ready_to_draw
     from nccltool.core.documents import this_command
     from nccltool.localize import views
 

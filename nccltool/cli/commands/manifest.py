@@ -140,7 +140,7 @@ def command(words: tuple[str, ...], kind: str, **options: Any) -> None:
     `kubectl logs` to `nccltool collect -` to get the run. With --kind init-container, `preflight` runs in a patch
     that adds it before the containers of an existing job.
     """
-    from nccltool.cli.screen import put
+    from nccltool.cli.outlet import put
     from nccltool.interop import manifest_options
 
     is_patch = kind in manifests.PATCHES

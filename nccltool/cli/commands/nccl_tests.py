@@ -24,7 +24,7 @@ def command(words: tuple[str, ...]) -> None:
 
     For example: nccltool nccl-tests mpirun -np 16 ./all_reduce_perf -b 8 -e 8G -f 2 -g 1
     """
-    from nccltool.cli.screen import put
+    from nccltool.cli.outlet import put
     from nccltool.core.text import escaped
     from nccltool.interop import nccl_tests_command
     from nccltool.probe import options as probe_options

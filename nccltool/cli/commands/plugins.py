@@ -21,7 +21,7 @@ def command(form: str, output: str | None) -> None:
     import nccltool.preflight.stages
     import nccltool.probe.collectives
     import nccltool.triage.causes  # noqa: F401
-    from nccltool.cli.screen import deliver
+    from nccltool.cli.outlet import deliver
     from nccltool.core import plugin_list
     from nccltool.doctor import rules
     from nccltool.preflight import suite_reader

@@ -92,7 +92,8 @@ def command(**options: Any) -> None:
     could be checked.
     """
     from nccltool.cli import handover, preflight_progress, progress
-    from nccltool.cli.screen import deliver_each, put, ready_to_deliver, remember, with_history
+    from nccltool.cli.outlet import deliver_each, put, ready_to_deliver
+    from nccltool.cli.screen import remember, with_history
     from nccltool.core import run_directory
     from nccltool.core.documents import this_command
     from nccltool.core.text import escaped

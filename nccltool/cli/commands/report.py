@@ -33,7 +33,7 @@ def command(runs: tuple[str, ...], baseline: str | None, **shown: str | None) ->
     file that opens offline.
     """
     from nccltool.cli.deliveries import every
-    from nccltool.cli.screen import deliver_each, ready_to_deliver
+    from nccltool.cli.outlet import deliver_each, ready_to_deliver
     from nccltool.core import run_directory
     from nccltool.core.documents import this_command
     from nccltool.report import drawing, gather, page, views

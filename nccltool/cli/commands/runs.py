@@ -47,7 +47,8 @@ def _list(run: str | None, plot: str | None, run_dir: str | None, **filters: obj
 
     `nccltool runs rm RUN...` removes runs.
     """
-    from nccltool.cli.screen import deliver_each, draw, ready_to_draw, text_of
+    from nccltool.cli.outlet import deliver_each
+    from nccltool.cli.screen import draw, ready_to_draw, text_of
     from nccltool.core import run_directory
     from nccltool.monitor import run_filter, run_list
 
@@ -104,7 +105,7 @@ def _remove(
     With both options, a run must be older than TIME and not among the newest N. Runs in progress are never
     removed; exit code 1: a run was not removed. Baselines keep their own copy of what they need.
     """
-    from nccltool.cli.screen import put
+    from nccltool.cli.outlet import put
     from nccltool.core import removal, run_directory
 
     base = run_directory.base_folder(run_dir)

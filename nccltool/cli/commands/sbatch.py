@@ -70,7 +70,7 @@ def command(words: tuple[str, ...], command: str | None, **options: Any) -> None
     Options after the command are passed to it. Submit the script with sbatch; in the allocation, the command
     starts its nodes with srun.
     """
-    from nccltool.cli.screen import put
+    from nccltool.cli.outlet import put
     from nccltool.interop import batch_script
 
     if words[0] not in _COMMANDS:

@@ -15,7 +15,7 @@ def command(kind: str | None, output: str | None) -> None:
 
     KIND is the value of the key `kind` in a document.
     """
-    from nccltool.cli.screen import deliver
+    from nccltool.cli.outlet import deliver
     from nccltool.core import schemas
 
     deliver(schemas.text(kind) if kind else "".join(f"{name}\n" for name in schemas.names()), output)

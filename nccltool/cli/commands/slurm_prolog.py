@@ -58,7 +58,7 @@ def command(quiet: bool, **options: Any) -> None:
     A rule of severity error fails the node. The first line of standard output is the reason, as `sinfo -R` shows
     it. Exit code 1: the node failed; 4: the node could not be checked, and must not be drained because of this.
     """
-    from nccltool.cli.screen import put
+    from nccltool.cli.outlet import put
     from nccltool.core.text import escaped
     from nccltool.preflight import scheduler_hooks
 

@@ -67,7 +67,7 @@ def command(run_dir: str | None, **options: Any) -> None:
     """
     from nccltool.api import commands
     from nccltool.cli.looks import look_of
-    from nccltool.cli.screen import deliver_each, ready_to_deliver
+    from nccltool.cli.outlet import deliver_each, ready_to_deliver
     from nccltool.core.documents import this_command
     from nccltool.core.errors import BadInput
     from nccltool.triage import follow, table
@@ -106,7 +106,7 @@ def _path_of(word: str, run_dir: str | None) -> str:
 
 def _follow(asked: "FollowOptions", view: "TriageView") -> int:
     """Follow, show what is sure as soon as it is, and what came of it at the end."""
-    from nccltool.cli.screen import deliver
+    from nccltool.cli.outlet import deliver
     from nccltool.core.text import escaped
     from nccltool.triage import follow, table
     from nccltool.triage.incident import TriageReport

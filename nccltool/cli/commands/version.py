@@ -11,7 +11,7 @@ from nccltool.cli.tree import section
 @section(OUTPUT, formats("table", "json"), written)
 def command(form: str, output: str | None) -> None:
     """Show the version of nccltool, and of the Python and torch it runs with."""
-    from nccltool.cli.screen import deliver
+    from nccltool.cli.outlet import deliver
     from nccltool.core import installation
 
     found = installation.here()

@@ -20,7 +20,7 @@ def test_a_bundle_takes_no_folder_that_is_not_of_a_run(name: str, tmp_path: Path
 def test_a_dash_is_standard_output(tmp_path: Path, nccltool: Nccltool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     written: list[bytes] = []
-    monkeypatch.setattr("nccltool.cli.screen.put", written.append)
+    monkeypatch.setattr("nccltool.cli.outlet.put", written.append)
     said = nccltool("bundle", "--output", "-", "--run-dir", str(tmp_path / "none"), "--quiet")
     assert (said.code, said.out, list(tmp_path.iterdir())) == (0, "", [])
     with tarfile.open(fileobj=io.BytesIO(written[0])) as archive:
