@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from nccltool.compare.scaling_series import SeriesMember
     from nccltool.launch.options import StartOptions
     from nccltool.launch.order import LaunchOrder
-    from nccltool.launch.worlds import World
     from nccltool.probe.result import Run
     from nccltool.probe.run import Probe
+    from nccltool.probe.world_sizes import WorldSize
 
 scaling = option(
     "--scaling",
@@ -44,7 +44,7 @@ _INTERRUPTED = 130
 class PlannedRun:
     """A run of the series, ready to be started."""
 
-    world: "World"
+    world: "WorldSize"
     order: "LaunchOrder[Any]"
     what: str
     """`weak scaling` or the like; empty = of a probe."""
@@ -85,16 +85,16 @@ def refuse(options: Mapping[str, Any]) -> None:
         raise BadInput(f"--format {other} cannot show a series (--scaling)", f"choose from {', '.join(FORMATS)}")
 
 
-def worlds(text: str, start: "StartOptions") -> "tuple[World, ...]":
+def worlds(text: str, start: "StartOptions") -> "tuple[WorldSize, ...]":
     """The sizes that --scaling names. Raises BadInput."""
     import os
 
     from nccltool.launch import order
-    from nccltool.launch import worlds as of_launch
+    from nccltool.probe import world_sizes
 
-    sizes = of_launch.read(text)
+    sizes = world_sizes.read(text)
     joined = order.joined(start, os.environ)
-    return of_launch.of(sizes, joined, order.plan_launch(joined, os.environ))
+    return world_sizes.of(sizes, joined, order.plan_launch(joined, os.environ))
 
 
 def carry_out(kind: "type[Probe]", planned: Sequence[PlannedRun], options: Mapping[str, Any]) -> NoReturn:
@@ -173,8 +173,8 @@ def _each(
 
 
 def planned(
-    worlds: "Sequence[World]",
-    make: "Callable[[World, int | None], LaunchOrder[Any]]",
+    worlds: "Sequence[WorldSize]",
+    make: "Callable[[WorldSize, int | None], LaunchOrder[Any]]",
     rows: "Sequence[tuple[str, Sequence[int | None]]]",
 ) -> list[PlannedRun]:
     """All runs, found out to be possible before the first is started. `rows`: what is varied, and the batch of

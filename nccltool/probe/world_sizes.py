@@ -13,7 +13,7 @@ _MOST_DIGITS = 6
 
 
 @dataclass(frozen=True, slots=True)
-class World:
+class WorldSize:
     """So many ranks on so many nodes."""
 
     nodes: int
@@ -47,7 +47,7 @@ def read(text: str) -> tuple[int, ...]:
     return tuple(sorted(sizes))
 
 
-def of(sizes: Sequence[int], options: StartOptions, plan: LaunchPlan) -> tuple[World, ...]:
+def of(sizes: Sequence[int], options: StartOptions, plan: LaunchPlan) -> tuple[WorldSize, ...]:
     """A node is filled before the next one is used. Raises BadInput for what cannot be started so."""
     if not plan.node_ranks or options.node_rank is not None:
         raise BadInput(
@@ -55,15 +55,15 @@ def of(sizes: Sequence[int], options: StartOptions, plan: LaunchPlan) -> tuple[W
             "run it once, with --hosts or in a Slurm allocation",
         )
     if options.nodes is None and not plan.launch.remote and not options.has_hosts:
-        return tuple(World(1, size) for size in sizes)  # all on this host
+        return tuple(WorldSize(1, size) for size in sizes)  # all on this host
     if plan.nproc is None:
         raise BadInput("--scaling needs the number of ranks per node on other hosts", "add --nproc-per-node N")
     return tuple(_world(size, plan.nodes or 1, plan.nproc) for size in sizes)
 
 
-def _world(size: int, nodes: int, per_node: int) -> World:
+def _world(size: int, nodes: int, per_node: int) -> WorldSize:
     if size <= per_node:
-        return World(1, size)
+        return WorldSize(1, size)
     if size % per_node:
         raise BadInput(
             f"--scaling {size} does not fill nodes of {per_node} ranks",
@@ -73,4 +73,4 @@ def _world(size: int, nodes: int, per_node: int) -> World:
         raise BadInput(
             f"--scaling {size} exceeds {nodes} x {per_node} ranks", "name more hosts or nodes, or smaller sizes"
         )
-    return World(size // per_node, per_node)
+    return WorldSize(size // per_node, per_node)

@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 from nccltool.core.errors import BadInput
-from nccltool.launch import worlds
 from nccltool.launch.launchers.base import LaunchPlan, worker_here
 from nccltool.launch.options import StartOptions
-from nccltool.launch.worlds import World
+from nccltool.probe import world_sizes
+from nccltool.probe.world_sizes import WorldSize
 
 
 def _plan(nodes: int | None, nproc: int | None, remote: bool = False) -> LaunchPlan:
@@ -19,14 +19,14 @@ def _plan(nodes: int | None, nproc: int | None, remote: bool = False) -> LaunchP
 @pytest.mark.parametrize(
     ("options", "plan", "made"),
     [
-        (StartOptions(), _plan(1, 2), [World(1, 1), World(1, 4), World(1, 16)]),
-        (StartOptions(nodes=4), _plan(4, 4), [World(1, 1), World(1, 4), World(4, 4)]),
-        (StartOptions(hosts="a,b"), _plan(2, 8, remote=True), [World(1, 1), World(1, 4), World(2, 8)]),
+        (StartOptions(), _plan(1, 2), [WorldSize(1, 1), WorldSize(1, 4), WorldSize(1, 16)]),
+        (StartOptions(nodes=4), _plan(4, 4), [WorldSize(1, 1), WorldSize(1, 4), WorldSize(4, 4)]),
+        (StartOptions(hosts="a,b"), _plan(2, 8, remote=True), [WorldSize(1, 1), WorldSize(1, 4), WorldSize(2, 8)]),
     ],
     ids=["this host", "emulated nodes", "hosts"],
 )
-def test_a_node_is_filled_before_the_next(options: StartOptions, plan: LaunchPlan, made: list[World]) -> None:
-    assert list(worlds.of((1, 4, 16), options, plan)) == made
+def test_a_node_is_filled_before_the_next(options: StartOptions, plan: LaunchPlan, made: list[WorldSize]) -> None:
+    assert list(world_sizes.of((1, 4, 16), options, plan)) == made
     assert made[-1].ranks == 16
     assert made[-1].start(options) == replace(options, nodes=made[-1].nodes, nproc_per_node=str(made[-1].per_node))
 
@@ -43,19 +43,19 @@ def test_a_node_is_filled_before_the_next(options: StartOptions, plan: LaunchPla
 )
 def test_what_cannot_be_started(options: StartOptions, plan: LaunchPlan, said: str) -> None:
     with pytest.raises(BadInput, match=said):
-        worlds.of((1, 4, 16), options, plan)
+        world_sizes.of((1, 4, 16), options, plan)
 
 
 def test_a_fault_strikes_worlds_that_have_its_rank() -> None:
     options = StartOptions(fault="kill:rank=2")
-    assert [World(1, size).start(options).fault for size in (2, 3)] == ["", "kill:rank=2"]
+    assert [WorldSize(1, size).start(options).fault for size in (2, 3)] == ["", "kill:rank=2"]
 
 
 def test_sizes_are_sorted() -> None:
-    assert worlds.read("8, 1,2") == (1, 2, 8)
+    assert world_sizes.read("8, 1,2") == (1, 2, 8)
 
 
 @pytest.mark.parametrize("text", ["", "0,1", "1,-2", "1,x", "1,,2", "1,1.5", "2,2", "4", "1,²", "1,9999999"])
 def test_other_words_are_refused(text: str) -> None:
     with pytest.raises(BadInput, match="--scaling"):
-        worlds.read(text)
+        world_sizes.read(text)
