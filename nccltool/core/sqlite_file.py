@@ -82,7 +82,7 @@ def _cannot_use(file: Path, form: SqliteForm, error: Exception) -> BadInput:
             "another process holds the lock: try again; on NFS or Lustre, check that file locks work or use "
             f"{form.option} FILE"
         )
-    elif "not a database" in text or "malformed" in text:
+    elif any(word in text for word in ("not a database", "malformed", "decode")):
         remedy = f"it is damaged or not a {form.what}; use another file: {form.option} FILE"
     else:
         remedy = (

@@ -6,6 +6,7 @@ milliseconds since 1970, and the next free one where two began at once. A value 
 
 import os
 import sqlite3
+import stat
 from collections.abc import Iterable
 from dataclasses import astuple, fields
 from pathlib import Path
@@ -81,6 +82,13 @@ class History:
         with opened(self.file, FORM) as db:
             return frozenset(str(run) for (run,) in db.execute("SELECT id FROM run"))
 
+    def starts(self) -> frozenset[tuple[str, int]]:
+        """Command and second of all runs."""
+        if not is_there(self.file):
+            return frozenset()
+        with opened(self.file, FORM) as db:
+            return frozenset((str(kind), at // 1000) for kind, at in db.execute("SELECT kind, at FROM run"))
+
     def prune(self, before: float, dry_run: bool = False) -> int:
         """Remove the runs that began before this Unix time, and give their space back. How many there are."""
         if not is_there(self.file):
@@ -96,8 +104,11 @@ class History:
 
 
 def is_there(file: Path) -> bool:
-    """Whether there is a file of this name."""
-    return os.path.exists(file)  # noqa: PTH110 - Path.exists raises when the name is too long
+    """Whether there is a file of this name with something in it: a full disk leaves an empty one."""
+    try:
+        return os.stat(file).st_size > 0 or not stat.S_ISREG(os.stat(file).st_mode)  # noqa: PTH116 - of long names
+    except (OSError, ValueError):
+        return False
 
 
 def _remove(db: sqlite3.Connection, before: int) -> None:

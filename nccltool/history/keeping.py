@@ -8,8 +8,9 @@ from pathlib import Path
 
 from nccltool.core import run_directory
 from nccltool.core.errors import BadInput
-from nccltool.history import merging, run_reader
+from nccltool.history import merging, prometheus, run_reader
 from nccltool.history.database import History, default_file, is_there
+from nccltool.history.prometheus import PrometheusServer
 from nccltool.history.records import RunRecord
 
 NONE = "none"
@@ -68,11 +69,12 @@ def remember(folder: Path, named: str | None) -> str:
     return ""
 
 
-def take_in(file: Path, paths: Sequence[Path], now: float) -> ImportedRuns:
+def take_in(file: Path, paths: Sequence[Path | PrometheusServer], now: float, since: float = 0.0) -> ImportedRuns:
     """Add saved runs: a run's folder, a run.json, or a folder of runs, of which those that cannot be read are left
-    out; or all runs of another history. Raises BadInput for what is none of these."""
+    out; or all runs of another history, or those of a Prometheus since a Unix time. Raises BadInput for what is
+    none of these, DidNotComplete."""
     history = History(file)
-    coming = _Coming(known_ids=history.ids(), now=now)
+    coming = _Coming(known_ids=history.ids(), starts=history.starts(), now=now, since=since)
     added = known = 0
     found = (one for path in paths for one in coming.of(path, file))
     while waiting := list(islice(found, _AT_ONCE)):
@@ -86,12 +88,21 @@ class _Coming:
     """Runs that may be added, and how many may not."""
 
     known_ids: frozenset[str]
+    starts: frozenset[tuple[str, int]]
     now: float
+    since: float
     known: int = 0
     skipped: list[tuple[str, str]] = field(default_factory=list)
 
-    def of(self, path: Path, into: Path) -> Iterator[RunRecord]:
-        """Those that are not known, of a path. Raises BadInput."""
+    def of(self, path: Path | PrometheusServer, into: Path) -> Iterator[RunRecord]:
+        """Those that are not known, of a path or a server. Raises BadInput, DidNotComplete."""
+        if isinstance(path, PrometheusServer):
+            for record in prometheus.records(path, self.since, self.now):
+                if (record.kind, int(record.started)) in self.starts:
+                    self.known += 1
+                else:
+                    yield record
+            return
         if merging.is_history(path):
             every = len(History(path).ids())
             new = 0

@@ -92,4 +92,5 @@ def _fold(name: str, some: Sequence[CheckOutcome], is_whole: bool) -> FoldPart:
 
 
 def _row(one: CheckOutcome) -> tuple[str, ...]:
-    return one.code, one.status, outcomes.number(one), one.expected, one.reason
+    why = "; ".join(filter(None, (one.reason, one.before and f"history: {one.before}")))
+    return one.code, one.status, outcomes.number(one), one.expected, why

@@ -160,3 +160,12 @@ def test_a_guess_of_triage_is_called_one() -> None:
     assert _of(guess)["triage"].headline == (
         "The logs fit out-of-memory: rank 1, with a confidence of 0.50: a guess."
     )
+
+
+def test_a_check_that_did_not_pass_shows_its_history() -> None:
+    run = materials.preflight()
+    outcomes = (*run.outcomes[:2], replace(run.outcomes[2], before="did not pass in 4 of 9 runs since 2026-11-03"))
+    made = _of(materials.of(replace(run, outcomes=outcomes)))["hosts"]
+    folds = [part for part in made.parts if isinstance(part, FoldPart)]
+    cells = [row[4] for fold in folds for part in fold.parts if isinstance(part, TablePart) for row in part.rows]
+    assert "wrong data; history: did not pass in 4 of 9 runs since 2026-11-03" in cells
