@@ -92,7 +92,7 @@ class History:
     def prune(self, before: float, dry_run: bool = False) -> int:
         """Remove the runs that began before this Unix time, and give their space back. How many there are."""
         if not is_there(self.file):
-            raise BadInput(f"no history: {self.file} does not exist", "check --history")
+            raise BadInput(f"no history: {self.file} does not exist or is empty", "check --history")
         with opened(self.file, FORM) as db:
             with transaction(db):
                 found = db.execute("SELECT count(*) FROM run WHERE at < ?", (_key(before),)).fetchone()[0]

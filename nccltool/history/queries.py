@@ -75,7 +75,7 @@ def reading(file: Path, wait_s: float = WAIT_S) -> Iterator["HistoryReader"]:
     """The history at one moment. Raises BadInput when there is none, or it cannot be used."""
     if not is_there(file):
         raise BadInput(
-            f"no history: {file} does not exist",
+            f"no history: {file} does not exist or is empty",
             "runs are added at their end; add saved ones with nccltool history import",
         )
     try:
