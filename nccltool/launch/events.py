@@ -77,12 +77,21 @@ class Reached(Event, frozen=True, tag="reached"):
     """At one of the addresses nothing came back at all, not even a refusal."""
 
 
+class Starting(Event, frozen=True, tag="starting"):
+    """A node process still imports what it needs to speak, and gets on (nccltool.worker.starting)."""
+
+
 class HalfOpen(Event, frozen=True, tag="half-open"):
     """Calls that came to a node while all called each other again, and whose callers do not hear its answers."""
 
     node: int
     callers: tuple[str, ...]
     """Their addresses."""
+
+
+OfMeeting = Starting | Node | Reached | HalfOpen
+OF_MEETINGS = (Starting, Node, Reached, HalfOpen)
+"""What node processes say before their ranks start; the same."""
 
 
 class Counted(Event, frozen=True, tag="counted"):
@@ -332,8 +341,8 @@ class Bye(Event, frozen=True, tag="bye"):
 
 
 EVERYWHERE: tuple[type[Event], ...] = (
-    *(Node, Reached, HalfOpen, Counted, Refused, FactsPiece, Spawned, Hello, Met, World, Enter, Anew, Reported),
-    *(Failed, Beat, Exited, AgentKilled, Stopped, Log, Stack, Bye),
+    *(Starting, Node, Reached, HalfOpen, Counted, Refused, FactsPiece, Spawned, Hello, Met, World, Enter, Anew),
+    *(Reported, Failed, Beat, Exited, AgentKilled, Stopped, Log, Stack, Bye),
 )
 """What is said in runs of all kinds; what the ranks of a product say besides, that product knows."""
 

@@ -15,6 +15,7 @@ from nccltool.launch.finding_kinds import HOST_MISCONFIGURED, HOST_SILENT
 from nccltool.launch.instructions import Goal
 from nccltool.launch.job import Job
 from nccltool.launch.launchers.base import NodeCommands, last_said
+from nccltool.launch.reach.arrivals import slowness
 from nccltool.launch.session import NodeProcess, Session
 from nccltool.launch.standstill import Standstill
 
@@ -73,7 +74,7 @@ def take(
     A job of kind `facts` asks for their facts, one of kind `reach` then has them call each other.
     """
     begin = time.monotonic()
-    session, come_s = Session(launch), COME_S + launch.starts_s
+    session, come_s = Session(launch), COME_S * slowness() + launch.starts_s
     end = begin + (come_s + TRY_S if limit_s is None else limit_s)
     surveying = _Surveying(session, job.kind == "reach", Survey(hosts=hosts), end, stop, come_s)
     try:

@@ -1,9 +1,9 @@
 """Before remote nodes start ranks: who came, who reaches whom, and who takes part.
 
-No I/O and no clock of its own. A host that cannot take part is named within COME_S or TRY_S.
+No I/O and no clock of its own. A host that cannot take part is named within the time of its arrival or TRY_S.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from nccltool import __version__
@@ -16,11 +16,8 @@ from nccltool.launch.gpu_shares import ranks_for, ranks_over_gloo
 from nccltool.launch.instructions import Goal
 from nccltool.launch.job import Job, node_name
 from nccltool.launch.path_check import PathCheck
+from nccltool.launch.reach.arrivals import Arrivals, sent_nothing, slowness
 
-COME_S = 15.0
-"""In which a node process must speak: ssh gives up on a host after 7 s, and Python starts in one or two."""
-COME_EACH_S = 0.1
-"""What each host adds where there are many: an ssh took 0.075 s of a processor here (OpenSSH 9.2, ed25519)."""
 TRY_S = 8.0
 """In which nodes must have tried to reach others; each tries all addresses at once, for 5 s."""
 _SHOWN = 4
@@ -40,6 +37,10 @@ class Meeting:
     begin: float
     starts_s: float = 0.0
     """How long the nodes may take to be started."""
+    slowness: Callable[[], float] = slowness
+    """How many times longer than usual things may take now."""
+    arrivals: Arrivals = field(init=False)
+    """How long they may take to come."""
     came: dict[int, events.Node] = field(default_factory=dict)
     at_home: dict[int, str] = field(default_factory=dict)
     """Nodes that run on the runner's own host, and the loopback address that their names lead to there."""
@@ -60,6 +61,9 @@ class Meeting:
     """Those that have not come: a run of a thousand nodes has some ten thousand, and looks after each."""
     _awaited_of: dict[int, set[tuple[int, int, int]]] = field(default_factory=dict)
     """All that were, by either node."""
+
+    def __post_init__(self) -> None:
+        self.arrivals = Arrivals(len(self.hosts), self.begin, self.starts_s, self.slowness)
 
     def hear(self, event: events.Node | events.Reached) -> None:
         if isinstance(event, events.Node):
@@ -90,11 +94,16 @@ class Meeting:
 
     def _when_all_came(self, now: float) -> instructions.Instruction | None:
         silent = [node for node in self.hosts if node not in self.came and node not in self.lost]
-        patience = self.starts_s + max(COME_S, COME_EACH_S * len(self.hosts))
-        if silent and now - self.begin < patience:
+        self.arrivals.look(len(self.came), now)
+        if silent and now - self.begin < self.arrivals.patience_s():
             return None
+        coming = [node for node in silent if self.arrivals.is_coming(node, now)]
         for node in silent:
-            self._lose_silent(node, patience)
+            if node not in coming:
+                self._lose_silent(node, self.arrivals.why(node, now))
+        if coming:
+            self._must_stop()
+            return None
         self._check_versions()
         self._check_packages()
         self._check_places()
@@ -128,11 +137,11 @@ class Meeting:
             return None
         if self._first in self.lost:
             return self._try(now)
-        if self._awaited and now - self.begin < TRY_S:
+        if self._awaited and now - self.begin < self.arrivals.stretched(TRY_S):
             return None
         self._judge_large()
         for node in sorted({node for node, _, _ in self._awaited}):
-            self._lose_silent(node, TRY_S)
+            self._lose_silent(node, sent_nothing(now - self.begin))
         self._judge_store()
         self._judge_neighbours()
         if self._must_stop():
@@ -330,9 +339,8 @@ class Meeting:
             f"ping -M do -s 1472 {name}",
         )
 
-    def _lose_silent(self, node: int, seconds: float) -> None:
+    def _lose_silent(self, node: int, what: str) -> None:
         self.silent.append(node)
-        what = f"sent nothing for {seconds:.0f} s: its login or its Python hangs, perhaps on a file system"
         remedy = "log in with ssh and run there: python -c 'import nccltool'; check the load of the host"
         self._refuse(node, finding_kinds.HOST_SILENT, what, remedy)
 

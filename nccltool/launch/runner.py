@@ -108,9 +108,8 @@ class _Runner:
         self._broken: list[Finding] = []
         """Those of them that only tell of a connection that broke, at which end is open."""
         self._ended_badly: list[NodeProcess] = []
-        meeting, told = self._meeting, self.session.tell
-        why = self._explained, self._broken
-        self._paths = PathWatch(self._state, meeting, *why, told) if meeting is not None else None
+        told = self._explained, self._broken, self.session.tell
+        self._paths = PathWatch(self._state, self._meeting, *told) if self._meeting is not None else None
         self._was_scheduled = False
         self.signals: Sequence[int] = ()
 
@@ -155,7 +154,7 @@ class _Runner:
         if isinstance(event, events.Log):
             self._run_dir.log(f"[rank {event.rank}] {event.text}\n")
         self._run_dir.event(line[1:] + b"\n")
-        if isinstance(event, events.Node | events.Reached | events.HalfOpen):
+        if isinstance(event, events.OF_MEETINGS):
             self._meet(process, event)
             return
         self._state.apply(event, time.monotonic())
@@ -163,19 +162,20 @@ class _Runner:
             self._run_dir.sync()
             self.session.tell(instructions.Saved())
 
-    def _meet(self, process: NodeProcess, event: events.Node | events.Reached | events.HalfOpen) -> None:
+    def _meet(self, process: NodeProcess, event: events.OfMeeting) -> None:
         command, meeting = process.command, self._meeting
-        if meeting is None or event.node not in command.nodes:
+        if meeting is not None and isinstance(event, events.Starting):
+            meeting.arrivals.note_start(command.nodes, time.monotonic())
+        if meeting is None or isinstance(event, events.Starting) or event.node not in command.nodes:
             return
         if not isinstance(event, events.Node):
             assert self._paths is not None
             self._paths.hear(event)
             return
         meeting.hear(event)
-        if isinstance(event, events.Node):
-            self._state.hosts_met.append(event.host)
-            if event.host_id == net.host_id() and command.host:
-                meeting.at_home[event.node] = early_ends.loopback(command.host)
+        self._state.hosts_met.append(event.host)
+        if event.host_id == net.host_id() and command.host:
+            meeting.at_home[event.node] = early_ends.loopback(command.host)
 
     def _guide(self, now: float) -> None:
         """Lead remote nodes to their start, let them know that we are there, and see which of them are lost."""

@@ -180,7 +180,7 @@ def test_a_host_that_hangs_at_login(servers: Sshd, probe: Probe) -> None:
     servers.start(servers.lab.hosts[2], "ForceCommand=sleep 60")
     error = finding(probe("n[1-3]", *QUICK).wait(NAMED_WITHIN_S), "host-silent")
     assert error["subject"] == {"kind": "host", "name": "n3"}
-    assert error["message"].startswith("n3 sent nothing for 15 s: ")
+    assert error["message"].startswith("n3 sent nothing for ")
     servers.lab.hosts[2].kill_everything()  # what hangs there is not ours
 
 

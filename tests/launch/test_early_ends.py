@@ -45,7 +45,7 @@ def test_a_refusal_may_be_this_hosts_own(
 @pytest.mark.parametrize(("stuck", "code"), [(1560, "large-packets-lost"), (0, "host-silent")])
 def test_what_a_silent_login_waits_for(monkeypatch: pytest.MonkeyPatch, stuck: int, code: str) -> None:
     monkeypatch.setattr(tcp_table, "stuck_bytes", lambda _: stuck)
-    there = Meeting(job(nodes=2, remote=True), {0: "n1", 1: "n2"}, False, 0.0)
+    there = Meeting(job(nodes=2, remote=True), {0: "n1", 1: "n2"}, False, 0.0, slowness=lambda: 1.0)
     there.step(100.0)
     process = SimpleNamespace(command=SimpleNamespace(nodes=(1,)), process=SimpleNamespace(pid=1))
     early_ends.look_at_silent(there, [cast(NodeProcess, process)])

@@ -60,6 +60,7 @@ EVENTS: list[events.Event] = [
         peers=(Peer("10.0.0.2", 1000, 3, 5000, 0.25),),
         unread=("/sys/class/net cannot be read",),
     ),
+    events.Starting(),
     events.HalfOpen(node=1, callers=("10.0.0.2", "fd00::2")),
     events.Reached(
         node=3, goal=0, port=29500, addresses=("10.0.0.1",), failures=("172.17.0.1: Connection refused",)

@@ -166,6 +166,7 @@ EXAMPLES: dict[type[Event], Callable[[], Event | Iterator[Event]]] = {
             for one in ADDRESSES[8:]
         ),
     ),
+    events.Starting: lambda: events.Starting(),
     events.HalfOpen: lambda: events.HalfOpen(node=NODES - 1, callers=(ADDRESSES[0],) * tcp_table.MOST),
     events.Counted: lambda: events.Counted(
         host=WORLD[LAST].host,

@@ -22,6 +22,12 @@ REFUSED = "import sys; sys.stderr.write('ssh: connect to host n2 port 22: Connec
 GOOD = (sys.executable, *WORKER)
 
 
+@pytest.fixture(autouse=True)
+def idle(monkeypatch: pytest.MonkeyPatch) -> None:
+    """How busy this machine is does not matter here."""
+    monkeypatch.setattr(host_survey, "slowness", lambda: 1.0)
+
+
 def program(text: str) -> tuple[str, ...]:
     return (sys.executable, "-I", "-S", "-c", text)
 

@@ -10,7 +10,8 @@ from nccltool import __version__
 from nccltool.core.findings import Finding, Subject
 from nccltool.launch import events, instructions
 from nccltool.launch.instructions import Goal
-from nccltool.launch.meeting import COME_S, TRY_S, Meeting
+from nccltool.launch.meeting import TRY_S, Meeting
+from nccltool.launch.reach.arrivals import COME_MOST_S, COME_S
 from tests.samples import job
 
 PORT, DATA = 29500, 40000
@@ -31,9 +32,11 @@ def node(number: int, **changes: Any) -> events.Node:
     return events.Node(**{**fields, **changes})
 
 
-def gathering(count: int = 3, keep_going: bool = False, **changes: Any) -> Meeting:
+def gathering(count: int = 3, keep_going: bool = False, slowness: float = 1.0, **changes: Any) -> Meeting:
     hosts = {number: f"n{number}" for number in range(count)}
-    return Meeting(job(nproc_per_node=None, remote=True, **changes), hosts, keep_going, begin=0.0)
+    return Meeting(
+        job(nproc_per_node=None, remote=True, **changes), hosts, keep_going, 0.0, slowness=lambda: slowness
+    )
 
 
 def met(count: int = 3, keep_going: bool = False, **changes: Any) -> tuple[Meeting, instructions.Try]:
@@ -218,6 +221,58 @@ def test_one_that_is_refused_and_one_that_is_silent_are_both_named() -> None:
     assert (there.step(COME_S), there.failed) == (None, True)
     assert [(code, name) for code, name, _ in named(there)] == [("host-silent", "n2"), ("host-refused", "n3")]
     assert there.step(COME_S + 1) is None
+
+
+def test_one_that_gets_on_is_waited_for() -> None:
+    there = gathering(3, keep_going=True)
+    there.hear(node(0))
+    for second in range(2, 40, 2):
+        there.arrivals.note_start((1,), float(second))
+        assert (there.step(float(second)), there.failed) == (None, False)
+    assert [(code, name) for code, name, _ in named(there)] == [("host-silent", "n2")]
+    there.hear(node(1))
+    assert isinstance(there.step(40.0), instructions.Try)
+
+
+@pytest.mark.parametrize(
+    ("last_sign", "at", "message"),
+    [
+        (
+            20.0,
+            20.0 + COME_S,
+            "n1 began to start, and its Python got no further for 15 s, perhaps on a file system",
+        ),
+        (COME_MOST_S - 1, COME_MOST_S, "n1 was still importing Python modules after 120 s"),
+    ],
+)
+def test_one_that_got_on_and_does_not_come(last_sign: float, at: float, message: str) -> None:
+    there = gathering(2)
+    there.hear(node(0))
+    there.arrivals.note_start((1,), last_sign)
+    assert (there.step(at - 0.1), there.failed) == (None, False)
+    assert (there.step(at), there.failed) == (None, True)
+    assert named(there) == [("host-silent", "n1", message)]
+
+
+def test_on_a_busy_host_everything_may_take_longer() -> None:
+    there = gathering(2, slowness=3.0)
+    assert (there.step(0.0), there.failed) == (None, False)
+    assert (there.step(3 * COME_S - 0.1), there.failed) == (None, False)
+    for number in range(2):
+        there.hear(node(number))
+    begin = 3 * COME_S
+    assert isinstance(there.step(begin), instructions.Try)
+    assert (there.step(begin + 3 * TRY_S - 0.1), there.failed) == (None, False)
+    assert (there.step(begin + 3 * TRY_S), there.failed) == (None, True)
+
+
+@pytest.mark.parametrize(("others_s", "patience_s"), [(1.0, COME_S), (6.0, 30.0), (14.0, 4 * COME_S)])
+def test_where_others_came_soon_a_busy_host_is_no_excuse(others_s: float, patience_s: float) -> None:
+    there = gathering(2, slowness=4.0)
+    there.hear(node(0))
+    assert (there.step(others_s), there.failed) == (None, False)
+    assert (there.step(patience_s - 0.1), there.failed) == (None, False)
+    assert (there.step(patience_s), there.failed) == (None, True)
 
 
 def test_many_hosts_have_more_time() -> None:
