@@ -29,7 +29,7 @@ def document_of(run: Run) -> ProbeDocument:
         measurements=run.measurements,
         models=run.models,
         groups=run.groups,
-        slowest_groups=group_summary.slowest(run.measurements),
+        slowest_groups=group_summary.slowest(run.measurements, run.groups),
         interference=group_summary.interference(run.measurements),
     )
 

@@ -1,10 +1,11 @@
 """JUDGE groups of ranks against each other: which was slowest, and how much they cost each other. Pure."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from statistics import median
 
 from nccltool.probe.result import Measurement, Placement
+from nccltool.probe.split import SplitGroup
 
 _SAME_SIZE = 0.99
 """Sizes are whole numbers of elements for each rank: in groups of different sizes they are not quite the same."""
@@ -43,8 +44,15 @@ class GroupInterference:
     """What the ratio could be: from the intervals of both."""
 
 
-def slowest(rows: Iterable[Measurement]) -> tuple[SlowestGroup, ...]:
-    """Of each operation at the largest size that several groups ran at the same time."""
+def is_mixed(groups: Iterable[SplitGroup]) -> bool:
+    """Whether some groups use the network, and others are inside one node: they cannot be compared."""
+    return len({len(group.nodes) > 1 for group in groups}) > 1
+
+
+def slowest(rows: Iterable[Measurement], groups: Sequence[SplitGroup]) -> tuple[SlowestGroup, ...]:
+    """Of each operation at the largest size that several groups ran at the same time; of mixed ones, those
+    that use the network, if there are two."""
+    across = {group.name for group in groups if len(group.nodes) > 1}
     largest: dict[tuple[str, Placement], dict[str, Measurement]] = {}
     for row in rows:
         if row.group and not row.group.alone:
@@ -52,13 +60,20 @@ def slowest(rows: Iterable[Measurement]) -> tuple[SlowestGroup, ...]:
             before = mine.get(row.group.name)
             if before is None or row.bytes > before.bytes:
                 mine[row.group.name] = row
-    found = (_of_one_size(list(mine.values())) for mine in largest.values())
+    found = (_of_one_kind(_of_one_size(list(mine.values())), across) for mine in largest.values())
     return tuple(_slowest(mine) for mine in found if len(mine) > 1)
 
 
 def _of_one_size(rows: Sequence[Measurement]) -> list[Measurement]:
     most = max(row.bytes for row in rows)
     return [row for row in rows if row.bytes >= _SAME_SIZE * most]
+
+
+def _of_one_kind(rows: Sequence[Measurement], across: Set[str]) -> list[Measurement]:
+    kinds: dict[bool, list[Measurement]] = {True: [], False: []}
+    for row in rows:
+        kinds[row.group is not None and row.group.name in across].append(row)
+    return kinds[True] if len(kinds[True]) > 1 else kinds[False]
 
 
 def _slowest(rows: Sequence[Measurement]) -> SlowestGroup:

@@ -75,7 +75,8 @@ def suspects(findings: Sequence[Finding]) -> Iterator[str]:
 def _groups(run: Run) -> Iterator[str]:
     """How many there are, and which is the slowest where that can be told."""
     yield f"{len(run.groups)} groups"
-    named_once = dict.fromkeys(one.group for one in group_summary.slowest(run.measurements) if one.stands_out)
+    found = group_summary.slowest(run.measurements, run.groups)
+    named_once = dict.fromkeys(one.group for one in found if one.stands_out)
     if named_once:
         yield f"slowest: {named(named_once, _NAMED)}"
 

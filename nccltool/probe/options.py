@@ -17,7 +17,7 @@ from nccltool.launch.order import LaunchOrder, joined, likely_backend, ordered, 
 from nccltool.probe import collectives, dtypes, plan
 from nccltool.probe.job import ProbeJob, Sizes
 from nccltool.probe.result import Cadence
-from nccltool.probe.split import Split
+from nccltool.probe.split import LEAST_RANKS, Split
 from nccltool.probe.split_reader import Leaves, split_of
 
 MOST_SIZES = 10_000
@@ -93,6 +93,8 @@ def _split(options: ProbeOptions, where: LaunchPlan, ops: Sequence[str]) -> Spli
             raise BadInput(problem, "start more ranks (--nproc-per-node), or make larger groups: --split 2")
     if split is not None and split.by == "file" and where.ranks is not None:
         _ranks_there(split, where.ranks)
+    if split is not None and split.by == "rail" and where.nodes == 1:
+        raise BadInput("--split rail: with one node, each rail has one rank", "start more nodes: --nodes, --hosts")
     if split is not None and split.by == "rail" and where.nproc == 1:
         raise BadInput("--split rail: with one rank per node, there is one rail", "start more: --nproc-per-node")
     return split
@@ -103,6 +105,10 @@ def _ranks_there(split: Split, ranks: int) -> None:
         if too_high := [rank for rank in group.ranks if rank >= ranks]:
             problem = f"{group.where}: there is no rank {too_high[0]}; ranks are 0 to {ranks - 1}"
             raise BadInput(problem, "correct the number, or start more ranks")
+    usable = [group for group in split.members if group.hosts or len(group.ranks) >= LEAST_RANKS]
+    if len(usable) < 2:
+        problem = f"--split {split.word}: at least two groups of two or more ranks are needed"
+        raise BadInput(problem, "write larger groups, or more of them")
 
 
 def _fault(text: str, where: LaunchPlan) -> str:

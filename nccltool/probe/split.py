@@ -182,6 +182,9 @@ def _impossible(message: str, remedy: str) -> Finding:
 
 
 def _too_few(split: Split, groups: Sequence[SplitGroup], usable: Sequence[SplitGroup]) -> Finding:
+    if split.leaves_by_name and not groups:
+        problem = "--topology host-names: no name of a node has a rack and a node number, as r12n03 has"
+        return _impossible(problem, "write a file with lines of NODE LEAF")
     made = f"it makes {counted(len(groups), 'group')}"
     if len(usable) < len(groups):
         made += f", {len(groups) - len(usable)} of them with one rank"

@@ -2,8 +2,9 @@
 
 import pytest
 
-from nccltool.probe.group_summary import interference, slowest
+from nccltool.probe.group_summary import interference, is_mixed, slowest
 from nccltool.probe.result import Measurement, RowGroup
+from nccltool.probe.split import SplitGroup
 from tests.samples import measurement, stats
 
 
@@ -31,10 +32,35 @@ def row(name: str, busbw: float, error: float = 0.05, *, alone: bool = False, si
     ],
 )
 def test_the_slowest(rows: list[Measurement], said: list[tuple[str, float, bool]]) -> None:
-    found = slowest(rows)
+    found = slowest(rows, ())
     assert [(one.group, one.stands_out) for one in found] == [(name, clear) for name, _, clear in said]
     assert [one.share_of_others for one in found] == pytest.approx([share for _, share, _ in said])
     assert all(one.low_busbw_bytes_per_s < one.busbw_bytes_per_s < one.high_busbw_bytes_per_s for one in found)
+
+
+def of_nodes(**counts: int) -> list[SplitGroup]:
+    return [SplitGroup(name=name, ranks=(0, 1), nodes=("n",) * count) for name, count in counts.items()]
+
+
+@pytest.mark.parametrize(
+    ("groups", "mixed", "said"),
+    [
+        (of_nodes(a=2, b=2, c=2), False, ["c"]),
+        (of_nodes(a=2, b=2, c=1), True, ["b"]),
+        (of_nodes(a=1, b=1, c=2), True, ["b"]),
+        (of_nodes(a=1, b=1, c=1), False, ["c"]),
+    ],
+)
+def test_a_group_inside_a_node_is_no_yardstick_for_the_network(
+    groups: list[SplitGroup], mixed: bool, said: list[str]
+) -> None:
+    rows = [row("a", 100e9), row("b", 90e9), row("c", 1e9)]
+    assert is_mixed(groups) is mixed
+    assert [one.group for one in slowest(rows, groups)] == said
+
+
+def test_one_group_of_each_kind_is_not_compared() -> None:
+    assert slowest([row("a", 100e9), row("b", 1e9)], of_nodes(a=1, b=2)) == ()
 
 
 def test_interference() -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -338,3 +339,25 @@ def test_a_word_that_cannot_be_used_inside_a_job(words: str, message: str) -> No
     with pytest.raises(BadInput) as error:
         ordered(words, rank(0))
     assert error.value.message == message
+
+
+@pytest.mark.parametrize(
+    ("words", "lines", "message"),
+    [
+        ("--nodes 1 --nproc-per-node 2 --split rail", "", "--split rail: with one node, each rail has one rank"),
+        (
+            "--nodes 3 --nproc-per-node 2 --split FILE",
+            "0-1\n2\n",
+            "--split FILE: at least two groups of two or more ranks are needed",
+        ),
+        ("--nodes 3 --nproc-per-node 2 --split FILE", "0-1\n2-99\n", "--split FILE line 2: there is no rank 6"),
+    ],
+)
+def test_groups_that_cannot_be_made_are_known_before(
+    words: str, lines: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "FILE").write_text(lines)
+    with pytest.raises(BadInput) as error:
+        ordered(words)
+    assert error.value.message.startswith(message)

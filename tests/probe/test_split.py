@@ -68,6 +68,8 @@ def test_racks_in_names() -> None:
     )
     assert {one.name: one.nodes for one in made.groups} == {"r1": hosts[:2], "r2": hosts[2:4]}
     assert [one.message for one in made.findings] == ["login was left out: its name has no rack"]
+    (none,) = formed(Split(by="leaf", word="leaf", leaves_by_name=True), SIX).findings
+    assert none.message.startswith("--topology host-names: no name of a node has a rack and a node number")
 
 
 def test_a_topology_may_have_more_nodes_and_fewer() -> None:

@@ -119,7 +119,7 @@ def _of_alone(run: Run) -> list[str]:
 
 def _slowest_groups(run: Run, look: Look) -> Iterator[str]:
     nodes = {group.name: briefly(group.nodes) for group in run.groups}
-    for one in group_summary.slowest(run.measurements):
+    for one in group_summary.slowest(run.measurements, run.groups):
         rates = (one.busbw_bytes_per_s, one.low_busbw_bytes_per_s, one.high_busbw_bytes_per_s)
         rate, low, high = map(format_gb_per_s, rates)
         on = nodes.get(one.group, "")
@@ -130,6 +130,8 @@ def _slowest_groups(run: Run, look: Look) -> Iterator[str]:
             f"{one.share_of_others * 100:.0f} % of the median of the others{clear}"
         )
         yield from look.wrapped(escaped(text), "    ")
+    if group_summary.is_mixed(run.groups):
+        yield "groups of one node are not compared with groups of several"
 
 
 def _drawn(columns: Sequence[tuple[str, Align, list[str]]], look: Look) -> str:
