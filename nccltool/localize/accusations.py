@@ -44,10 +44,12 @@ def localized(
     others: Sequence[Finding] = (),
     interrupted: bool = False,
     is_within: bool = False,
+    nodes: Sequence[str] = (),
 ) -> LocalizedRun:
-    """The result with its findings and its verdict. `others`: findings about how the measurement went."""
+    """The result with its findings and its verdict. `others`: findings about how the measurement went; `nodes`:
+    who was to be measured, where more is known than who met."""
     localization = within.told(localization) if is_within else localization
-    findings = (*others, *findings_of(localization, encounters))
+    findings = (*others, *findings_of(localization, encounters, nodes))
     return LocalizedRun(
         info=info,
         kind=kind,
@@ -79,12 +81,14 @@ def _at_fault(suspect: Suspect) -> str | None:
     return None
 
 
-def findings_of(localization: Localization, encounters: Sequence[Encounter]) -> tuple[Finding, ...]:
+def findings_of(
+    localization: Localization, encounters: Sequence[Encounter], nodes: Sequence[str] = ()
+) -> tuple[Finding, ...]:
     """Suspects, the surest first; then what nothing explains, and what is not known."""
     return (
         *(_accused(one) for one in localization.suspects),
         *_open(localization, encounters),
-        *_not_measured(localization, encounters),
+        *_not_measured(localization, encounters, nodes),
     )
 
 
@@ -296,11 +300,13 @@ def _alone(localization: Localization, encounters: Sequence[Encounter]) -> str:
     return "measure again with more rounds or larger calls: nccltool pairs --rounds, --bytes"
 
 
-def _not_measured(localization: Localization, encounters: Sequence[Encounter]) -> Iterator[Finding]:
+def _not_measured(
+    localization: Localization, encounters: Sequence[Encounter], nodes: Sequence[str]
+) -> Iterator[Finding]:
     accused = {name for one in localization.suspects for name in one.subject}
     known = {name for one in encounters if one.busbw_bytes_per_s is not None for name in one.members}
     missing = [one for one in encounters if one.busbw_bytes_per_s is None and not accused & set(one.members)]
-    silent = {name for one in missing for name in one.members} - known
+    silent = {*nodes, *(name for one in missing for name in one.members)} - known - accused
     if missing:
         yield PAIRS_NOT_MEASURED.finding(
             subject=Subject(kind="run", name="pairs"),

@@ -126,6 +126,14 @@ def test_inside_a_node_no_cable_is_blamed(accused: Suspect, message: str, remedy
     assert accusations.excluded(run.localization) == ("n1",)
 
 
+def test_who_never_met_anybody_is_not_healthy() -> None:
+    healthy = localization(scope="nothing-slow")
+    run = accusations.localized(info(), HEALTHY, healthy, nodes=("a", "b", "c", "d"))
+    assert (run.verdict.status, run.verdict.exit_code) == ("unknown", 4)
+    assert [one.message for one in run.findings] == ["without a single result: d"]
+    assert accusations.localized(info(), HEALTHY, healthy, nodes=("a", "b", "c")).verdict.exit_code == 0
+
+
 def test_what_is_missing_in_the_input_is_a_warning() -> None:
     found = accusations.missing("m.txt: 2 of 6 pairs missing")
     run = accusations.localized(info(), HEALTHY, localization(scope="nothing-slow"), others=(found,))

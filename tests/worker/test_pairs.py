@@ -2,6 +2,7 @@
 
 import signal
 import socket
+from pathlib import Path
 
 import pytest
 
@@ -98,6 +99,27 @@ def test_isolated_pairs_survive_a_rank_that_dies(start: Start) -> None:
     failed = [one for one in ended.document["pairs"] if f"{HOST}:2" in (one["a"], one["b"])]
     assert failed
     assert all("was killed by SIGKILL" in one["reason"] for one in failed)
+
+
+def test_what_is_asked_for_beside_the_result(start: Start, tmp_path: Path) -> None:
+    """The one test of every change that measures pairs: jobs of their own, a picture, and a list."""
+    picture, listed = tmp_path / "heat.svg", tmp_path / "exclude"
+    words = ("--isolated", "--expect", "0.0001GB/s", "--plot", str(picture), "--write-exclude", str(listed))
+    ended = measured(start, *SMALL, "--nodes", "2", "--rounds", "1", *words)
+    assert ended.code == 0, ended.said
+    assert len(met(ended)) == 1
+    assert (listed.read_text(), f">{HOST}:1<" in picture.read_text()) == ("", True)
+
+
+@pytest.mark.slow
+def test_groups_of_three(start: Start, tmp_path: Path) -> None:
+    listed = tmp_path / "exclude"
+    ended = measured(start, *SMALL, "--rounds", "4", "--groups", "3", "--write-exclude", str(listed))
+    groups = [one["members"] for one in ended.document["groups"]]
+    assert ended.code in (0, 1, 4), ended.said  # emulated nodes on one busy machine may differ
+    assert len({frozenset(members) for members in groups}) > 1
+    assert {len(members) for members in groups} == {3}
+    assert listed.exists()
 
 
 @pytest.mark.slow

@@ -92,7 +92,10 @@ def _check(options: PairsOptions, where: LaunchPlan) -> None:
     if options.rails is not None:
         _check_rails(options)
     if options.isolated and not (where.emulated or where.targets):
-        raise BadInput("--isolated starts jobs from here", "name the hosts: --hosts n[01-04] or --hostfile F")
+        raise BadInput(
+            "--isolated starts a job for each pair from here, and cannot take part in a job of others",
+            "name the hosts: --hosts n[01-04] or --hostfile F",
+        )
     if options.groups > 2 and options.all_pairs:
         raise BadInput("--groups cannot be combined with --all-pairs", "use one or the other")
     least = 1 if options.within else options.groups

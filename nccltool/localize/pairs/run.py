@@ -71,6 +71,7 @@ def judged(outcome: LaunchOutcome, begun: ProbeBegun) -> LocalizedRun:
         ),
         interrupted=outcome.interrupted,
         is_within=spec.is_within,
+        nodes=nodes,
     )
 
 

@@ -29,11 +29,12 @@ def of_pairs(names: Sequence[str], number: int, topology: Topology, met: set[fro
 
 
 def of_groups(names: Sequence[str], size: int, number: int, seed: int) -> Round:
-    """Disjoint groups; what is left over joins the last one or is one of its own."""
+    """Disjoint groups; what is left over is one of its own. A single node joins the last one, or sits out where
+    there would be the same group of all in each round."""
     order = shuffled(names, seed * 1000 + number)
     groups = [tuple(order[begin : begin + size]) for begin in range(0, len(order), size)]
     if len(groups) > 1 and len(groups[-1]) < 2:
-        groups[-2:] = [groups[-2] + groups[-1]]
+        groups[-2:] = [groups[-2] + groups[-1]] if len(groups) > 2 else [groups[0]]
     return tuple(groups)
 
 

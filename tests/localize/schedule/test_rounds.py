@@ -30,5 +30,11 @@ def test_groups(size: int, sizes: list[int]) -> None:
     assert sorted(name for each in groups for name in each) == [*NAMES]
 
 
+def test_of_four_nodes_each_sits_out_some_group_of_three() -> None:
+    found = [rounds.of_groups(NAMES[:4], 3, number, 3) for number in range(12)]
+    assert all(len(groups) == 1 and len(groups[0]) == 3 for groups in found)
+    assert len({frozenset(groups[0]) for groups in found}) == 4
+
+
 def test_the_same_seed_gives_the_same_order() -> None:
     assert rounds.shuffled(NAMES, 1) == rounds.shuffled(NAMES[::-1], 1) != rounds.shuffled(NAMES, 2)
