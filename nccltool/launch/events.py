@@ -1,8 +1,7 @@
 """The event stream: what ranks and their supervisors tell the runner over standard output.
 
-An event is one line: the RS byte 0x1e, a JSON object, a newline (RFC 7464 text sequences). It is written
-with one `write` of at most 4096 bytes (PIPE_BUF), so that lines of several processes do not mix. Every
-other line is log text. Events cross ssh, srun, mpirun and kubectl as they are.
+An event is one line: RS (0x1e), a JSON object, a newline (RFC 7464), in one `write` of at most PIPE_BUF bytes:
+lines do not mix. Every other line is log text. Events cross ssh, srun, mpirun and kubectl as they are.
 """
 
 import contextlib
@@ -89,14 +88,8 @@ class HalfOpen(Event, frozen=True, tag="half-open"):
     """Their addresses."""
 
 
-OfMeeting = Starting | Node | Reached | HalfOpen
-OF_MEETINGS = (Starting, Node, Reached, HalfOpen)
-"""What node processes say before their ranks start; the same."""
-
-
 class Counted(Event, frozen=True, tag="counted"):
-    """How the counters of a host's network grew while ranks ran, and what was sent to each peer, from a process
-    beside the agents: now and then, and at the end."""
+    """How a host's network counters grew, and what each peer was sent, from a process beside the agents."""
 
     host: str
     addresses: tuple[str, ...]
@@ -249,8 +242,8 @@ class Reported(Event, frozen=True, tag="finding"):
         """With as much of the evidence as an event has room for."""
         lines = finding.evidence
         if len(lines) > MOST_EVIDENCE:
-            left_out = f"and {len(lines) - MOST_EVIDENCE + 1} more lines"
-            finding = replace(finding, evidence=(*lines[: MOST_EVIDENCE - 1], left_out))
+            kept, left_out = lines[: MOST_EVIDENCE - 1], len(lines) - MOST_EVIDENCE + 1
+            finding = replace(finding, evidence=(*kept, f"and {left_out} more lines"))
         return cls(finding=finding)
 
 
@@ -355,8 +348,7 @@ _encoder = msgspec.json.Encoder()
 def encode(event: Event) -> bytes:
     """The line of an event; texts that would not fit are cut at their beginning."""
     with contextlib.suppress(UnicodeEncodeError):  # half a surrogate pair: a file name that is not UTF-8
-        line = _line(event)
-        if len(line) <= MAX_LINE:
+        if len(line := _line(event)) <= MAX_LINE:
             return line
     plain = _each_text(msgspec.to_builtins(event), lambda text: text.encode(errors="replace").decode())
     limit = MAX_LINE

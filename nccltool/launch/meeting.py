@@ -16,8 +16,11 @@ from nccltool.launch.gpu_shares import ranks_for, ranks_over_gloo
 from nccltool.launch.instructions import Goal
 from nccltool.launch.job import Job, node_name
 from nccltool.launch.path_check import PathCheck
-from nccltool.launch.reach.arrivals import Arrivals, sent_nothing, slowness
+from nccltool.launch.reach.arrivals import ExpectedHosts, sent_nothing, slowness
 
+OfMeeting = events.Starting | events.Node | events.Reached | events.HalfOpen
+OF_MEETINGS = (events.Starting, events.Node, events.Reached, events.HalfOpen)
+"""What node processes say before their ranks start; the same."""
 TRY_S = 8.0
 """In which nodes must have tried to reach others; each tries all addresses at once, for 5 s."""
 _SHOWN = 4
@@ -39,7 +42,7 @@ class Meeting:
     """How long the nodes may take to be started."""
     slowness: Callable[[], float] = slowness
     """How many times longer than usual things may take now."""
-    arrivals: Arrivals = field(init=False)
+    arrivals: ExpectedHosts = field(init=False)
     """How long they may take to come."""
     came: dict[int, events.Node] = field(default_factory=dict)
     at_home: dict[int, str] = field(default_factory=dict)
@@ -63,7 +66,7 @@ class Meeting:
     """All that were, by either node."""
 
     def __post_init__(self) -> None:
-        self.arrivals = Arrivals(len(self.hosts), self.begin, self.starts_s, self.slowness)
+        self.arrivals = ExpectedHosts(len(self.hosts), self.begin, self.starts_s, self.slowness)
 
     def hear(self, event: events.Node | events.Reached) -> None:
         if isinstance(event, events.Node):

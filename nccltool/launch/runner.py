@@ -31,7 +31,7 @@ from nccltool.launch import (
 )
 from nccltool.launch.events import Event
 from nccltool.launch.job import Job, node_name
-from nccltool.launch.meeting import Meeting
+from nccltool.launch.meeting import OF_MEETINGS, Meeting, OfMeeting
 from nccltool.launch.order import LaunchOrder
 from nccltool.launch.path_watch import PathWatch
 from nccltool.launch.run_state import RunState
@@ -154,7 +154,7 @@ class _Runner:
         if isinstance(event, events.Log):
             self._run_dir.log(f"[rank {event.rank}] {event.text}\n")
         self._run_dir.event(line[1:] + b"\n")
-        if isinstance(event, events.OF_MEETINGS):
+        if isinstance(event, OF_MEETINGS):
             self._meet(process, event)
             return
         self._state.apply(event, time.monotonic())
@@ -162,7 +162,7 @@ class _Runner:
             self._run_dir.sync()
             self.session.tell(instructions.Saved())
 
-    def _meet(self, process: NodeProcess, event: events.OfMeeting) -> None:
+    def _meet(self, process: NodeProcess, event: OfMeeting) -> None:
         command, meeting = process.command, self._meeting
         if meeting is not None and isinstance(event, events.Starting):
             meeting.arrivals.note_start(command.nodes, time.monotonic())

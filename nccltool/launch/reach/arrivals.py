@@ -33,7 +33,7 @@ def slowness_of(load: float, processors: int) -> float:
 
 
 @dataclass(slots=True)
-class Arrivals:
+class ExpectedHosts:
     """Who may still come. Has no clock of its own."""
 
     hosts: int

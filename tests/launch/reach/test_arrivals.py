@@ -25,7 +25,7 @@ def test_a_host_that_does_not_say(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_busiest_moment_counts() -> None:
     loads = iter([1.0, 3.0, 2.0])
-    there = arrivals.Arrivals(2, 0.0, slowness=lambda: next(loads))
+    there = arrivals.ExpectedHosts(2, 0.0, slowness=lambda: next(loads))
     for _ in range(3):
         there.look(0, 1.0)
     assert (there.patience_s(), there.stretched(8.0)) == (3 * arrivals.COME_S, 24.0)
