@@ -61,6 +61,8 @@ class FindingKind:
     """Whether it may come from what was asked for, be it a variable: one host with it is not shown to be bad."""
     root_causes: tuple[str, ...] = ()
     """Those of triage that say the same."""
+    is_symptom: bool = False
+    """Whether a number was beyond a threshold, and nothing more: its root causes only fit."""
     page: ManualPage = "findings.md"
     """The page that has its section."""
     suspects: tuple[Severity, ...] = ("error",)
@@ -99,6 +101,7 @@ def define(
     retry: bool = False,
     may_be_the_order: bool = False,
     root_causes: tuple[str, ...] = (),
+    is_symptom: bool = False,
     page: ManualPage = "findings.md",
     suspects: tuple[Severity, ...] | None = None,
 ) -> FindingKind:
@@ -113,6 +116,7 @@ def define(
         retry=retry,
         may_be_the_order=may_be_the_order,
         root_causes=root_causes,
+        is_symptom=is_symptom,
         page=page,
         suspects=usual if suspects is None else suspects,
     )

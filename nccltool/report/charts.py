@@ -183,6 +183,39 @@ def stretches(unit: str, count: int) -> Spec:
     return _chart([layer], height=_height(count))
 
 
+@cache
+def passes(unit: str, count: int) -> Spec:
+    """Numbered boxes on the row of each name, `low` to `high`; what is between them up to `whole` is idle."""
+    x = _encoding("low", unit, {"zero": True, "nice": False}, tickCount=6, format=_NUMBERS)
+    color = {"field": "tone", "type": "nominal", "scale": None}
+    band = {"type": "bar", "height": {"band": 0.8}, "aria": False, "color": _of(colors.IDLE)}
+    box = {"type": "bar", "height": {"band": 0.8}, "stroke": _of(colors.CARD), "strokeWidth": 0.5}
+    word = {"type": "text", "fontSize": 9.5, "aria": False, "color": _of(colors.CARD)}
+    return _chart(
+        [
+            {
+                "mark": band,
+                "transform": [{"filter": "datum.first"}],
+                "encoding": {"y": _names(), "x": _renamed(x, "zero"), "x2": {"field": "whole"}},
+            },
+            {
+                "mark": box,
+                "encoding": {"y": _names(), "x": x, "x2": {"field": "high"}, "color": color, **_about()},
+            },
+            {
+                "mark": word,
+                "transform": [{"filter": "datum.label"}],
+                "encoding": {
+                    "y": _names(),
+                    "x": _renamed(x, "middle"),
+                    "text": {"field": "label", "type": "nominal"},
+                },
+            },
+        ],
+        height=_height(count),
+    )
+
+
 def _height(count: int) -> int:
     return min(24 * count, 860) + _AXIS
 

@@ -8,6 +8,7 @@ SERIES = ("series-1", "series-2", "series-3", "series-4", "series-5", "series-6"
 INK, QUIET, GRID = "ink", "quiet", "grid"
 PASS, WARN, FAIL, UNKNOWN = "pass", "warn", "fail", "unknown"
 LIMIT = "limit"
+CARD, IDLE = "card", "idle"
 
 
 def variable(name: str) -> str:

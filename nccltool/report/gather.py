@@ -13,6 +13,7 @@ from nccltool.core.errors import BadInput
 from nccltool.monitor import run_list
 from nccltool.report import inside, rank_course
 from nccltool.report.material import Material, RankStretch, ReportedRun
+from nccltool.triage import own_run
 from nccltool.triage.incident import Incident
 
 _MOST = 400
@@ -90,4 +91,9 @@ def _incident(newest: ReportedRun) -> Incident | None:
     from nccltool.triage import run as triage_run
 
     found = triage_run.triage([str(newest.folder)], newest.run.info.command)
-    return found if found.root_cause != "none" else None
+    return found if found.root_cause != "none" and _is_of_logs(found) else None
+
+
+def _is_of_logs(found: Incident) -> bool:
+    """Whether a line of a log speaks for it: what the run found itself is no evidence for what it found."""
+    return any(not own_run.is_record(Path(line.file)) for line in found.evidence)

@@ -57,6 +57,8 @@ class ChartPart:
     """The same in one line of text."""
     name: str = ""
     """What it is of, where several charts of a section differ in that."""
+    is_broad: bool = False
+    """It has more in a row than fits half of a page."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -10,6 +10,8 @@ from nccltool.train.result import ModelShape
 
 RANKS_PER_EVENT = SAMPLES_PER_EVENT // 2
 """Two numbers of each."""
+PASSES_PER_EVENT = 48
+"""Five numbers of each, of which two have up to 13 digits."""
 SHARE_OFF = 0.01
 """A micro-batch that is in a gradient with a weight this far from 1 was left out, counted twice or scaled."""
 _ODD_SHOWN = 32
@@ -128,6 +130,21 @@ class Flowed(Event, frozen=True, tag="flowed"):
     running_ns: int
 
 
+class Passed(Event, frozen=True, tag="passed"):
+    """Rank 0: what a rank of a pipeline computed when, in one more step."""
+
+    strategy: str
+    rank: int
+    passes: tuple[tuple[int, int, int, int, int], ...]
+    """Number of its kind, stage, micro-batch, and nanoseconds to its beginning and its end."""
+
+    @classmethod
+    def of(cls, strategy: str, rank: int, passes: Sequence[tuple[int, int, int, int, int]]) -> "Iterator[Passed]":
+        """In as many events as they need."""
+        for first in range(0, len(passes), PASSES_PER_EVENT):
+            yield cls(strategy=strategy, rank=rank, passes=tuple(passes[first : first + PASSES_PER_EVENT]))
+
+
 class NotCompared(Event, frozen=True, tag="not-compared"):
     """A rank had too little memory for the reference."""
 
@@ -181,6 +198,7 @@ OfTraining = (
     | OfRanks
     | TimedSteps
     | Flowed
+    | Passed
     | NotTrained
     | NotCompared
     | CheckpointSaved

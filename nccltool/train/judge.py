@@ -20,7 +20,16 @@ from nccltool.probe.run import info
 from nccltool.train import divergence, events, peak_flops, pipeline_schedules, sharing
 from nccltool.train.finding_kinds import RESUMED
 from nccltool.train.job import TrainJob, TrainSpec
-from nccltool.train.result import Bubble, Checkpointing, Oracle, TrainingResult, TrainRun, TrainStep
+from nccltool.train.result import (
+    PASS_KINDS,
+    Bubble,
+    Checkpointing,
+    Oracle,
+    PipelinePass,
+    TrainingResult,
+    TrainRun,
+    TrainStep,
+)
 from nccltool.train.state import heard as heard_of
 from nccltool.train.strategies import ddp, fsdp
 from nccltool.train.strategies.base import PipelineOptions
@@ -52,6 +61,7 @@ class _Heard:
         self.resumed: list[events.Resumed] = said[events.Resumed]
         self.timed: events.TimedSteps | None = next(reversed(said[events.TimedSteps]), None)
         self.flowed: events.Flowed | None = next(reversed(said[events.Flowed]), None)
+        self.passed: list[events.Passed] = said[events.Passed]
         self.of_ranks = [e for e in said[events.OfRanks] if self.timed and e.step == self.timed.step]
         built: list[events.Built] = said[events.Built]
         self.shape = built[-1].shape if built else None
@@ -129,12 +139,13 @@ def _training(heard: _Heard) -> TrainingResult:
         peak_memory_bytes=tuple(peak for part in heard.of_ranks for peak in part.peak_bytes),
         model_flop_utilisation=utilisation,
         model_flop_utilisation_source=source,
-        bubble=_bubble(heard.flowed, heard.spec.of(PipelineOptions).schedule) if heard.flowed else None,
+        bubble=_bubble(heard.flowed, heard) if heard.flowed else None,
         checkpoint=_checkpointing(heard) if heard.spec.checkpoint else None,
     )
 
 
-def _bubble(flowed: events.Flowed, schedule: str) -> Bubble:
+def _bubble(flowed: events.Flowed, heard: _Heard) -> Bubble:
+    schedule = heard.spec.of(PipelineOptions).schedule
     known = pipeline_schedules.SCHEDULES[schedule]
     return Bubble(
         schedule=schedule,
@@ -145,6 +156,19 @@ def _bubble(flowed: events.Flowed, schedule: str) -> Bubble:
         formula=pipeline_schedules.bubble(schedule, flowed.ranks, flowed.micro_batches, flowed.stages),
         expression=known.expression,
         source=known.source,
+        passes=tuple(_pass(event.rank, one) for event in heard.passed for one in event.passes),
+    )
+
+
+def _pass(rank: int, one: tuple[int, int, int, int, int]) -> PipelinePass:
+    kind, stage, micro_batch, begin, end = one
+    return PipelinePass(
+        rank=rank,
+        stage=stage,
+        micro_batch=micro_batch,
+        kind=PASS_KINDS[kind],
+        begin_s=begin / 1e9,
+        end_s=end / 1e9,
     )
 
 

@@ -1,6 +1,7 @@
 """What came of smoke training runs. Frozen."""
 
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 from nccltool.core.findings import CheckStatus, Finding, Subject
 from nccltool.core.statistics import Stats
@@ -53,6 +54,25 @@ class Oracle:
     """Ranks that differed in that step."""
 
 
+PassKind = Literal["forward", "backward", "backward-input", "backward-weight"]
+"""What a stage computes of a micro-batch; schedules without bubbles part the backward pass."""
+PASS_KINDS: tuple[PassKind, ...] = get_args(PassKind)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PipelinePass:
+    """What a rank computed when, in a step that all ranks began together."""
+
+    rank: int
+    stage: int
+    micro_batch: int
+    """From 0 on."""
+    kind: PassKind
+    begin_s: float
+    """After all ranks had met, on the rank's own clock."""
+    end_s: float
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Bubble:
     """The share of a pipeline's steps in which its ranks did not compute."""
@@ -69,6 +89,8 @@ class Bubble:
     expression: str
     """p ranks, m micro-batches, v stages on each rank."""
     source: str
+    passes: tuple[PipelinePass, ...] = ()
+    """The first ones of each rank, of the first ranks, in one more step; () = an older release."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -109,6 +109,7 @@ def _event(finding: Finding, file: str, text: bytes) -> LogEvent:
         rank=int(rank) if rank.isdecimal() else None,
         fields={
             "causes": " ".join(finding.kind.root_causes),
+            "strength": str(FITS if finding.kind.is_symptom else SAW),
             "subject": finding.subject.kind,
             "name": finding.subject.name,
             "remedy": finding.remedy,
@@ -136,9 +137,12 @@ def _line_of(words: str, text: bytes) -> int:
 
 
 def clues(label: str, timeline: Timeline) -> Clues:
-    """What a run saw speaks for the root causes that its findings stand for; that it passed, for none."""
+    """What a run saw speaks for the root causes that its findings stand for; that it passed, for none.
+
+    A number below a threshold only fits a cause: it is what asks for one.
+    """
     seen = [event for event in timeline.of(KIND) if label in event.get("causes").split()]
-    found = [Clue(SAW, _told(event), event) for event in seen]
+    found = [Clue(float(event.get("strength")), _told(event), event) for event in seen]
     if label == "none":
         found += [Clue(SAW, event.text, event) for event in timeline.of(PASSED)]
         found += [Clue(FITS, event.text, event) for event in timeline.of(UNTOLD)]

@@ -1,7 +1,7 @@
 """Materials of reports: healthy and failed runs of each kind, and one full of hostile texts."""
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from nccltool.compare import judge, run_samples
 from nccltool.compare.effects import CompareSettings
@@ -18,7 +18,16 @@ from nccltool.probe.late_rank import RankLateness
 from nccltool.probe.result import Run
 from nccltool.report.material import Material, RankStretch, ReportedRun
 from nccltool.train import document as train_document
-from nccltool.train.result import ModelShape, Oracle, TrainingResult, TrainRun, TrainStep
+from nccltool.train.result import (
+    Bubble,
+    ModelShape,
+    Oracle,
+    PassKind,
+    PipelinePass,
+    TrainingResult,
+    TrainRun,
+    TrainStep,
+)
 from nccltool.triage.incident import Candidate, Incident, LogLine, Offender
 from tests import samples
 from tests.preflight.samples import outcome
@@ -132,6 +141,7 @@ def trained(error: float = 0.0) -> TrainRun:
         scaling_efficiency=0.6,
         slowest_rank=None,
         peak_memory_bytes=(2**28, 2**27),
+        bubble=_bubble(),
     )
     return TrainRun(info=samples.info(), verdict=FAIL if error else PASS, findings=(), trainings=(one,))
 
@@ -160,6 +170,38 @@ def scaled() -> Material:
         info = samples.info(id=f"20250102T03040{ranks}Z-beef", world_size=ranks)
         runs.append(replace(trained(), info=info, trainings=(one,)))
     return of(*runs)
+
+
+def _bubble() -> Bubble:
+    """Two ranks, two micro-batches: the second rank waits for the first, forward, and then the first for it."""
+    times = {
+        (0, "forward"): (0, 1),
+        (1, "forward"): (1, 2),
+        (1, "backward"): (3, 5),
+        (0, "backward"): (5, 7),
+    }
+    return Bubble(
+        schedule="gpipe",
+        ranks=2,
+        micro_batches=2,
+        stages_per_rank=1,
+        measured=0.3333,
+        formula=1 / 3,
+        expression="(p - 1) / (m + p - 1)",
+        source="GPipe",
+        passes=tuple(
+            PipelinePass(
+                rank=rank,
+                stage=rank,
+                micro_batch=number,
+                kind=cast("PassKind", kind),
+                begin_s=0.01 * (begin + number * (end - begin)),
+                end_s=0.01 * (end + number * (end - begin)),
+            )
+            for (rank, kind), (begin, end) in times.items()
+            for number in (0, 1)
+        ),
+    )
 
 
 def failed() -> Material:

@@ -13,6 +13,7 @@ SPECS = {
     "steps": charts.steps("loss", ("loss", "reference")),
     "times": charts.times("GB/s", 2),
     "changes": charts.changes(4),
+    "passes": charts.passes("ms", 2),
     "stretches": charts.stretches("ms", 2),
 }
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from nccltool.report import colors
 
 STYLE = (Path(colors.__file__).parent / "templates/style.css").read_text()
-NAMES = (*colors.SERIES, "ink", "quiet", "grid", "pass", "warn", "fail", "unknown", "limit")
+NAMES = (*colors.SERIES, "ink", "quiet", "grid", "pass", "warn", "fail", "unknown", "limit", "card", "idle")
 
 
 def test_both_looks_define_every_color() -> None:

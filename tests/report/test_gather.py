@@ -8,8 +8,10 @@ import pytest
 
 from nccltool.compare import baselines, run_samples
 from nccltool.core.errors import BadInput
+from nccltool.core.findings import FindingKind, Subject
 from nccltool.launch import events
-from nccltool.probe import document
+from nccltool.launch import finding_kinds as launch_kinds
+from nccltool.probe import document, finding_kinds
 from nccltool.probe.result import Run
 from nccltool.report import gather, html_data, page
 from tests import samples
@@ -78,6 +80,13 @@ def test_a_failed_run_is_looked_into(tmp_path: Path) -> None:
     assert made.incident is not None
     assert made.incident.root_cause == "out-of-memory"
     assert [one.what for one in made.stretches] == ["killed by signal 9"]
+
+
+@pytest.mark.parametrize("kind", [finding_kinds.BUSBW_LOW, launch_kinds.RANK_DIED])
+def test_what_the_run_found_itself_is_no_evidence_for_it(tmp_path: Path, kind: FindingKind) -> None:
+    found = kind.finding(subject=Subject(kind="rank", name="1"), message="it is wrong")
+    name = _keep(tmp_path, replace(samples.failing_run(), findings=(found,)), log="[rank 0] nothing to see\n")
+    assert gather.material((name,), tmp_path, None, COMMAND).incident is None
 
 
 def test_a_document_without_its_folder_is_enough(tmp_path: Path) -> None:

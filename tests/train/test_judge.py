@@ -22,11 +22,12 @@ from nccltool.train.events import (
     NotCompared,
     NotTrained,
     OfRanks,
+    Passed,
     TimedSteps,
     TrainedStep,
 )
 from nccltool.train.job import TrainJob, TrainSpec
-from nccltool.train.result import ModelShape, TrainRun
+from nccltool.train.result import ModelShape, PipelinePass, TrainRun
 from nccltool.train.views import table
 from tests.samples import finding
 
@@ -184,14 +185,25 @@ FLOWED = Flowed(
 
 
 def test_the_bubble_of_a_pipeline() -> None:
-    run = judged(FLOWED, strategies=("pipeline",), options={"schedule": "interleaved"})
+    passed = Passed(strategy="pipeline", rank=1, passes=((3, 2, 5, 1_000_000, 3_000_000),))
+    run = judged(FLOWED, passed, strategies=("pipeline",), options={"schedule": "interleaved"})
     (done,) = run.trainings
     assert done.bubble is not None
     assert done.bubble.measured == pytest.approx(0.25)
     assert done.bubble.formula == pytest.approx(1 / 9)
     assert (done.bubble.expression, done.bubble.stages_per_rank) == ("(p - 1) / (v m + p - 1)", 2)
+    assert done.bubble.passes == (
+        PipelinePass(rank=1, stage=2, micro_batch=5, kind="backward-weight", begin_s=0.001, end_s=0.003),
+    )
     assert train_document.from_json(train_document.to_json(run).encode(), "it") == run
     assert [t.bubble for t in judged(*RIGHT).trainings] == [None]
+
+
+def test_passes_come_in_events_that_the_stream_carries_whole() -> None:
+    one = (3, 4095, 4095, 3_599_999_999_999, 3_599_999_999_999)
+    made = list(Passed.of("pipeline", 4095, [one] * 100))
+    assert [len(event.passes) for event in made] == [48, 48, 4]
+    assert len(events.encode(made[0])) <= 4096
 
 
 def test_the_bubble_of_too_few_micro_batches_is_not_known() -> None:

@@ -12,6 +12,7 @@ from nccltool.launch import finding_kinds as kinds
 from nccltool.probe import document
 from nccltool.probe import finding_kinds as probe_kinds
 from nccltool.train import finding_kinds as train_kinds
+from nccltool.triage import failed_run
 from nccltool.triage import run as triage_run
 from nccltool.triage.incident import Incident, Offender
 from tests.samples import failing_run
@@ -110,7 +111,6 @@ FAIL = Verdict(status="fail", exit_code=1)
     [
         (probe_kinds.WRONG_DATA, RANK_1, "data-corruption", Offender("rank", "1")),
         (probe_kinds.LATE_RANK, RANK_1, "straggler-timeout", Offender("rank", "1")),
-        (probe_kinds.BUSBW_LOW, Subject(kind="operation", name="all_reduce"), "slow-path", None),
         (train_kinds.TRAIN_WRONG, RANK_1, "data-corruption", Offender("rank", "1")),
     ],
 )
@@ -122,6 +122,14 @@ def test_a_check_that_failed_is_the_root_cause(
     assert (incident.root_cause, incident.offender, incident.verdict.exit_code) == (cause, offender, 1)
     assert incident.candidates[0].why[0] == f"the run found {kind.code}: it is wrong"
     assert incident.findings[0].remedy == "look there"
+
+
+def test_a_number_below_a_threshold_only_fits_a_cause(tmp_path: Path) -> None:
+    low = probe_kinds.BUSBW_LOW.finding(subject=Subject(kind="operation", name="all_reduce"), message="too low")
+    incident = judged(run_in(tmp_path / "run", "", low, verdict=FAIL))
+    assert incident.verdict.exit_code == 1
+    assert incident.confidence < failed_run.CONFIDENCE
+    assert "the run found busbw-low: too low" in incident.candidates[0].why
 
 
 def test_whom_the_run_named_is_told_beside_another_cause_in_the_log(tmp_path: Path) -> None:

@@ -207,6 +207,11 @@ def test_the_bubble_of_a_pipeline_stands_beside_its_formula(start: Start) -> Non
         "formula": 0.2,
     }
     assert 0 < bubble["measured"] < 1
+    drawn = {(one["rank"], one["stage"], one["micro_batch"], one["kind"]) for one in bubble["passes"]}
+    assert drawn == {
+        (rank, rank, of, kind) for rank in (0, 1) for of in range(4) for kind in ("forward", "backward")
+    }
+    assert all(0 <= one["begin_s"] < one["end_s"] for one in bubble["passes"])
     measured = f"{bubble['measured']:.0%} of a step; expected 20% = "
     said = rf"bubble of pipeline \(1f1b, 2 ranks, 4 micro-batches\): {measured}"
     assert re.search(said, result.stdout)

@@ -8,7 +8,7 @@ from nccltool.report.parts import ReportSection
 
 _FIRST = (
     *("findings", "triage", "timeline", "hosts", "suspects", "pairs", "compared", "scaling", "trends"),
-    *("bandwidth", "iterations", "late-ranks", "training", "steps", "checks"),
+    *("bandwidth", "iterations", "late-ranks", "training", "pipeline"),
 )
 _LAST = ("environment", "manual")
 

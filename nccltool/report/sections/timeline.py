@@ -59,6 +59,7 @@ def _chart(stretches: tuple[RankStretch, ...], first: list[int]) -> ChartPart:
             )
         ),
         table=_table(shown),
+        is_broad=True,
     )
 
 

@@ -51,7 +51,8 @@ def of(material: Material) -> ReportSection | None:
 def _headline(trainings: tuple[TrainingResult, ...], equal: list[TrainingResult]) -> str:
     failed = [one.strategy for one in trainings if one.status == "fail"]
     bad = f"; {named(failed, 4)} {'differs' if len(failed) == 1 else 'differ'}" if failed else ""
-    return f"{len(equal)} of {counted(len(trainings), 'training')} equal the reference{bad}."
+    equals = "equals" if len(equal) == 1 else "equal"
+    return f"{len(equal)} of {counted(len(trainings), 'training')} {equals} the reference{bad}."
 
 
 def _table(trainings: tuple[TrainingResult, ...]) -> TablePart:

@@ -1,11 +1,13 @@
 """What the logs of a failed run show: the root cause, how sure that is, and the lines that say so."""
 
+from pathlib import Path
+
 from nccltool.core.text import named
 from nccltool.report import charts
 from nccltool.report.material import Material
 from nccltool.report.parts import ChartPart, KeyFigure, NotePart, ReportSection, TablePart
 from nccltool.report.sections import base
-from nccltool.triage import failed_run
+from nccltool.triage import failed_run, own_run
 from nccltool.triage.incident import Candidate, Incident, LogLine
 
 _MOST = 6
@@ -22,13 +24,15 @@ def of(material: Material) -> ReportSection | None:
         text=f"To settle it: {found.decides}" if found.decides else "Nothing else would settle it.",
         remedy="" if is_guess or not found.findings else found.findings[0].remedy,
     )
-    says = f"The logs {'fit' if is_guess else 'show'} {found.root_cause}{who}"
+    own = [one for one in found.evidence if own_run.is_record(Path(one.file))]
+    speaks = "The run's findings and its logs" if own else "The logs"
+    says = f"{speaks} {'fit' if is_guess else 'show'} {found.root_cause}{who}"
     return ReportSection(
         id="triage",
         title="Root cause in the logs",
         headline=f"{says}, with a confidence of {found.confidence:.2f}{': a guess' if is_guess else ''}.",
         figure=KeyFigure(value=f"{found.confidence:.2f}", label="confidence"),
-        parts=(first, _chart(found), _lines(found.evidence)),
+        parts=(first, _chart(found), _lines(found.evidence, material.runs[-1].folder)),
     )
 
 
@@ -58,10 +62,11 @@ def _table(candidates: tuple[Candidate, ...]) -> TablePart:
     return base.table("Possible root causes", _HEADERS, rows, 1)
 
 
-def _lines(evidence: tuple[LogLine, ...]) -> TablePart:
+def _lines(evidence: tuple[LogLine, ...], folder: Path | None) -> TablePart:
+    """Files are named from the folder of the run on: where that was is of no use elsewhere."""
     rows = [
         (
-            f"{one.file}:{one.line}",
+            f"{one.file.removeprefix(f'{folder}/')}:{one.line}",
             one.time or base.UNKNOWN,
             one.host or base.UNKNOWN,
             base.UNKNOWN if one.rank is None else str(one.rank),

@@ -1,6 +1,7 @@
 """Pipelines: stages of the model on ranks, and the schedule by which micro-batches flow through them."""
 
 from collections import OrderedDict
+from functools import partial
 from typing import Any
 
 import torch
@@ -10,6 +11,7 @@ from torch.distributed import pipelining
 from torch.distributed.pipelining import PipelineStage
 
 from nccltool.train import pipeline_schedules
+from nccltool.train.result import PASS_KINDS, PassKind
 from nccltool.train.strategies.base import PipelineOptions
 from nccltool.worker.train import splitting, transformer
 from nccltool.worker.train.arrivals import COMPUTING
@@ -24,7 +26,11 @@ CLASSES = {
     "zero-bubble": "ScheduleInterleavedZeroBubble",
     "zbv": "ScheduleZBVZeroBubble",
 }
-_CALLS = ("forward_one_chunk", "backward_one_chunk", "backward_weight_one_chunk")
+_CALLS: dict[str, PassKind] = {
+    "forward_one_chunk": "forward",
+    "backward_one_chunk": "backward",
+    "backward_weight_one_chunk": "backward-weight",
+}
 """Of a stage: what its rank does besides waiting."""
 
 
@@ -78,8 +84,8 @@ class Pipelined(Strategy):
     def _stage(self, number: int, part: nn.Module, group: dist.ProcessGroup | None) -> PipelineStage:
         comes, goes = ((self._example(at),) for at in (number, number + 1))
         stage = PipelineStage(part, number, self._count, self.setup.device, comes, goes, group=group)
-        for name in _CALLS:
-            setattr(stage, name, self.flow.computing.watched(getattr(stage, name)))
+        for name, kind in _CALLS.items():
+            setattr(stage, name, self.flow.computing.watched(getattr(stage, name), partial(_label, kind, number)))
         return stage
 
     def _example(self, number: int) -> Tensor:
@@ -114,6 +120,13 @@ class Pipelined(Strategy):
             self.replica * self.flow.micro_batches + index: loss.detach() / scale
             for index, loss in enumerate(losses)
         }
+
+
+def _label(kind: PassKind, stage: int, *words: Any, **options: Any) -> tuple[int, ...]:
+    """Of a call of a stage, whose first argument is the number of the micro-batch."""
+    if not options.get("full_backward", True):
+        kind = "backward-input"
+    return PASS_KINDS.index(kind), stage, int(next(iter((*words, *options.values()))))
 
 
 def _note_computing(part: nn.Module, setup: Setup) -> None:

@@ -15,15 +15,20 @@ class Stopwatch:
 
     def __init__(self, device: torch.device) -> None:
         self._on_device = device.type == "cuda"
-        self._spans: list[tuple[Any, Any]] = []
+        self._spans: list[tuple[Any, Any, tuple[int, ...]]] = []
+        self._origin: Any = None
 
-    def watched(self, call: Callable[..., Result]) -> Callable[..., Result]:
+    def watched(
+        self, call: Callable[..., Result], label: Callable[..., tuple[int, ...]] = lambda *_, **__: ()
+    ) -> Callable[..., Result]:
+        """The same call, timed; `label` says of its arguments what it does."""
+
         def timed(*words: Any, **options: Any) -> Result:
             begin = self._now()
             try:
                 return call(*words, **options)
             finally:
-                self._spans.append((begin, self._now()))
+                self._spans.append((begin, self._now(), label(*words, **options)))
 
         return timed
 
@@ -35,14 +40,27 @@ class Stopwatch:
         return mark
 
     def reset(self) -> None:
+        """Forget all of it; from now on spans are counted."""
         self._spans.clear()
+        self._origin = self._now()
 
     def ns(self) -> int:
         """All of it, once what was queued is done."""
-        if not self._on_device:
-            return sum(end - begin for begin, end in self._spans)
-        torch.cuda.synchronize()
-        return round(sum(float(begin.elapsed_time(end)) for begin, end in self._spans) * 1e6)
+        if self._on_device:
+            torch.cuda.synchronize()
+        return sum(self._between(begin, end) for begin, end, _ in self._spans)
+
+    def spans(self) -> list[tuple[int, ...]]:
+        """Of each watched call its label, and the nanoseconds from the reset to its beginning and its end."""
+        if self._on_device:
+            torch.cuda.synchronize()
+        return [
+            (*label, self._between(self._origin, begin), self._between(self._origin, end))
+            for begin, end, label in self._spans
+        ]
+
+    def _between(self, begin: Any, end: Any) -> int:
+        return round(begin.elapsed_time(end) * 1e6) if self._on_device else int(end - begin)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -15,7 +15,7 @@ from nccltool.core.findings import Subject
 from nccltool.probe import late_rank
 from nccltool.probe.events import Samples
 from nccltool.probe.late_rank import RankLateness
-from nccltool.train.events import Flowed, OfRanks, TimedSteps
+from nccltool.train.events import Flowed, OfRanks, Passed, TimedSteps
 from nccltool.train.finding_kinds import PROFILE_NOT_WRITTEN
 from nccltool.train.strategies.base import DataParallelOptions
 from nccltool.worker import memory
@@ -26,6 +26,8 @@ from nccltool.worker.train.strategies.base import Setup, Strategy
 
 WARM_UP = 2
 """Steps before those that are timed."""
+_DRAWN_RANKS, _DRAWN_PASSES = 64, 2048
+"""Of a pipeline: as many as a picture shows."""
 _TRACED = 3
 """Steps in a trace; more would make files that viewers cannot open."""
 
@@ -54,6 +56,7 @@ def time_steps(strategy: Strategy, steps: int, index: int) -> None:
     together = [group.maximum(times) for times in others]
     if flow is not None:
         _report_flow(setup, flow)
+        _report_passes(setup, flow, step)
     late = _came_late(setup, slowest, step)
     if group.rank:
         return
@@ -102,6 +105,24 @@ def _report_flow(setup: Setup, flow: Flow) -> None:
                 running_ns=sum(row[1] for row in rows),
             )
         )
+
+
+def _report_passes(setup: Setup, flow: Flow, step: Step) -> None:
+    """What each rank computed when, in one more step that all begin together: their clocks differ."""
+    tokens, group = setup.tokens(1), setup.group
+    setup.slot.phase("timing")
+    group.meet()
+    flow.reset()
+    step(tokens)
+    group.settle()
+    ranks = min(group.size, _DRAWN_RANKS)
+    most = _DRAWN_PASSES // ranks
+    mine = [number for span in flow.computing.spans()[:most] for number in span]
+    rows = group.everybodys(mine + [-1] * (most * 5 - len(mine)))
+    if setup.rank == 0:
+        for rank, row in enumerate(rows[:ranks]):
+            spans = zip(*[iter(number for number in row if number >= 0)] * 5, strict=True)
+            setup.channel.emit(*Passed.of(setup.name, rank, list(spans)))
 
 
 def _loop(setup: Setup, steps: int, *kinds: Step) -> list[list[int]]:

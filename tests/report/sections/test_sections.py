@@ -35,7 +35,14 @@ SAID = {
         "findings": ("1 error and 0 warnings: rank-died.", "1"),
         "hosts": ("2 hosts: 1 pass, 1 fail; exclude n2.", "1"),
     },
-    "train": {"training": ("0 of 1 training equal the reference; ddp differs.", "0 of 1")},
+    "train": {
+        "training": ("0 of 1 training equal the reference; ddp differs.", "0 of 1"),
+        "pipeline": (
+            "ddp (gpipe): 2 ranks with 2 micro-batches have nothing to compute for 33 % of a step, 33 % if all"
+            " stages take the same time.",
+            "33 %",
+        ),
+    },
     "failed": {
         "triage": ("The logs show out-of-memory: rank 1, with a confidence of 0.90.", "0.90"),
         "timeline": ("First: rank 1 killed by signal 9. Not ended: rank 0.", "1"),
@@ -151,6 +158,27 @@ def test_exposed_communication_that_is_not_known_is_no_number() -> None:
     part = _first(_of(materials.of(unknown))["training"], ChartPart)
     assert [(one["low"], one["high"]) for one in part.values] == [(0.0, 200.0)]
     assert "not known" in part.values[0]["about"]
+
+
+def test_a_pipeline_is_drawn_rank_by_rank() -> None:
+    part = _first(_of(materials.ALL["train"]())["pipeline"], ChartPart)
+    assert [(one["name"], one["low"], one["high"], one["label"]) for one in part.values[:3]] == [
+        ("rank 0", pytest.approx(0), pytest.approx(10), "0"),
+        ("rank 0", pytest.approx(10), pytest.approx(20), "1"),
+        ("rank 1", pytest.approx(10), pytest.approx(20), "0"),
+    ]
+    assert [one["first"] for one in part.values] == [True, False, True, False, False, False, False, False]
+    assert [row[-1] for row in part.table.rows] == ["33 %", "33 %"]
+    assert [one.label for one in part.key] == ["forward", "backward", "nothing to compute"]
+
+
+def test_a_pipeline_of_an_older_release_has_its_share_alone() -> None:
+    run = materials.trained()
+    bubble = run.trainings[0].bubble
+    assert bubble
+    old = replace(run, trainings=(replace(run.trainings[0], bubble=replace(bubble, passes=())),))
+    made = _of(materials.of(old))["pipeline"]
+    assert (made.figure.value, made.parts[0].text) == ("33 %", "When each rank of ddp computed was not recorded.")
 
 
 def test_a_guess_of_triage_is_called_one() -> None:
