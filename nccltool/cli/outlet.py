@@ -51,6 +51,17 @@ def writable(path: str, option: str = "--output") -> None:
         raise BadInput(_refusal(path, error, option), "name another file") from error
 
 
+def ready_for_files(folder: str, option: str = "--charts") -> None:
+    """Make the folder that an option names, and find out before the work that files can be written there. Raises
+    BadInput."""
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        written_files.check(Path(folder) / "chart.svg")
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise BadInput(f"{option} {folder} cannot be written: {why}", "name another folder") from error
+
+
 def ready_to_deliver() -> None:
     """Find out before the work that the result can be written in every form that is asked for. Raises BadInput."""
     for one in deliveries.every():

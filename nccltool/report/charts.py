@@ -137,6 +137,10 @@ def times(unit: str, series: int) -> Spec:
     }
     return _chart(
         [
+            {
+                "mark": {"type": "rule", "strokeWidth": 5, "opacity": 0.35, "aria": False},
+                "encoding": {"x": x, "y": _low(y), "y2": {"field": "high"}, "color": color},
+            },
             {"mark": {"type": "line", "strokeWidth": 2}, "encoding": {"x": x, "y": y, "color": color}},
             {
                 "mark": {"type": "point", "filled": True, "size": 46},
@@ -189,7 +193,8 @@ def passes(unit: str, count: int) -> Spec:
     x = _encoding("low", unit, {"zero": True, "nice": False}, tickCount=6, format=_NUMBERS)
     color = {"field": "tone", "type": "nominal", "scale": None}
     band = {"type": "bar", "height": {"band": 0.8}, "aria": False, "color": _of(colors.IDLE)}
-    box = {"type": "bar", "height": {"band": 0.8}, "stroke": _of(colors.CARD), "strokeWidth": 0.5}
+    box = {"type": "bar", "height": {"band": 0.8}, "strokeWidth": 0.5}
+    border = {"condition": {"test": "datum.label", "value": _of(colors.CARD)}, "value": None}
     word = {"type": "text", "fontSize": 9.5, "aria": False, "color": _of(colors.CARD)}
     return _chart(
         [
@@ -200,7 +205,14 @@ def passes(unit: str, count: int) -> Spec:
             },
             {
                 "mark": box,
-                "encoding": {"y": _names(), "x": x, "x2": {"field": "high"}, "color": color, **_about()},
+                "encoding": {
+                    "y": _names(),
+                    "x": x,
+                    "x2": {"field": "high"},
+                    "color": color,
+                    "stroke": border,
+                    **_about(),
+                },
             },
             {
                 "mark": word,

@@ -10,10 +10,6 @@ from nccltool.core.errors import BadInput
 from nccltool.core.text import escaped, shortened
 from nccltool.report import charts
 
-MISSING = (
-    "HTML needs Jinja2 and vl-convert-python, which are not installed",
-    "pip install 'nccltool[report]', or use --format markdown",
-)
 _CLIP = re.compile(r'(id="|url\(#)(clip\d+|gradient_\d+)')
 _SIZE = re.compile(r'^<svg ([^>]*?)width="([\d.]+)" height="([\d.]+)"')
 _EMPTY = re.compile(
@@ -24,13 +20,17 @@ _DIGITS = re.compile(r"(\d+\.\d\d)\d+")
 _LONGEST = 300
 
 
-def require() -> None:
-    """Find out before the work that HTML can be written. Raises BadInput."""
+def require(what: str = "HTML") -> None:
+    """Find out before the work that charts can be drawn. Raises BadInput."""
     try:
         import jinja2
         import vl_convert  # noqa: F401
     except ImportError as error:
-        raise BadInput(*MISSING) from error
+        instead = "use --format markdown" if what == "HTML" else f"leave out {what}"
+        raise BadInput(
+            f"{what} needs Jinja2 and vl-convert-python, which are not installed",
+            f"pip install 'nccltool[report]', or {instead}",
+        ) from error
     del jinja2
 
 

@@ -1,13 +1,23 @@
 """nccltool report."""
 
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 import click
 
 from nccltool.cli import values
 from nccltool.cli.command import ToolCommand
 from nccltool.cli.deliveries import several
 from nccltool.cli.options import OUTPUT, kept, option, stored, verbose
+from nccltool.cli.streams import say
 from nccltool.cli.tree import section
+from nccltool.core.text import counted, escaped
 from nccltool.report.views import FORMATS
+
+if TYPE_CHECKING:
+    from nccltool.report.parts import ReportPage
+
+_AGAIN = "name another folder"
 
 
 @click.command("report", cls=ToolCommand, short_help="Write a report of runs: one HTML file, or Markdown")
@@ -21,11 +31,20 @@ from nccltool.report.views import FORMATS
         shell_complete=values.baselines,
     ),
 )
-@section(OUTPUT, verbose)
+@section(
+    OUTPUT,
+    option(
+        "--plot",
+        type=click.Path(file_okay=False),
+        metavar="DIR",
+        help="Also write each chart to DIR, as SVG and as PNG.",
+    ),
+    verbose,
+)
 @several(*FORMATS, endings={".html": "html", ".htm": "html", ".md": "markdown"})
 @stored
 @kept
-def command(runs: tuple[str, ...], baseline: str | None, **shown: str | None) -> None:
+def command(runs: tuple[str, ...], baseline: str | None, plot: str | None, **shown: str | None) -> None:
     """Write a report of runs: the verdict, what failed and what to do, charts, evidence, and the raw data.
 
     RUN is the id of a run, the start of an id, latest, a folder, a run.json, or an HTML report. The newest run is
@@ -33,7 +52,7 @@ def command(runs: tuple[str, ...], baseline: str | None, **shown: str | None) ->
     file that opens offline.
     """
     from nccltool.cli.deliveries import every
-    from nccltool.cli.outlet import deliver_each, ready_to_deliver
+    from nccltool.cli.outlet import deliver_each, ready_for_files, ready_to_deliver
     from nccltool.core import run_directory
     from nccltool.core.documents import this_command
     from nccltool.report import drawing, gather, page, views
@@ -41,7 +60,24 @@ def command(runs: tuple[str, ...], baseline: str | None, **shown: str | None) ->
     ready_to_deliver()
     if any(one.form == "html" for one in every()):
         drawing.require()
+    if plot is not None:
+        drawing.require("--plot")
+        ready_for_files(plot)
     against = gather.baseline(baseline, shown["store"]) if baseline else None
     base = run_directory.base_folder(shown["run_dir"])
     made = page.of(gather.material(runs, base, against, this_command()))
     deliver_each(lambda form, look: views.renderer(form, look)(made))
+    if plot is not None:
+        _draw(made, Path(plot))
+
+
+def _draw(made: "ReportPage", folder: Path) -> None:
+    """Each chart, twice. Raises ResultNotWritten."""
+    from nccltool.cli.outlet import write_file
+    from nccltool.report import pictures
+
+    number = 0
+    for number, one in enumerate(pictures.of(made), start=1):
+        write_file(str(folder / f"{one.name}.svg"), one.svg.encode(), "--plot", _AGAIN)
+        write_file(str(folder / f"{one.name}.png"), pictures.png(one), "--plot", _AGAIN)
+    say(f"{counted(number, 'chart')} in {escaped(str(folder))}" if number else "--plot: the report has no chart")

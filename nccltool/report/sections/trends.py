@@ -1,9 +1,10 @@
-"""Several runs over time: the highest bandwidth of each operation, and how each run ended."""
+"""Several runs over time: the bandwidth of each operation with its interval, and how each run ended."""
 
+from dataclasses import dataclass
 from datetime import datetime
 
 from nccltool.core.text import counted, shortened
-from nccltool.core.units import format_gb_per_s
+from nccltool.core.units import format_bytes, format_gb_per_s
 from nccltool.preflight.result import Preflight
 from nccltool.probe import headline
 from nccltool.probe.result import Measurement, Run
@@ -22,8 +23,8 @@ def of(material: Material) -> ReportSection | None:
         return None
     ended = [one.run.verdict.status for one in material.runs]
     bad = sum(status in _BAD for status in ended)
-    ops = _operations(material)
-    parts: list[Part] = [_chart(material, ops)] if ops else []
+    tracked = _tracked(material)
+    parts: list[Part] = [_chart(material, tracked)] if tracked else []
     parts.append(_runs(material))
     return ReportSection(
         id="trends",
@@ -35,40 +36,64 @@ def of(material: Material) -> ReportSection | None:
     )
 
 
-def _operations(material: Material) -> list[str]:
-    """Those with a point in at least two runs, in the order of the newest."""
-    counts: dict[str, int] = {}
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Tracked:
+    """The row that is followed over the runs: a peak of whichever size was best would hide a change."""
+
+    op: str
+    bytes: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.op}, {format_bytes(self.bytes)}"
+
+    def of(self, run: Run | Preflight) -> Measurement | None:
+        """The row of a run; where it has several, the fastest."""
+        rows = [row for row in _rows(run) if (row.op, row.bytes) == (self.op, self.bytes)]
+        return headline.peak(rows) if rows else None
+
+
+def _rows(run: Run | Preflight) -> list[Measurement]:
+    return [row for row in run.measurements if row.group is None and row.busbw_bytes_per_s > 0]
+
+
+def _tracked(material: Material) -> list[_Tracked]:
+    """Of each operation the size that most runs have, and of those the fastest in the newest run."""
+    counts: dict[_Tracked, int] = {}
+    newest: dict[_Tracked, float] = {}
     for one in reversed(material.runs):
-        for op in _peaks(one.run):
-            counts[op] = counts.get(op, 0) + 1
-    return [op for op, count in counts.items() if count >= _LEAST][:_MOST_SERIES]
+        rates = {_Tracked(op=row.op, bytes=row.bytes): row.busbw_bytes_per_s for row in _rows(one.run)}
+        for known, rate in rates.items():
+            counts[known] = counts.get(known, 0) + 1
+            newest.setdefault(known, rate)
+    ops = dict.fromkeys(known.op for known in counts)
+    best = [max((one for one in counts if one.op == op), key=lambda one: (counts[one], newest[one])) for op in ops]
+    return [one for one in best if counts[one] >= _LEAST][:_MOST_SERIES]
 
 
-def _peaks(run: Run | Preflight) -> dict[str, Measurement]:
-    rows = [row for row in run.measurements if row.group is None and row.busbw_bytes_per_s > 0]
-    ops = dict.fromkeys(row.op for row in rows)
-    return {op: headline.peak([row for row in rows if row.op == op]) for op in ops}
-
-
-def _chart(material: Material, ops: list[str]) -> ChartPart:
+def _chart(material: Material, tracked: list[_Tracked]) -> ChartPart:
     values = []
     for one in material.runs:
-        peaks = _peaks(one.run)
-        for number, op in enumerate(ops):
-            if row := peaks.get(op):
-                rate = row.busbw_bytes_per_s
-                about = f"{one.run.info.started} {op}: {base.gb_per_s(rate)} ({one.run.info.id})"
-                values.append({"x": _when(one), "y": rate / 1e9, "series": number, "about": about})
-    newest = [_peaks(one.run).get(ops[0]) for one in material.runs]
+        for number, known in enumerate(tracked):
+            if row := known.of(one.run):
+                ends = dict(zip(("low", "high"), (rate / 1e9 for rate in row.busbw_interval), strict=True))
+                about = f"{one.run.info.started} {base.of_row(known.op, row)} ({one.run.info.id})"
+                point = {"x": _when(one), "y": row.busbw_bytes_per_s / 1e9, "series": number, "about": about}
+                values.append(point | ends)
+    first = [tracked[0].of(one.run) for one in material.runs]
+    lines = (
+        KeyEntry(shape="line", color=colors.SERIES[number], label=one.name) for number, one in enumerate(tracked)
+    )
     return ChartPart(
-        title="Highest bus bandwidth of each run",
-        name=ops[0],
-        about="the highest bus bandwidth of each operation over the runs; the table has the numbers",
-        spec=charts.times("bus bandwidth (GB/s)", len(ops)),
+        title="Bus bandwidth of each run",
+        name=tracked[0].name,
+        about="the bus bandwidth of each operation at one size over the runs; the table has the numbers",
+        spec=charts.times("bus bandwidth (GB/s)", len(tracked)),
         values=tuple(values),
-        key=tuple(KeyEntry(shape="line", color=colors.SERIES[number], label=op) for number, op in enumerate(ops)),
-        table=_numbers(material, ops),
-        spark=tuple(None if row is None else row.busbw_bytes_per_s / 1e9 for row in newest),
+        key=(*lines, KeyEntry(shape="band", color=colors.SERIES[0], label="95 % interval")),
+        table=_numbers(material, tracked),
+        spark=tuple(None if row is None else row.busbw_bytes_per_s / 1e9 for row in first),
+        is_broad=True,
     )
 
 
@@ -77,13 +102,18 @@ def _when(one: ReportedRun) -> float:
     return datetime.fromisoformat(one.run.info.started).timestamp() * 1e3
 
 
-def _numbers(material: Material, ops: list[str]) -> TablePart:
-    rows = []
-    for one in material.runs:
-        peaks = _peaks(one.run)
-        rates = (format_gb_per_s(peaks[op].busbw_bytes_per_s) if op in peaks else base.UNKNOWN for op in ops)
-        rows.append((one.run.info.started, *rates))
-    return base.table("GB/s", ("started", *ops), rows, *range(1, len(ops) + 1))
+def _numbers(material: Material, tracked: list[_Tracked]) -> TablePart:
+    rows = [(one.run.info.started, *(_rate(known.of(one.run)) for known in tracked)) for one in material.runs]
+    headers = ("started", *(one.name for one in tracked))
+    return base.table("GB/s, with 95 % intervals", headers, rows, *range(1, len(headers)))
+
+
+def _rate(row: Measurement | None) -> str:
+    if row is None:
+        return base.UNKNOWN
+    low, high = row.busbw_interval
+    interval = f" ({format_gb_per_s(low)} to {format_gb_per_s(high)})" if high > low else ""
+    return f"{format_gb_per_s(row.busbw_bytes_per_s)}{interval}"
 
 
 def _runs(material: Material) -> TablePart:

@@ -1,10 +1,12 @@
 """nccltool report, and nccltool import of what it wrote."""
 
+import errno
+import os
 from pathlib import Path
 
 import pytest
 
-from nccltool.core import run_directory
+from nccltool.core import run_directory, written_files
 from nccltool.launch.job import run_dir as run_dir_of
 from nccltool.probe.document import to_json
 from nccltool.report.inside import RunInside, keep
@@ -49,6 +51,38 @@ def test_what_is_given_counts_more_than_the_ending(nccltool: Nccltool, tmp_path:
     file = tmp_path / "report.html"
     assert nccltool("report", _kept(), "--format", "markdown", "--output", str(file)).code == 0
     assert file.read_text().startswith("# PASS: ")
+
+
+def test_charts_are_files_of_their_own(nccltool: Nccltool, tmp_path: Path) -> None:
+    _needs_html()
+    said = nccltool("report", _kept(), "--plot", str(tmp_path / "new/charts"))
+    assert (said.code, said.err) == (0, f"9 charts in {tmp_path}/new/charts\n")
+    made = {file.name for file in (tmp_path / "new/charts").iterdir()}
+    assert len(made) == 18
+    assert {"01-bandwidth-all_reduce-busbw.svg", "01-bandwidth-all_reduce-busbw.png"} < made
+
+
+def test_a_folder_that_cannot_be_is_named_before_the_work(nccltool: Nccltool, tmp_path: Path) -> None:
+    _needs_html()
+    (tmp_path / "file").write_text("")
+    said = nccltool("report", _kept(), "--plot", str(tmp_path / "file/charts"))
+    assert (said.code, said.out) == (2, "")
+    assert "--plot" in said.err
+    assert "Not a directory" in said.err
+
+
+def test_a_full_disk_is_another_exit_code(
+    nccltool: Nccltool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _needs_html()
+
+    def full(path: Path, data: bytes) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+
+    monkeypatch.setattr(written_files, "put", full)
+    said = nccltool("report", _kept(), "--plot", str(tmp_path))
+    assert said.code == 5
+    assert "No space left on device" in said.err
 
 
 def test_two_runs_are_compared(nccltool: Nccltool) -> None:

@@ -160,6 +160,19 @@ def test_exposed_communication_that_is_not_known_is_no_number() -> None:
     assert "not known" in part.values[0]["about"]
 
 
+def test_runs_are_followed_at_a_size_that_most_of_them_have() -> None:
+    runs = [materials.swept(str(number)) for number in range(3)]
+    nights = [
+        replace(run, info=replace(run.info, started=f"2025-01-0{day}T00:00:00Z"))
+        for day, run in enumerate(runs, 1)
+    ]
+    other = replace(nights[2], measurements=tuple(replace(row, bytes=2**30) for row in nights[2].measurements))
+    chart = _first(_of(materials.of(*nights[:2], other))["trends"], ChartPart)
+    assert chart.table.headers[0:2] == ("started", "all_reduce, 1 KiB")
+    assert [row[1].partition(" ")[0] for row in chart.table.rows] == ["1.50", "1.50", "unknown"]
+    assert [(one["x"] > 0, one["low"] <= one["y"] <= one["high"]) for one in chart.values] == [(True, True)] * 6
+
+
 def test_a_pipeline_is_drawn_rank_by_rank() -> None:
     part = _first(_of(materials.ALL["train"]())["pipeline"], ChartPart)
     assert [(one["name"], one["low"], one["high"], one["label"]) for one in part.values[:3]] == [
