@@ -34,7 +34,7 @@ _AGAIN = "name another folder"
 @section(
     OUTPUT,
     option(
-        "--plot",
+        "--charts",
         type=click.Path(file_okay=False),
         metavar="DIR",
         help="Also write each chart to DIR, as SVG and as PNG.",
@@ -44,7 +44,7 @@ _AGAIN = "name another folder"
 @several(*FORMATS, endings={".html": "html", ".htm": "html", ".md": "markdown"})
 @stored
 @kept
-def command(runs: tuple[str, ...], baseline: str | None, plot: str | None, **shown: str | None) -> None:
+def command(runs: tuple[str, ...], baseline: str | None, charts: str | None, **shown: str | None) -> None:
     """Write a report of runs: the verdict, what failed and what to do, charts, evidence, and the raw data.
 
     RUN is the id of a run, the start of an id, latest, a folder, a run.json, or an HTML report. The newest run is
@@ -60,15 +60,15 @@ def command(runs: tuple[str, ...], baseline: str | None, plot: str | None, **sho
     ready_to_deliver()
     if any(one.form == "html" for one in every()):
         drawing.require()
-    if plot is not None:
-        drawing.require("--plot")
-        ready_for_files(plot)
+    if charts is not None:
+        drawing.require("--charts")
+        ready_for_files(charts)
     against = gather.baseline(baseline, shown["store"]) if baseline else None
     base = run_directory.base_folder(shown["run_dir"])
     made = page.of(gather.material(runs, base, against, this_command()))
     deliver_each(lambda form, look: views.renderer(form, look)(made))
-    if plot is not None:
-        _draw(made, Path(plot))
+    if charts is not None:
+        _draw(made, Path(charts))
 
 
 def _draw(made: "ReportPage", folder: Path) -> None:
@@ -76,8 +76,8 @@ def _draw(made: "ReportPage", folder: Path) -> None:
     from nccltool.cli.outlet import write_file
     from nccltool.report import pictures
 
-    number = 0
-    for number, one in enumerate(pictures.of(made), start=1):
-        write_file(str(folder / f"{one.name}.svg"), one.svg.encode(), "--plot", _AGAIN)
-        write_file(str(folder / f"{one.name}.png"), pictures.png(one), "--plot", _AGAIN)
-    say(f"{counted(number, 'chart')} in {escaped(str(folder))}" if number else "--plot: the report has no chart")
+    drawn = tuple(pictures.of(made))
+    for one in drawn:
+        write_file(str(folder / f"{one.name}.svg"), one.svg.encode(), "--charts", _AGAIN)
+        write_file(str(folder / f"{one.name}.png"), pictures.png(one), "--charts", _AGAIN)
+    say(f"{counted(len(drawn), 'chart')} in {escaped(str(folder))}" if drawn else "the report has no chart")

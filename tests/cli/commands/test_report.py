@@ -55,7 +55,7 @@ def test_what_is_given_counts_more_than_the_ending(nccltool: Nccltool, tmp_path:
 
 def test_charts_are_files_of_their_own(nccltool: Nccltool, tmp_path: Path) -> None:
     _needs_html()
-    said = nccltool("report", _kept(), "--plot", str(tmp_path / "new/charts"))
+    said = nccltool("report", _kept(), "--charts", str(tmp_path / "new/charts"))
     assert (said.code, said.err) == (0, f"9 charts in {tmp_path}/new/charts\n")
     made = {file.name for file in (tmp_path / "new/charts").iterdir()}
     assert len(made) == 18
@@ -65,9 +65,9 @@ def test_charts_are_files_of_their_own(nccltool: Nccltool, tmp_path: Path) -> No
 def test_a_folder_that_cannot_be_is_named_before_the_work(nccltool: Nccltool, tmp_path: Path) -> None:
     _needs_html()
     (tmp_path / "file").write_text("")
-    said = nccltool("report", _kept(), "--plot", str(tmp_path / "file/charts"))
+    said = nccltool("report", _kept(), "--charts", str(tmp_path / "file/charts"))
     assert (said.code, said.out) == (2, "")
-    assert "--plot" in said.err
+    assert "--charts" in said.err
     assert "Not a directory" in said.err
 
 
@@ -80,7 +80,7 @@ def test_a_full_disk_is_another_exit_code(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
 
     monkeypatch.setattr(written_files, "put", full)
-    said = nccltool("report", _kept(), "--plot", str(tmp_path))
+    said = nccltool("report", _kept(), "--charts", str(tmp_path))
     assert said.code == 5
     assert "No space left on device" in said.err
 
