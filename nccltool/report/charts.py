@@ -260,6 +260,7 @@ _CONFIG: Mapping[str, Any] = {
         "titleFontWeight": "normal",
         "labelLimit": 150,
         "labelOverlap": True,
+        "labelSeparation": 6,
     },
     "axisX": {"grid": False},
 }
