@@ -288,6 +288,11 @@ EXAMPLES: dict[type[Event], Callable[[], Event | Iterator[Event]]] = {
         computing_ns=NS * RANKS // 1000,
         running_ns=NS * RANKS // 1000,
     ),
+    of_train.Passed: lambda: of_train.Passed(
+        strategy="pipeline",
+        rank=LAST,
+        passes=((2, 2 * RANKS, 2 * RANKS, NS * RANKS // 1000, NS * RANKS // 1000),) * of_train.PASSES_PER_EVENT,
+    ),
     of_train.NotCompared: lambda: of_train.NotCompared(strategy="deepspeed", rank=LAST, reason="x" * 1000),
     of_train.NotTrained: lambda: of_train.NotTrained(strategy="tensor", reason="x" * 1000),
     of_train.NotCompared: lambda: of_train.NotCompared(strategy="tensor", rank=RANKS, reason="x" * 1000),
