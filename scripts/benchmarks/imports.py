@@ -17,7 +17,7 @@ from benchmarks import extent, strict_table
 from nccltool.core.errors import BadInput
 from nccltool.interop import importers
 from nccltool.interop.importers import Report, Told
-from nccltool.interop.importers.base import NotTold
+from nccltool.interop.importers.base import NotTold, OperationNotTold
 
 ROOT = Path(__file__).parents[2]
 LISTS = sorted((ROOT / "tests/data").glob("*_results.jsonl"))
@@ -38,6 +38,8 @@ class Figures:
     measurements: int = 0
     asked: int = 0
     """Files that were imported once --ranks was given."""
+    unnamed: list[str] = field(default_factory=list)
+    """Files that do not name their operation: --op is asked for."""
     joined: int = 0
     """Rows that only the importer read, because they were torn."""
     differences: list[str] = field(default_factory=list)
@@ -60,14 +62,14 @@ def main(options: Sequence[str] = ()) -> bool:
         _read(name, data, figures)
     print(
         f"{figures.files} files, {figures.imported} imported, {figures.measurements} measurements, of these "
-        f"{figures.joined} from torn rows\n{figures.asked} files need --ranks\n"
+        f"{figures.joined} from torn rows\n{figures.asked} files need --ranks, {len(figures.unnamed)} --op\n"
         f"{len(figures.differences)} files differ, {len(figures.lost)} lost rows "
         f"in silence, {len(figures.named)} have rows that are named as missing\n"
         f"{sum(figures.refused.values())} refused, {len(figures.refused_with_rows)} of them with rows"
     )
     for why, count in figures.refused.most_common():
         print(f"  {count} x {why}")
-    for title in ("differences", "lost", "refused_with_rows"):
+    for title in ("differences", "lost", "unnamed", "refused_with_rows"):
         for name in getattr(figures, title):
             print(f"{title}: {name}")
     return not figures.differences and not figures.lost
@@ -97,6 +99,9 @@ def _read(name: str, data: bytes, figures: Figures) -> None:
     strict = Counter((half.bytes, float(half.time), float(half.algbw), float(half.busbw)) for half in halves)
     try:
         tests, has_asked = _imported(data, name)
+    except OperationNotTold:
+        figures.unnamed.append(name)
+        return
     except BadInput as refused:
         why = re.sub(r"\d+", "N", refused.message.removeprefix(name)).lstrip(", :N")
         figures.refused[re.sub(r"'.*'|N, line N", "...", why)[:90]] += 1

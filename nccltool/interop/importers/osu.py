@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from typing import NoReturn
 
 from nccltool.core.findings import Finding
 from nccltool.core.text import counted
@@ -18,7 +19,10 @@ from nccltool.interop.importers.base import operation as operation_of
 from nccltool.probe import collectives
 
 _MARK = re.compile(r"^# OSU \S", re.MULTILINE)
-_TITLE = re.compile(r"# OSU (MPI|NCCL|RCCL)(?:-([A-Z]+)(?: MANAGED)?)? (\S.*?) Test(?: v(\S+))?\s*")
+_TITLE = re.compile(
+    r"# OSU (?P<api>MPI|NCCL|RCCL)(?P<call>_Put|_Get)?(?:-(?P<memory>[A-Z]+)(?: MANAGED)?)? (?P<test>\S.*?) Test"
+    r"(?: v(?P<version>\S+))?\s*"
+)
 _HEADING = re.compile(r"# Size\s")
 _DATATYPE = re.compile(r"# Datatype: (\S+?)\.?\s*")
 _PAIRS = re.compile(r"# \[ pairs: (\d{1,6}) \]")
@@ -30,7 +34,9 @@ _TYPES = {
     "MPI_FLOAT": ("float32", 4),
     "MPI_DOUBLE": ("float64", 8),
 }
-_TIMES = ("Latency (us)", "Avg Latency(us)", "Latency(us)")
+_TIMES = ("Latency (us)", "Avg Latency(us)", "Latency(us)", "Pure Comm.(us)")
+_LEAST = ("Min Latency(us)", "Min Comm.(us)")
+_MOST = ("Max Latency(us)", "Max Comm.(us)")
 _RATES = ("Bandwidth (MB/s)", "MB/s")
 
 
@@ -48,6 +54,8 @@ class _Kind:
 
 _ONE_DIRECTION = "data went in one direction; send_recv of nccltool exchanges in both at once and can be slower"
 _BOTH = "the printed rate is the sum of both directions; the imported one is that of one direction"
+_ONE_SIDED = "the other side takes no part in one-sided transfers"
+_NON_BLOCKING = "the call is a non-blocking one, timed with its wait and without the computation between them"
 _KINDS = {
     "Latency": _Kind("ping_pong", ranks=2),
     "Multi Latency": _Kind("ping_pong"),
@@ -63,8 +71,13 @@ _KINDS = {
     "Gather Latency": _Kind("gather", parts=True),
     "Scatter Latency": _Kind("scatter", parts=True),
     "All-to-All Personalized Exchange Latency": _Kind("all_to_all", parts=True),
+    "All-to-All Latency": _Kind("all_to_all", parts=True),
+    "_Put Bandwidth": _Kind("send_recv", ranks=2, note=f"{_ONE_DIRECTION}; {_ONE_SIDED}"),
+    "_Get Bandwidth": _Kind("send_recv", ranks=2, note=f"{_ONE_DIRECTION}; {_ONE_SIDED}"),
+    "_Put Bi-directional Bandwidth": _Kind("send_recv", share=0.5, ranks=2, note=f"{_BOTH}; {_ONE_SIDED}"),
 }
 """Titles without "OSU MPI" and "Test"; persistent requests run the same operation."""
+_STARTED = re.compile(r"non-blocking ", re.IGNORECASE)
 
 
 def recognises(content: str) -> bool:
@@ -77,13 +90,21 @@ def read(content: str, where: str, told: Told) -> tuple[Report, ...]:
     sections = list(_sections(text.whole, where))
     known = [section for section in sections if section.kind and section.rows]
     if not known:
-        titles = ", ".join(dict.fromkeys(section.title for section in sections)) or "none"
-        refuse(where, f"no results of an OSU test that nccltool has an operation for; tests found: {titles}")
+        _refuse(sections, where)
     strange = [section.title for section in sections if not section.kind]
     several = len(known) > 1
     reports = [section.report(where, told, several) for section in known]
     extra = _of_file(where, strange, text.cut, sections)
     return (*reports[:-1], replace(reports[-1], found=(*reports[-1].found, *extra)))
+
+
+def _refuse(sections: list["_Section"], where: str) -> NoReturn:
+    strange = [section for section in sections if not section.kind]
+    titles = ", ".join(dict.fromkeys(section.title for section in strange or sections))
+    if strange:
+        remedy = "omit this file; `nccltool help import` names the tests that can be imported"
+        refuse(where, f"nccltool has no operation for {titles}", remedy)
+    refuse(where, f"it ends before the first row of {titles}")
 
 
 def _of_file(where: str, strange: list[str], cut: int | None, sections: list["_Section"]) -> tuple[Finding, ...]:
@@ -210,8 +231,8 @@ class _Section:
                 size,
                 number,
                 placement="in-place" if kind.op == "broadcast" else "out-of-place",
-                min_us=_cell(cells, "Min Latency(us)"),
-                max_us=_cell(cells, "Max Latency(us)"),
+                min_us=_cell(cells, *_LEAST),
+                max_us=_cell(cells, *_MOST),
                 p99_us=_cell(cells, "P99 Tail Lat(us)"),
                 wrong=0 if cells.get("Validation") == "Pass" else None,
                 iterations=iterations,
@@ -220,8 +241,9 @@ class _Section:
         return rates.of_rate(kind.op, ranks, size, rates.scaled(number, share), iterations=iterations)
 
 
-def _cell(cells: dict[str, str], name: str) -> float | None:
-    number = rates.number(cells[name]) if name in cells else None
+def _cell(cells: dict[str, str], *names: str) -> float | None:
+    """The number in the first of these columns that there is."""
+    number = next((rates.number(cells[name]) for name in names if name in cells), None)
     return number.value if number and math.isfinite(number.value) else None
 
 
@@ -243,8 +265,11 @@ def _sections(text: tuple[tuple[int, str], ...], file: str) -> Iterator[_Section
 
 
 def _begun(title: re.Match[str], number: int, file: str) -> _Section:
-    name = title[3].replace(" Persistent", "")
-    return _Section(file, number, title[0][2:].strip(), title[1], title[2], title[4], _KINDS.get(name))
+    name = " ".join(filter(None, (title["call"], title["test"].replace(" Persistent", ""))))
+    kind = _KINDS.get(_STARTED.sub("", name, count=1))
+    if kind and _STARTED.match(name):
+        kind = replace(kind, note=_NON_BLOCKING)
+    return _Section(file, number, title[0][2:].strip(), title["api"], title["memory"], title["version"], kind)
 
 
 def _take(section: _Section, number: int, line: str) -> None:

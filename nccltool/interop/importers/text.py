@@ -5,7 +5,7 @@ in between (NCCL INFO, mpirun) are passed over where they cannot be a row; a row
 head of its test and by the mean of its footer. A test that stopped does not take the complete ones along.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import pairwise
 
@@ -22,13 +22,19 @@ def read(text: str, where: str, told: Told) -> tuple[Report, ...]:
     writers = layers.of_writers(text)
     sections = [section for lines in writers.values() for section in _sections(lines, where)]
     if not sections:
-        problem, remedy = nearest.of(text)
+        problem, remedy = nearest.of(_without_labels(writers))
         raise Unrecognised(f"{where}: {problem}", remedy)
     _add_failures(sections, writers)
     named = operations.mentions([line for lines in writers.values() for line in lines])
     if not any(section.is_over or section.lines or section.failures for section in sections):
         _refuse_cut(sections[-1], max(lines[-1][0] for lines in writers.values()))
     return tuple(_reports(sections, told, named))
+
+
+def _without_labels(writers: Mapping[str, Lines]) -> str:
+    """The text that all wrote, each line where it was."""
+    own = {number: line for lines in writers.values() for number, line in lines}
+    return "\n".join(own.get(number, "") for number in range(1, max(own, default=0) + 1))
 
 
 def _reports(sections: list[OneTest], told: Told, named: operations.Mentions) -> Iterator[Report]:

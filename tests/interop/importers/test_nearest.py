@@ -12,6 +12,7 @@ from nccltool.interop.importers.nearest import LOOKED_FOR, UNCHANGED
     ("text", "near", "remedy"),
     [
         ("\n 8 2 float sum -1 5.1 0.01 0.02 0\n", "a row of nccl-tests, without the heading", UNCHANGED),
+        ("\n[1,0]<stdout>: 8 2 float 5.1 0.01 0.02 0\n", "a row of nccl-tests, without the heading", UNCHANGED),
         ("a\n   RDMA_Write BW Test\n", "a title of perftest, without the heading", UNCHANGED),
         ("a\n# Size          Latency (us)\n1  0.5\n", "a heading of OSU, without the title", UNCHANGED),
         ("a\nh:1:2 [0] NCCL INFO Bootstrap\n", "a log of NCCL", "use nccltool triage to find why a job failed"),
