@@ -23,7 +23,7 @@ def _map() -> dict[str, frozenset[str]]:
 
 
 ROOMS = _map()
-MOST_AT_THE_ROOT = 20
+MOST_AT_THE_ROOT = 24
 MOST_IN_A_FOLDER = 40
 LONGEST_MODULE = 400
 TORCH_ONLY_IN = "worker"

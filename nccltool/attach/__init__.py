@@ -1,0 +1,1 @@
+"""A job that runs now, looked at from outside: what each rank does, and who holds it up."""
