@@ -24,6 +24,7 @@ INSTEAD = (
     (r"--nodes 64\b", "--nodes 2"),
     (r"--nproc-per-node 8\b", "--nproc-per-node 2"),
     (r"--suite (nightly|acceptance)\b", "--suite smoke"),
+    (r"^nccltool pairs --nodes 2\b", "nccltool pairs --nodes 3"),  # two have nobody to be compared with
     (r"^nccltool preflight --nodes 2$", "nccltool preflight --suite smoke --nodes 2"),
     (r"\b1GiB\b", "512KiB"),
     (r"\b(64MiB|16MiB)\b", "256KiB"),
@@ -76,7 +77,7 @@ SEEDS = (
 )
 """What a reader of the other pages has: logs of a job, settings, a run, a baseline."""
 _BLOCK = re.compile(r"^```(sh|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_JUDGES = re.compile(r"nccltool (compare|doctor|triage|preflight)\b|--min-busbw")
+_JUDGES = re.compile(r"nccltool (compare|doctor|triage|preflight|pairs)\b|--min-busbw")
 _FAULT = re.compile(r"^NCCLTOOL_FAULT=")
 
 
