@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 KnownBy = Literal["environ", "scheduler", "ancestor", "libraries", "pid"]
-"""How a rank was recognized: by its variables, those of its launcher, those of a process above it, the libraries that
-it has loaded, or the pid that the user named."""
+"""How a rank was recognized: by its variables, those of its launcher, those of a process above it, the libraries
+that it has loaded, or the pid that the user named."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
