@@ -1,0 +1,1 @@
+"""Judge what was seen of a job, without I/O."""

@@ -1,0 +1,1 @@
+"""What a rank does now, told from the stacks of its threads."""
