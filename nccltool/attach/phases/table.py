@@ -1,8 +1,8 @@
 """Frames and the phase that they show: one row a pattern, data only.
 
-A row matches a frame; `outer` must match some frame further out. From the innermost frame outwards, the first row
-that matches a frame wins, except that a weak row gives way to any other row further out: a lock inside a data loader
-is the data loader.
+A row matches a frame; `outer` must match some frame further out. From the innermost frame outwards, the first
+row that matches a frame wins, except that a weak row gives way to any other row further out: a lock inside a data
+loader is the data loader.
 """
 
 import re

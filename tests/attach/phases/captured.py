@@ -1,4 +1,4 @@
-"""Stacks that py-spy took of real torchrun jobs over Gloo (torch 2.13, Python 3.11), with native frames and without.
+"""Stacks that py-spy took of real torchrun jobs over Gloo: torch 2.13, Python 3.11, with native frames or without.
 
 Each file is a job whose script went wrong by itself: stacks/NAME.json, rank -> state, children, and frames.
 """
