@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from nccltool.attach.ras.client import RasAnswer
 from nccltool.attach.seen.process import CgroupState, ProcessState, SocketSeen, ThreadStack
 from nccltool.attach.seen.ranks import AgentFound, RankFound, RankGone
 from nccltool.attach.seen.sources import (
@@ -77,6 +78,8 @@ class HostLook:
     """Taken after the last sample."""
     servers: tuple[WorkerServerSeen, ...] = ()
     inspectors: tuple[InspectorSeen, ...] = ()
+    ras: tuple[RasAnswer, ...] = ()
+    """Oldest first: one, or two that are some seconds apart."""
     kernel: tuple[KernelLine, ...] = ()
     logs: tuple[LogSeen, ...] = ()
     unread: tuple[Unread, ...] = ()

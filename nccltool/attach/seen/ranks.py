@@ -60,6 +60,8 @@ class AgentFound:
     children: tuple[int, ...]
     local_world_size: int | None = None
     """How many ranks it should have, when it says so."""
+    state: str = ""
+    """Letter of /proc/PID/status in the last sample; empty = not known. A stopped agent's store answers nobody."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
