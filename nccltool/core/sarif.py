@@ -14,15 +14,17 @@ from nccltool.core.verdicts import Verdict
 
 LEVELS: Mapping[Severity, str] = {"error": "error", "warning": "warning", "info": "note"}
 _PLACE = re.compile(r"([^\n]+?):(\d+): ")
+_STANDARD_INPUT = "standard input"
+"""How results that were piped in are called."""
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FilePlace:
-    """A line of a file, from 1 on."""
+    """A line of a file, from 1 on, or the file; None = no line of it."""
 
     file: str
-    line: int
+    line: int | None
     text: str = ""
     """What stands there; empty = it is not told."""
 
@@ -57,9 +59,23 @@ def place_in(finding: Finding, files: Iterable[str] = ()) -> tuple[FilePlace, ..
     return ()
 
 
-def of_findings(findings: Iterable[Finding]) -> list[SarifResult]:
+def place_in_source(finding: Finding, source: str | None) -> tuple[FilePlace, ...]:
+    """The first line that the finding names of the file that a run was imported from, or else the file.
+
+    Of an archive nothing: lines of a file in it are none of its own.
+    """
+    if source is None or ", " in source or source == _STANDARD_INPUT:
+        return ()
+    line = re.compile(rf"(?<!\S){re.escape(source)}, line (\d+)")
+    match = next(filter(None, map(line.search, (finding.message, *finding.evidence, finding.subject.name))), None)
+    if match or finding.subject.kind == "file":
+        return (FilePlace(file=source, line=int(match[1]) if match else None),)
+    return ()
+
+
+def of_findings(findings: Iterable[Finding], source: str | None = None) -> list[SarifResult]:
     """Results with what their evidence names."""
-    return [SarifResult(finding=one, places=place_in(one)) for one in findings]
+    return [SarifResult(finding=one, places=place_in(one) or place_in_source(one, source)) for one in findings]
 
 
 def rules_of(findings: Iterable[Finding]) -> list[SarifRule]:
@@ -150,8 +166,9 @@ def _locations(one: SarifResult) -> Iterator[dict[str, Any]]:
 
 def _physical(place: FilePlace) -> dict[str, Any]:
     is_absolute = place.file.startswith("/")
-    region: dict[str, Any] = {"startLine": place.line}
-    if place.text:
-        region["snippet"] = {"text": escaped(place.text)}
     uri = f"{'file://' if is_absolute else ''}{quote(place.file, errors='replace')}"
-    return {"physicalLocation": {"artifactLocation": {"uri": uri}, "region": region}}
+    physical: dict[str, Any] = {"artifactLocation": {"uri": uri}}
+    if place.line is not None:
+        snippet = {"snippet": {"text": escaped(place.text)}} if place.text else {}
+        physical["region"] = {"startLine": place.line, **snippet}
+    return {"physicalLocation": physical}

@@ -29,7 +29,8 @@ def contents(
     silence_s: float = SILENCE_S,
 ) -> bytes:
     """All that is in a file. Raises BadInput that names the option and the file."""
-    what = f"{option} {file}".lstrip()
+    name = str(file) or "''"
+    what = f"{option} {name}".lstrip()
     try:
         handle = os.open(file, _READ)
         try:

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from nccltool.core import sarif
+from nccltool.core.findings import Subject, SubjectKind
 from nccltool.core.sarif import FilePlace
 from nccltool.core.verdicts import Verdict
 from tests import samples
@@ -26,6 +27,32 @@ FAIL = Verdict(status="fail", exit_code=1)
 def test_the_line_of_a_finding(evidence: tuple[str, ...], place: FilePlace | None) -> None:
     finding = samples.finding(evidence=evidence)
     assert sarif.place_in(finding, ["job.env"]) == ((place,) if place else ())
+
+
+LINE = "out.txt, line 12, all_reduce at 8 B"
+
+
+@pytest.mark.parametrize(
+    ("source", "kind", "message", "evidence", "place"),
+    [
+        ("out.txt", "file", f"wrong data, first: {LINE}", (), FilePlace(file="out.txt", line=12)),
+        ("out.txt", "operation", "2 rows left out", (LINE,), FilePlace(file="out.txt", line=12)),
+        ("out.txt", "file", "rows are missing", (), FilePlace(file="out.txt", line=None)),
+        ("out.txt", "host", "it is slow", (), None),
+        ("t.txt", "operation", "2 rows left out", (LINE,), None),
+        ("job.tgz, out.txt", "file", f"wrong data, first: job.tgz, {LINE}", (), None),
+        ("standard input", "file", "standard input, line 3: nan", (), None),
+        (None, "file", LINE, (), None),
+    ],
+)
+def test_the_line_of_an_imported_file(
+    source: str | None, kind: SubjectKind, message: str, evidence: tuple[str, ...], place: FilePlace | None
+) -> None:
+    subject = Subject(kind=kind, name=source or "out.txt")
+    finding = samples.finding(subject=subject, message=message, evidence=evidence)
+    (result,) = sarif.of_findings([finding], source)
+    assert result.places == ((place,) if place else ())
+    reports.sarif(sarif.report(samples.info(), FAIL, [result]))
 
 
 def test_the_document_is_valid_and_harmless() -> None:

@@ -49,6 +49,11 @@ def test_what_cannot_be_read(name: str, why: str, tmp_path: Path) -> None:
     assert error.value.message == f"--facts {tmp_path / name}{why}"
 
 
+def test_a_name_without_letters_is_seen() -> None:
+    with pytest.raises(BadInput, match=r"^'' cannot be read: No such file or directory$"):
+        contents("")
+
+
 def test_a_file_is_opened_to_be_read_in_pieces(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"abc")
     with opened(tmp_path / "file") as file:

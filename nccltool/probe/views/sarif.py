@@ -12,4 +12,6 @@ def render(run: Run) -> str:
 
 def render_all(runs: Sequence[Run]) -> str:
     """One document, in which every run is one."""
-    return sarif.document([sarif.run_of(one.info, one.verdict, sarif.of_findings(one.findings)) for one in runs])
+    return sarif.document(
+        [sarif.run_of(one.info, one.verdict, sarif.of_findings(one.findings, one.info.source)) for one in runs]
+    )
