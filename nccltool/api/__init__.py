@@ -107,7 +107,7 @@ def probe(
         deadline_s=arguments.number("deadline_s", deadline_s),
     )
     least = None if min_busbw_gb_per_s is None else arguments.number("min_busbw_gb_per_s", min_busbw_gb_per_s)
-    made = measuring.probe_of(measuring.order(asked), arguments.optional_text("run_dir", run_dir), least)
+    made = measuring.probe_of(measuring.order(asked), arguments.place("run_dir", run_dir), least)
     return commands.measured(made, "probe", lambda _: None)[0]
 
 
@@ -145,7 +145,9 @@ def history(word: str = "", *, since: str = "60d", history: TextOrPath | None = 
     from nccltool.api import commands
 
     return commands.remembered(
-        arguments.text("word", word), arguments.text("since", since), arguments.optional_text("history", history)
+        arguments.text("word", word) if word != "" else "",
+        arguments.text("since", since),
+        arguments.place("history", history),
     )
 
 
@@ -177,7 +179,7 @@ def compare(
         margin=arguments.number("margin_percent", margin_percent, 0.0),
         alpha=arguments.number("alpha", alpha, 0.0001, 0.2),
         keys=arguments.words("ignore", ignore),
-        run_dir=arguments.optional_text("run_dir", run_dir),
+        run_dir=arguments.place("run_dir", run_dir),
     )
     return commands.compared(arguments.text("a", a), arguments.text("b", b), options, ("nccltool.api.compare",))
 
@@ -195,7 +197,7 @@ def localize(
     options = commands.LocalizeOptions(
         expect=arguments.optional_text("expect", expect),
         topology=arguments.optional_text("topology", topology),
-        run_dir=arguments.optional_text("run_dir", run_dir),
+        run_dir=arguments.place("run_dir", run_dir),
     )
     return commands.localized(arguments.texts("paths", paths), options, ("nccltool.api.localize",))
 
@@ -244,7 +246,7 @@ def pairs(
         backend=arguments.choice("backend", backend, ("auto", "gloo", "nccl")),
         timeout_s=arguments.number("timeout_s", timeout_s),
         deadline_s=arguments.number("deadline_s", deadline_s),
-        run_dir=arguments.optional_text("run_dir", run_dir),
+        run_dir=arguments.place("run_dir", run_dir),
     )
     return commands.paired(measuring.pairs_of(asked))
 
@@ -254,7 +256,7 @@ def load_run(run: TextOrPath, *, run_dir: TextOrPath | None = None) -> "Run | Pr
     """A saved run: its id, the start of an id, `latest`, its folder, or a run.json; a TrainRun of `train`."""
     from nccltool.api import commands
 
-    return commands.loaded(arguments.text("run", run), arguments.optional_text("run_dir", run_dir))
+    return commands.loaded(arguments.text("run", run), arguments.place("run_dir", run_dir))
 
 
 def to_pandas(result: "Run | Preflight | Comparison | Diagnosis | TriageReport") -> "pandas.DataFrame":

@@ -74,6 +74,11 @@ def optional_text(name: str, value: object) -> str | None:
     return None if value is None else text(name, value)
 
 
+def place(name: str, value: object) -> str | None:
+    """A folder or file that the variable of the option names too, as for the commands. Raises BadInput."""
+    return optional_text(name, value) or os.environ.get(f"NCCLTOOL_{name.upper()}") or None
+
+
 def texts(name: str, value: object) -> tuple[str, ...]:
     """A list of words; a word alone is a list of one. Raises BadInput."""
     if isinstance(value, str | os.PathLike):

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from nccltool import api
+from tests.history.samples import kept, night
 
 
 def test_the_doctor_on_a_file(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -58,3 +59,19 @@ def test_triage_of_a_log(tmp_path: Path) -> None:
     assert api.triage(str(file)).worst.root_cause == "shm-size"
     with pytest.raises(api.BadInput):
         api.triage()
+
+
+def test_the_history_of_all_hosts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NCCLTOOL_HISTORY", str(tmp_path / "history.sqlite"))
+    with pytest.raises(api.NccltoolError, match=r"history\.sqlite"):
+        api.history()
+    kept(tmp_path, night(1, {"n1": "pass"}))
+    assert [one.host for one in api.history(since="2026-08-01").hosts] == ["n1"]
+
+
+def test_saved_runs_are_where_the_variable_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NCCLTOOL_RUN_DIR", str(tmp_path / "of-the-variable"))
+    with pytest.raises(api.NccltoolError, match="of-the-variable"):
+        api.load_run("latest")
+    with pytest.raises(api.NccltoolError, match="of-the-argument"):
+        api.load_run("latest", run_dir=tmp_path / "of-the-argument")
