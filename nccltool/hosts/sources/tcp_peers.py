@@ -49,7 +49,7 @@ class Traffic:
 
 def connections() -> dict[Connection, Traffic]:
     """Those that are established now, without ssh's and those within this host. Raises OSError."""
-    return dict(found for message in _messages() for found in parsed(message))
+    return dict(found for message in messages() for found in parsed(message))
 
 
 def carried_bytes(sockets: Collection[int]) -> int:
@@ -57,23 +57,24 @@ def carried_bytes(sockets: Collection[int]) -> int:
 
     Raises OSError.
     """
-    ours = (message for message in _messages() if _inode(message) in sockets)
+    ours = (message for message in messages() if _inode(message) in sockets)
     return sum(t.confirmed_bytes + t.received_bytes for message in ours for _, t in parsed(message))
 
 
-def _messages() -> Iterator[bytes]:
+def messages(states: int = 1 << _ESTABLISHED) -> Iterator[bytes]:
+    """One for each connection in these states (bits), of the network namespace of this thread. Raises OSError."""
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _NETLINK_SOCK_DIAG) as link:
         link.settimeout(_WAIT_S)
         for family in (socket.AF_INET, socket.AF_INET6):
-            yield from _ask(link, family)
+            yield from _ask(link, family, states)
 
 
 def _inode(message: bytes) -> int:
     return int(_MESSAGE.unpack_from(message)[-1]) if len(message) >= _MESSAGE.size else 0
 
 
-def _ask(link: socket.socket, family: int) -> Iterator[bytes]:
-    question = _ASK.pack(family, socket.IPPROTO_TCP, 1 << (_INFO - 1), 1 << _ESTABLISHED)
+def _ask(link: socket.socket, family: int, states: int) -> Iterator[bytes]:
+    question = _ASK.pack(family, socket.IPPROTO_TCP, 1 << (_INFO - 1), states)
     head = _HEADER.pack(_HEADER.size + len(question), _SOCK_DIAG_BY_FAMILY, _REQUEST | _DUMP, 1, 0)
     link.send(head + question)
     for _ in range(_MOST_READS):

@@ -1,0 +1,1 @@
+"""Who runs here: the ranks of jobs, what started them, and ranks that are missing."""

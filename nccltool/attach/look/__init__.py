@@ -1,0 +1,1 @@
+"""Looking at a host without touching the job: one source a file, each with a deadline."""

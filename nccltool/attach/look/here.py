@@ -1,0 +1,136 @@
+"""Looking at this host: its ranks, then samples, then what is read once."""
+
+import os
+import socket
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from nccltool.attach.find import gone, processes, ranks
+from nccltool.attach.find.processes import ProcessRow
+from nccltool.attach.find.ranks import RanksFound
+from nccltool.attach.look import sample, stacks
+from nccltool.attach.look.order import JobHere, LookAnswer, LookOrder
+from nccltool.attach.seen.job import HostLook, HostSample, Unread
+from nccltool.attach.seen.ranks import RankFound, RankGone
+from nccltool.core.unknown import Unknown
+from nccltool.hosts.sources.base import Tree
+
+
+def look(order: LookOrder, wait: Callable[[float], None] = time.sleep) -> LookAnswer:
+    """Look at one job on this host, as ordered."""
+    tree, host = Tree(), socket.gethostname()
+    began, cpu = time.monotonic(), time.process_time()
+    rows = processes.rows(tree)
+    boot_s, tick_s = processes.started_at_s(tree, 0), 1 / os.sysconf("SC_CLK_TCK")
+    found = ranks.found(rows, host, boot_s, tick_s)
+    jobs = tuple(_jobs(found.ranks))
+    job, reason = chosen_job(order, found, rows)
+    if reason:
+        return LookAnswer(host=host, jobs=jobs, reason=reason)
+    own = tuple(rank for rank in found.ranks if rank.job == job)
+    agents = tuple(agent for agent in found.agents if agent.job == job)
+    missing = [*found.unread]
+    samples = _samples(order, own, tree, missing, wait)
+    if order.native and samples:
+        samples[-1] = _with_native(samples[-1], order, own, tree, missing)
+    after = processes.rows(tree)
+    ended = (*gone.gone(after, own, agents, host, tree), *_ended(own, after, host))
+    paused_s = order.interval_s * max(0, len(samples) - 1)
+    return LookAnswer(
+        host=host,
+        jobs=jobs,
+        look=HostLook(
+            host=host,
+            ranks=own,
+            samples=tuple(samples),
+            agents=agents,
+            gone=_each_once(ended),
+            unread=tuple(dict.fromkeys(missing)),
+            cores=os.cpu_count(),
+            took_s=max(0.0, time.monotonic() - began - paused_s),
+            own_cpu_s=time.process_time() - cpu,
+        ),
+    )
+
+
+def chosen_job(order: LookOrder, found: RanksFound, rows: Mapping[int, ProcessRow]) -> tuple[str, str]:
+    """(the job to look at, why there is none)."""
+    jobs = list(dict.fromkeys(rank.job for rank in found.ranks))
+    if order.job:
+        return (order.job, "") if order.job in jobs else ("", f"no rank of job {order.job!r} runs here")
+    if order.pid is not None:
+        return _job_of(order.pid, found, rows)
+    if order.program:
+        jobs = list(dict.fromkeys(rank.job for rank in found.ranks if rank.program == order.program))
+        if not jobs:
+            return "", f"no rank of a job that runs {order.program} was found here"
+    if not jobs:
+        return "", "no rank of a distributed job runs here, or none that this user may see"
+    return (jobs[0], "") if len(jobs) == 1 else ("", f"{len(jobs)} jobs run here")
+
+
+def _job_of(pid: int, found: RanksFound, rows: Mapping[int, ProcessRow]) -> tuple[str, str]:
+    """The job of a rank, of a process below one, or of what started it."""
+    if pid not in rows:
+        return "", f"no process has pid {pid}"
+    by_pid = {rank.pid: rank.job for rank in found.ranks}
+    near = [pid, *ranks.above(rows, pid)]
+    named = next((by_pid[one] for one in near if one in by_pid), None)
+    if named is not None:
+        return named, ""
+    below = dict.fromkeys(job for one, job in by_pid.items() if pid in set(ranks.above(rows, one)))
+    if len(below) == 1:
+        return next(iter(below)), ""
+    return "", f"pid {pid} is no rank, and " + ("started several jobs" if below else "started none")
+
+
+def _jobs(found: Sequence[RankFound]) -> Iterator[JobHere]:
+    for job in dict.fromkeys(rank.job for rank in found):
+        of = [rank for rank in found if rank.job == job]
+        yield JobHere(job=job, program=of[0].program, ranks=len(of), pid=of[0].pid)
+
+
+def _samples(
+    order: LookOrder, own: tuple[RankFound, ...], tree: Tree, missing: list[Unread], wait: Callable[[float], None]
+) -> list[HostSample]:
+    found: list[HostSample] = []
+    for number in range(order.samples):
+        if number:
+            wait(order.interval_s)
+        taken, unread = sample.take(own, tree, order.with_stacks)
+        found.append(taken)
+        missing += unread
+    return found
+
+
+def _with_native(
+    last: HostSample, order: LookOrder, own: Sequence[RankFound], tree: Tree, missing: list[Unread]
+) -> HostSample:
+    """With the stacks of suspects beside those without native frames."""
+    suspects = {rank.pid: rank for rank in own if rank.rank in order.native}
+    taken = stacks.taken(list(suspects), tree, is_native=True)
+    for pid, rank in suspects.items():
+        if isinstance(why := taken[pid], Unknown):
+            what, right = f"native stack of {sample.told(rank)}", stacks.missing_right(why.reason)
+            missing.append(Unread(what=what, reason=why.reason, missing=right, host=rank.host, pid=pid))
+    more = {pid: found for pid, found in taken.items() if not isinstance(found, Unknown)}
+    return replace(
+        last, ranks=tuple(replace(one, stacks=one.stacks + more.get(one.pid, ())) for one in last.ranks)
+    )
+
+
+def _ended(own: Sequence[RankFound], after: Mapping[int, ProcessRow], host: str) -> Iterator[RankGone]:
+    """Ranks that were here at the beginning."""
+    for rank in own:
+        row = after.get(rank.pid)
+        if row is None or row.state == "Z":
+            yield RankGone(host=host, rank=rank.rank, pid=rank.pid, how="zombie" if row else "ended")
+
+
+def _each_once(ended: Sequence[RankGone]) -> tuple[RankGone, ...]:
+    """A rank whose error file was found is not named a second time."""
+    found: dict[object, RankGone] = {}
+    for one in ended:
+        found.setdefault(one.pid if one.rank is None else -1 - one.rank, one)
+    return tuple(found.values())

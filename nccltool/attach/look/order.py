@@ -1,0 +1,47 @@
+"""What a host is asked to look at: the order that crosses to it, and the answer that comes back."""
+
+from dataclasses import dataclass
+
+from nccltool.attach.seen.job import HostLook
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LookOrder:
+    """How to look at one host."""
+
+    pid: int | None = None
+    """A process of the job, on this host."""
+    job: str = ""
+    """The job, as another host named it; empty = the only one."""
+    program: str = ""
+    """The script or module that the job runs; empty = any."""
+    samples: int = 2
+    interval_s: float = 1.5
+    """Between samples; counters move in a running job within that time (facts of /proc rates over 1.5 s)."""
+    with_stacks: bool = True
+    native: tuple[int, ...] = ()
+    """Ranks whose native frames are read, which stops each for up to 2 s."""
+    trust_pickle: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class JobHere:
+    """A job that was found on a host."""
+
+    job: str
+    program: str
+    ranks: int
+    pid: int
+    """Of one of its ranks."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LookAnswer:
+    """What a host answers: the look, or which jobs it could have been."""
+
+    host: str
+    look: HostLook | None = None
+    jobs: tuple[JobHere, ...] = ()
+    """All on this host that this user may see."""
+    reason: str = ""
+    """Why there is no look."""

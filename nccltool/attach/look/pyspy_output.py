@@ -1,0 +1,56 @@
+"""What `py-spy dump --json` prints, as stacks: untrusted text of another process."""
+
+from collections.abc import Collection, Iterator
+from typing import Annotated
+
+import msgspec
+
+from nccltool.attach.seen.process import StackFrame, ThreadStack
+
+_MOST_FRAMES, _MOST_THREADS = 200, 256
+_LONGEST = 300
+
+
+class _Frame(msgspec.Struct, gc=False):
+    name: str
+    filename: str
+    module: str | None = None
+    line: int | None = None
+
+
+class _Thread(msgspec.Struct, gc=False):
+    frames: list[_Frame]
+    thread_name: str | None = None
+    os_thread_id: Annotated[int, msgspec.Meta(ge=0)] | None = None
+    active: bool | None = None
+    owns_gil: bool | None = None
+
+
+def stacks(text: str, pid: int, inner_pids: Collection[int] = ()) -> tuple[ThreadStack, ...]:
+    """The threads of a process, its main thread first. `inner_pids`: its names in its own pid namespaces.
+
+    Raises ValueError when it is something else.
+    """
+    threads = msgspec.json.decode(text, type=list[_Thread])[:_MOST_THREADS]
+    found = tuple(_stacks(threads, pid, {pid, *inner_pids}))
+    return tuple(sorted(found, key=lambda one: not one.is_main))
+
+
+def _stacks(threads: list[_Thread], pid: int, mains: set[int]) -> Iterator[ThreadStack]:
+    for thread in threads:
+        yield ThreadStack(
+            pid=pid,
+            name=(thread.thread_name or "")[:_LONGEST],
+            os_thread_id=thread.os_thread_id,
+            is_main=thread.os_thread_id in mains or thread.thread_name == "MainThread",
+            active=thread.active,
+            owns_gil=thread.owns_gil,
+            frames=tuple(
+                StackFrame(
+                    name=frame.name[:_LONGEST],
+                    file=(frame.filename or frame.module or "")[:_LONGEST],
+                    line=frame.line or None,
+                )
+                for frame in thread.frames[:_MOST_FRAMES]
+            ),
+        )

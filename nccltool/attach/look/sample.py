@@ -1,0 +1,106 @@
+"""One sample of a host: all ranks of a job at one moment, by sources that are cheap and stop no process."""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from nccltool.attach.look import cgroup, process, sockets, stacks
+from nccltool.attach.seen.job import HostSample, RankSample, Unread
+from nccltool.attach.seen.process import ProcessState, SocketSeen, ThreadStack
+from nccltool.attach.seen.ranks import RankFound
+from nccltool.attach.seen.sources import CounterValue
+from nccltool.core.unknown import Unknown
+from nccltool.hosts import counters
+from nccltool.hosts.sources.base import Tree
+
+_MOST_CHILDREN = 32
+"""Children of one rank that are looked at."""
+
+
+@dataclass(slots=True)
+class _Sampling:
+    """What one sample is made of."""
+
+    tree: Tree
+    unread: list[Unread] = field(default_factory=list)
+
+    def taken(self, ranks: Sequence[RankFound], with_stacks: bool) -> HostSample:
+        at_s, wall_s = time.monotonic(), time.time()
+        pids = [rank.pid for rank in ranks]
+        states = {pid: process.state(pid, self.tree) for pid in pids}
+        children = {pid: tuple(self._children(pid)) for pid in pids}
+        connections = sockets.of_processes(pids, self.tree)
+        found = self._stacks(ranks, children) if with_stacks else {}
+        return HostSample(
+            at_s=at_s,
+            wall_s=wall_s,
+            ranks=tuple(
+                RankSample(
+                    pid=rank.pid,
+                    process=states[rank.pid],
+                    cgroup=cgroup.state(rank.pid, self.tree),
+                    children=children[rank.pid],
+                    stacks=found.get(rank.pid, ()),
+                    sockets=self._sockets(rank, connections[rank.pid], states[rank.pid]),
+                )
+                for rank in ranks
+            ),
+            counters=tuple(self._counters()),
+        )
+
+    def _children(self, pid: int) -> Iterator[ProcessState]:
+        for child, _ in zip(process.below(pid, self.tree), range(_MOST_CHILDREN), strict=False):
+            if (state := process.state(child, self.tree)) is not None:
+                yield state
+
+    def _sockets(
+        self, rank: RankFound, found: tuple[SocketSeen, ...] | Unknown, state: ProcessState | None
+    ) -> tuple[SocketSeen, ...] | None:
+        if not isinstance(found, Unknown):
+            return found
+        if state is not None and state.state != "Z":
+            self._miss(f"sockets of {told(rank)}", found, "run as root or as the job's user", rank)
+        return None
+
+    def _stacks(
+        self, ranks: Sequence[RankFound], children: Mapping[int, tuple[ProcessState, ...]]
+    ) -> dict[int, tuple[ThreadStack, ...]]:
+        found: dict[int, tuple[ThreadStack, ...]] = {}
+        taken = stacks.taken([rank.pid for rank in ranks], self.tree)
+        for rank in ranks:
+            of = taken[rank.pid]
+            if isinstance(of, Unknown):
+                if process.state(rank.pid, self.tree) is not None:
+                    missing = stacks.missing_right(of.reason)
+                    self._miss(f"Python stack of {told(rank)}", of, missing, rank)
+                continue
+            if stacks.waits_for_workers(of):
+                workers = [child.pid for child in children[rank.pid] if child.name.startswith(_PYTHON)]
+                below = stacks.of_workers(workers, self.tree).values()
+                of += tuple(one for worker in below if not isinstance(worker, Unknown) for one in worker)
+            found[rank.pid] = of
+        return found
+
+    def _miss(self, what: str, why: Unknown, missing: str, rank: RankFound) -> None:
+        self.unread.append(Unread(what=what, reason=why.reason, missing=missing, host=rank.host, pid=rank.pid))
+
+    def _counters(self) -> Iterator[CounterValue]:
+        read = counters.read(self.tree)
+        for (device, name), value in read.values.items():
+            yield CounterValue(device=device, name=name, value=value)
+
+
+_PYTHON = ("pt_data_worker", "python")
+
+
+def take(
+    ranks: Sequence[RankFound], tree: Tree, with_stacks: bool = True
+) -> tuple[HostSample, tuple[Unread, ...]]:
+    """All ranks of one job on this host, now; and what could not be read."""
+    sampling = _Sampling(tree)
+    return sampling.taken(ranks, with_stacks), tuple(sampling.unread)
+
+
+def told(rank: RankFound) -> str:
+    """`rank 3 (pid 4711)`."""
+    return f"pid {rank.pid}" if rank.rank is None else f"rank {rank.rank} (pid {rank.pid})"

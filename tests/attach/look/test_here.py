@@ -1,0 +1,42 @@
+"""Looking at this host."""
+
+import pytest
+
+from nccltool.attach.find import ranks
+from nccltool.attach.find.processes import ProcessRow
+from nccltool.attach.look import here
+from nccltool.attach.look.order import LookOrder
+from tests.attach.find.rows import elastic, row
+
+_ROWS = dict(
+    (
+        row(1, 0, name="init", command="init"),
+        row(10, name="pt_elastic", command="torchrun train.py"),
+        row(11, 10, env=elastic(0)),
+        row(12, 11, name="pt_data_worker", env=elastic(0)),
+        row(20, env=elastic(0, port=2), command="python eval.py"),
+    )
+)
+_ONE = {pid: one for pid, one in _ROWS.items() if pid < 20}
+_TRAIN, _EVAL = "root 10.0.0.1:29500", "root 10.0.0.1:2"
+
+
+@pytest.mark.parametrize(
+    ("order", "rows", "expected"),
+    [
+        (LookOrder(), _ONE, (_TRAIN, "")),
+        (LookOrder(), {}, ("", "no rank of a distributed job runs here, or none that this user may see")),
+        (LookOrder(), _ROWS, ("", "2 jobs run here")),
+        (LookOrder(job=_EVAL), _ROWS, (_EVAL, "")),
+        (LookOrder(job="x"), _ROWS, ("", "no rank of job 'x' runs here")),
+        (LookOrder(program="eval.py"), _ROWS, (_EVAL, "")),
+        (LookOrder(program="x.py"), _ROWS, ("", "no rank of a job that runs x.py was found here")),
+        (LookOrder(pid=20), _ROWS, (_EVAL, "")),
+        (LookOrder(pid=12), _ROWS, (_TRAIN, "")),
+        (LookOrder(pid=10), _ROWS, (_TRAIN, "")),
+        (LookOrder(pid=1), _ROWS, ("", "pid 1 is no rank, and started several jobs")),
+        (LookOrder(pid=99), _ROWS, ("", "no process has pid 99")),
+    ],
+)
+def test_the_job_that_is_meant(order: LookOrder, rows: dict[int, ProcessRow], expected: tuple[str, str]) -> None:
+    assert here.chosen_job(order, ranks.found(rows, "n1"), rows) == expected

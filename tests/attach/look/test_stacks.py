@@ -1,0 +1,70 @@
+"""Stacks of processes by py-spy."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from nccltool.attach.look import stacks
+from nccltool.attach.seen.process import StackFrame, ThreadStack
+from nccltool.core.unknown import Unknown
+from nccltool.hosts.sources.base import Tree
+
+_PROGRAM = """
+def waits():
+    input()
+print("here", flush=True)
+waits()
+"""
+
+
+def test_the_stack_of_a_process(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(_PROGRAM)
+    command = [sys.executable, str(tmp_path / "train.py")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as started:
+        assert started.stdout is not None
+        started.stdout.readline()
+        taken = stacks.taken([started.pid, 2**22 + 1], Tree())
+        assert started.poll() is None
+        started.communicate(b"\n")
+    found = taken[started.pid]
+    assert not isinstance(found, Unknown)
+    (main,) = found
+    assert main.is_main and not main.is_native
+    assert [(frame.name, frame.line, frame.text) for frame in main.frames] == [
+        ("waits", 3, "input()"),
+        ("<module>", 5, ""),
+    ]
+    assert isinstance(taken[2**22 + 1], Unknown)
+
+
+def test_without_py_spy_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stacks, "program", lambda: None)
+    why = stacks.taken([1], Tree())[1]
+    assert isinstance(why, Unknown)
+    assert stacks.missing_right(why.reason) == "pip install 'nccltool[attach]'"
+
+
+@pytest.mark.parametrize(
+    ("reason", "missing"),
+    [
+        ("Permission Denied: Try running again with elevated permissions", "CAP_SYS_PTRACE"),
+        ("Failed to find python version from target process", ""),
+    ],
+)
+def test_the_right_that_is_missing(reason: str, missing: str) -> None:
+    assert stacks.missing_right(reason).partition(":")[0] == missing
+
+
+@pytest.mark.parametrize(
+    ("file", "is_main", "expected"),
+    [
+        ("/venv/torch/utils/data/dataloader.py", True, True),
+        ("/venv/torch/utils/data/dataloader.py", False, False),
+        ("/home/me/train.py", True, False),
+    ],
+)
+def test_who_waits_for_loader_workers(file: str, is_main: bool, expected: bool) -> None:
+    one = ThreadStack(pid=1, name="", is_main=is_main, frames=(StackFrame(name="f", file=file),))
+    assert stacks.waits_for_workers([one]) is expected
