@@ -121,7 +121,7 @@ FAMILIES = (
         "monitor.exporters",
     ),
     *("interop.manifests", "train.strategies", "worker.train.strategies", "probe.plots", "cli.help_pages"),
-    *("report.sections", "report.views"),
+    *("report.sections", "report.views", "attach.judge.causes"),
 )
 
 

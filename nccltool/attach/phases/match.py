@@ -36,6 +36,8 @@ def phase_of(
     if _holds_gil(main, state):
         return Phase(kind="gil", text="is in native code that holds Python's lock (GIL)", where=where, path=path)
     row, place = _row_of(main.frames)
+    if (row is None or row.weak) and _is_exiting(main.frames):
+        return Phase(kind="leaving", text="ends its process", row=27, where=where, path=path)
     is_busy = state == "R" or (cpu_share is not None and cpu_share >= _BUSY)
     if (row is None or row.weak) and _COMPILERS & frozenset(children):
         return Phase(kind="compiling", text="compiles code", row=14, where=where, path=path)
@@ -64,6 +66,12 @@ def _backward(cpu_share: float | None, is_busy: bool, where: str, path: str) -> 
 def _holds_gil(main: ThreadStack, state: str) -> bool:
     """It has the lock, and sleeps: code of Python gives the lock back before it sleeps."""
     return main.owns_gil is True and main.active is False and state in ("S", "D")
+
+
+def _is_exiting(frames: Sequence[StackFrame]) -> bool:
+    """A function that atexit calls has no caller in Python: the program's module has returned."""
+    outermost = next((frame for frame in reversed(frames) if _is_python(frame)), None)
+    return outermost is not None and outermost.name != "<module>" and not outermost.file.startswith("<")
 
 
 def _row_of(frames: Sequence[StackFrame]) -> tuple[PhaseRow | None, int]:

@@ -71,13 +71,14 @@ def test_backward_without_the_cpu_time_stays_open() -> None:
 def _stack(*frames: tuple[str, str], text: str = "", **more: bool) -> tuple[ThreadStack, ...]:
     told = tuple(
         StackFrame(name=name, file=file, line=7, text="" if place else text)
-        for place, (name, file) in enumerate(frames)
+        for place, (name, file) in enumerate((*frames, MAIN))
     )
     return (ThreadStack(pid=1, name="MainThread", is_main=True, frames=told, **more),)
 
 
 C10D = "/v/site-packages/torch/distributed/distributed_c10d.py"
 OWN = ("step", "/home/me/train.py")
+MAIN = ("<module>", "/home/me/train.py")
 LIB = "/v/site-packages/torch/lib/libtorch_cuda.so"
 NCCL = "/v/site-packages/nvidia/nccl/lib/libnccl.so.2"
 
@@ -165,6 +166,12 @@ def test_a_lock_in_a_busy_process_is_no_wait() -> None:
 def test_compilers_among_the_children() -> None:
     frames = [("Popen._wait", "/usr/lib/python3.11/subprocess.py"), OWN]
     assert phase_of(_stack(*frames), state="S", cpu_share=0.0, children=["ptxas"]).kind == "compiling"
+
+
+def test_what_atexit_calls_has_no_caller() -> None:
+    frames = (StackFrame(name="upload", file="/home/me/train.py", line=5),)
+    stack = ThreadStack(pid=1, name="MainThread", is_main=True, frames=frames)
+    assert phase_of([stack], state="S", cpu_share=0.0).kind == "leaving"
 
 
 def test_no_stack() -> None:

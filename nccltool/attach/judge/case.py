@@ -1,0 +1,161 @@
+"""All that is known of a job, prepared for the causes."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from nccltool.attach.judge.groups import phase_groups
+from nccltool.attach.judge.ras_evidence import RasEvidence, of_answers
+from nccltool.attach.judge.result import LEVELS, CauseName, Culprit, Level, PhaseGroup, Wait
+from nccltool.attach.judge.table import BY_CAUSE
+from nccltool.attach.judge.views import RankView, ends_of, idle_s, views
+from nccltool.attach.judge.waits import waits
+from nccltool.attach.seen.job import HostLook, JobLook
+from nccltool.attach.seen.sources import RecorderSeen
+
+_ENOUGH = 0.9
+"""Share of the ranks that must have been read: the decision table lowers the confidence below it."""
+_NCCL_THREADS = "pt_nccl"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Case:
+    """A job and what follows from its samples."""
+
+    look: JobLook
+    views: tuple[RankView, ...]
+    groups: tuple[PhaseGroup, ...]
+    waits: tuple[Wait, ...]
+    waiting: tuple[RankView, ...]
+    """Ranks that run and wait for others, for the store, or, with NCCL, for the GPU."""
+    suspects: tuple[RankView, ...]
+    """Ranks that run and wait for nobody in the job."""
+    blocked: bool | None
+    """Whether all waiting ranks are still; None = nobody waits, or one sample."""
+    since_s: float | None
+    """For how long, at least."""
+    missing: tuple[int, ...]
+    not_looked_at: int
+    recorders: tuple[RecorderSeen, ...]
+    ras: RasEvidence
+    is_nccl: bool
+
+    @property
+    def lowered(self) -> tuple[str, ...]:
+        """Why the confidence is one level lower."""
+        return tuple(self._lowered())
+
+    def _lowered(self) -> Iterator[str]:
+        read = [view for view in self.views if view.phase.kind != "unknown" or view.condition]
+        expected = max(len(self.views) + self.not_looked_at, 1)
+        if len(read) < _ENOUGH * expected:
+            yield f"only {len(read)} of {expected} ranks could be read"
+        if all(len(view.samples) < 2 for view in self.views):
+            yield "there is only one sample"
+
+    def culprit(
+        self,
+        cause: CauseName,
+        message: str,
+        *evidence: str,
+        level: Level | None = None,
+        rank: int | None = None,
+        host: str = "",
+        rivals: tuple[str, ...] = (),
+    ) -> Culprit:
+        """With the level of its row, or `level` where the evidence is weaker, less what lowers all."""
+        row = BY_CAUSE[cause]
+        place = min(LEVELS.index(row.level), LEVELS.index(level or row.level))
+        place = max(0, place - bool(self.lowered))
+        return Culprit(
+            cause=cause,
+            level=LEVELS[place],
+            row=row.number,
+            message=message,
+            rank=rank,
+            host=host,
+            evidence=tuple(one for one in evidence if one),
+            rivals=(*rivals, *row.rivals),
+            next_steps=row.next_steps,
+        )
+
+    def of_rank(
+        self, cause: CauseName, view: RankView, text: str, *evidence: str, level: Level | None = None
+    ) -> Culprit:
+        """About one rank: `text` follows its name."""
+        return self.culprit(
+            cause,
+            f"{view.name} {text}",
+            *evidence,
+            level=level,
+            rank=view.rank,
+            host=view.found.host,
+        )
+
+
+def case_of(look: JobLook) -> Case:
+    seen = views(look)
+    is_nccl = any(name.startswith(_NCCL_THREADS) for view in seen for name in _threads(view))
+    running = [view for view in seen if not view.condition and view.phase.kind != "unknown"]
+    waiting = tuple(view for view in running if view.waits or (is_nccl and view.phase.kind == "gpu"))
+    recorders = tuple(one for host in look.hosts for one in host.recorders if not one.stale)
+    world = frozenset(range(look.world_size or 0)) or frozenset(
+        view.rank for view in seen if view.rank is not None
+    )
+    missing = _missing(look)
+    return Case(
+        look=look,
+        views=seen,
+        groups=phase_groups(seen),
+        waits=waits(seen, recorders, world),
+        waiting=waiting,
+        suspects=tuple(view for view in running if view not in waiting),
+        blocked=_blocked(waiting),
+        since_s=_since(waiting, seen),
+        missing=missing,
+        not_looked_at=max(0, len(world) - len({view.rank for view in seen}) - len(missing)),
+        recorders=recorders,
+        ras=of_answers(look),
+        is_nccl=is_nccl,
+    )
+
+
+def _threads(view: RankView) -> tuple[str, ...]:
+    return view.process.threads if view.process else ()
+
+
+def _blocked(waiting: Sequence[RankView]) -> bool | None:
+    still = [view.is_static for view in waiting]
+    if False in still:
+        return False
+    return True if True in still else None
+
+
+def _since(waiting: Sequence[RankView], everyone: Sequence[RankView]) -> float | None:
+    spans = [view.span_s for view in waiting if view.is_static]
+    if not spans:
+        return None
+    ends = ends_of(everyone)
+    idle = [one for view in waiting if (one := idle_s(view, ends)) is not None]
+    return max(min(spans), min(idle, default=0.0))
+
+
+def _missing(look: JobLook) -> tuple[int, ...]:
+    """Ranks of hosts that were looked at: their number follows from their host's others."""
+    found: set[int] = set()
+    for host in look.hosts:
+        found |= _missing_of(host)
+    return tuple(sorted(found))
+
+
+def _missing_of(host: HostLook) -> set[int]:
+    present: dict[int, set[int]] = {}
+    sizes: dict[int, int] = {}
+    for one in host.ranks:
+        if one.rank is None or one.local_rank is None or one.local_world_size is None:
+            continue
+        first = one.rank - one.local_rank
+        present.setdefault(first, set()).add(one.rank)
+        sizes[first] = one.local_world_size
+    return {
+        rank for first, size in sizes.items() for rank in range(first, first + size) if rank not in present[first]
+    }

@@ -1,0 +1,97 @@
+"""From what was seen of a job to the verdict."""
+
+from collections.abc import Iterator, Sequence
+
+from nccltool.attach.judge.case import Case, case_of
+from nccltool.attach.judge.causes import calls, hardware, process, slow, work
+from nccltool.attach.judge.result import AttachVerdict, Culprit, JobState, RankNow
+from nccltool.attach.judge.state import message_of, state_of
+from nccltool.attach.judge.views import Ends, RankView, ends_of, idle_s
+from nccltool.attach.seen.job import JobLook
+
+_CLUES = (process.clues, calls.clues, work.clues, hardware.clues, slow.clues)
+_TIMEOUT_S = {"gloo": 1800.0, "nccl": 600.0}
+"""torch's default limit of a process group."""
+
+
+def judge(look: JobLook) -> AttachVerdict:
+    """Pure: the same look has the same verdict, now and from a saved folder."""
+    case = case_of(look)
+    found = sorted((one for clues in _CLUES for one in clues(case)), key=lambda one: -one.confidence)
+    culprits = tuple(_each_once(found))
+    state = state_of(case, culprits)
+    if state in ("healthy", "ending", "starting"):
+        culprits = tuple(one for one in culprits if one.level != "low") if state == "starting" else ()
+    since = case.since_s if case.blocked else None
+    ends = ends_of(case.views)
+    return AttachVerdict(
+        state=state,
+        message=message_of(case, state, culprits),
+        ranks=tuple(_now(view, ends) for view in case.views),
+        groups=case.groups,
+        waits=case.waits if case.blocked else (),
+        culprits=culprits,
+        missing=case.missing,
+        not_looked_at=case.not_looked_at,
+        since_s=since,
+        kill_in_s=_kill_in_s(case, since),
+        notes=tuple(_notes(case, state, culprits)),
+        lacking=tuple(_lacking(case)),
+    )
+
+
+def _each_once(found: Sequence[Culprit]) -> Iterator[Culprit]:
+    """One cause a rank: the most certain one."""
+    seen: set[tuple[int | None, str]] = set()
+    for one in found:
+        key = (one.rank, one.host if one.rank is None else "")
+        if one.rank is None or key not in seen:
+            seen.add(key)
+            yield one
+
+
+def _now(view: RankView, ends: Ends) -> RankNow:
+    idle = idle_s(view, ends)
+    return RankNow(
+        host=view.found.host,
+        pid=view.found.pid,
+        rank=view.rank,
+        phase=view.phase,
+        condition=view.condition,
+        moves=None if view.is_static is None else not view.is_static,
+        since_s=max(view.span_s, idle or 0.0) if view.is_static else None,
+        cpu_share=view.cpu_share,
+    )
+
+
+def _kill_in_s(case: Case, since_s: float | None) -> float | None:
+    if since_s is None or not case.blocked:
+        return None
+    is_gloo = any(
+        name == "pt_gloo_runloop" for view in case.views if view.process for name in view.process.threads
+    )
+    limit = _TIMEOUT_S["nccl"] if case.is_nccl else _TIMEOUT_S["gloo"] if is_gloo else None
+    return None if limit is None else max(0.0, limit - since_s)
+
+
+def _notes(case: Case, state: JobState, culprits: Sequence[Culprit]) -> Iterator[str]:
+    yield from case.lowered
+    if case.not_looked_at:
+        yield f"{case.not_looked_at} ranks were not looked at: the one that the others wait for may be among them"
+    if case.is_nccl and state == "hung":
+        yield "with NCCL, a stack shows where the CPU waits, not which operation hangs"
+    if case.ras.answered and not case.ras.is_unequal and state == "hung":
+        yield "RAS: equal counts say that all ranks have launched the operation, not that it ends"
+    if state == "hung" and culprits and culprits[0].level != "high":
+        yield "the evidence is not certain; compare with the rivals before anything is stopped"
+
+
+def _lacking(case: Case) -> Iterator[str]:
+    if any(view.phase.kind == "unknown" and not view.condition for view in case.views):
+        yield "stacks of all ranks"
+    if any(view.last.sockets is None for view in case.views):
+        yield "the connections of the ranks: since when they have been idle is unknown"
+    if case.is_nccl and not case.ras.answered:
+        yield "an answer of NCCL's RAS"
+    if not case.recorders:
+        yield "flight recorders"
