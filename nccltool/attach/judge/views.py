@@ -16,9 +16,9 @@ _MOST_CPU_SHARE = 0.05
 _LOADER = "pt_data_worker"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class RankView:
-    """A rank, from all samples of its host."""
+    """A rank, from all samples of its host. Compared by identity: comparing values took most of the time."""
 
     host: HostLook
     found: RankFound
