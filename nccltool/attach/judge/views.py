@@ -140,7 +140,7 @@ def _condition(sample: RankSample) -> str:
 def _phase(sample: RankSample, pid: int, cpu_share: float | None) -> Phase:
     if sample.process is None or sample.process.state in ("Z", "X"):
         return Phase(kind="unknown", text="has ended", reason="its process has ended")
-    own = [one for one in sample.stacks if one.pid == pid]
+    own = sorted((one for one in sample.stacks if one.pid == pid), key=lambda one: not one.is_native)
     names = [child.name for child in sample.children]
     return phase_of(own, state=sample.process.state, cpu_share=cpu_share, children=names)
 
