@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from nccltool.triage import causes, contrasts, own_run, suspects
+from nccltool.triage import causes, complaints, contrasts, own_run, suspects
 from nccltool.triage.causes.base import ECHOES, Cause, Clue, Clues, all_clues, whoever
 from nccltool.triage.incident import Candidate, LogLine, Offender, RankedCauses
 from nccltool.triage.logs.base import LogEvent
@@ -135,6 +135,7 @@ def _weigh(label: str, timeline: Timeline) -> _Weighed:
             *all_clues(causes.find(label), timeline),
             *own_run.clues(label, timeline),
             *contrasts.clues(label, timeline),
+            *complaints.clues(label, timeline),
         )
     )
     against, doubt = 1.0, 1.0

@@ -44,6 +44,8 @@ _SIGNS = {
 }
 _PATIENCE = ("job.time-limit", "job.interrupted")
 """Ends that also a job meets that stands still: somebody gives up, or nobody does."""
+_BEGUN = ("nccl.version", "nccl.bootstrap", "nccl.init-start", "bench.begin", "bench.header", "nccl.rings", "nccl.channel")
+"""What a job prints before its first step: where its log begins with the end, nothing shows that it stood still."""
 _BY_HAND = re.compile(r"SIGINT|signal:? (?:SIGINT|2)\b|Signals\.SIGINT")
 _ALSO = {
     *("torchrun.sigterm", "torchrun.failed", "torchrun.exit"),
@@ -80,7 +82,7 @@ def clues(timeline: Timeline) -> Given:
             continue
         decisive = kind in ("job.preempted", "job.time-limit")
         by_hand = kind in _PATIENCE or (kind == "job.sigterm" and clue.event and _BY_HAND.search(clue.event.text))
-        if by_hand and not timeline.steps_before:
+        if by_hand and not timeline.steps_before and (kind != "job.time-limit" or timeline.has(*_BEGUN)):
             yield Clue(0.25, f"{clue.why}, but the job had made no progress", clue.event)
             continue
         if clue.event and _OF_MEMORY.search(clue.event.text):

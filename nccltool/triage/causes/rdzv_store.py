@@ -53,6 +53,9 @@ SIGNS_OF_FAILURE = {
 }
 _NAMING = ("store.timeout", "store.unresolved", "store.lookup-retry", "store.endpoint", "store.retry")
 
+_MET = ("store.joined", "store.listening", "torchrun.joined", "nccl.version", "nccl.init-start", "nccl.bootstrap", "job.serving")
+"""What ranks print once they have met."""
+
 
 def clues(timeline: Timeline) -> Given:
     """Against it speaks that whoever did not join was seen at work, or that all had joined."""
@@ -61,6 +64,9 @@ def clues(timeline: Timeline) -> Given:
         yield Clue(-FITS, "the rendezvous had been complete before it failed", joined)
     if (absent := timeline.first("job.pod-pending")) and timeline.failed:
         yield Clue(TYPICAL, "a pod of the job was never started", absent)
+    if (asked := timeline.first("store.lookup-retry", "store.retry")) and not timeline.failed:
+        if not timeline.has(*_MET, "job.progress", "job.completed", "torchrun.succeeded", "bench.row"):
+            yield Clue(0.5, "the store was looked for, and nothing shows that it was found", asked)
     if (event := work.beside_wait(timeline)) and timeline.failed:
         yield Clue(-FITS, "a process that had not joined was still at work", event)
 

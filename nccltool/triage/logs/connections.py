@@ -48,6 +48,9 @@ failure
     net.no-interface     `SIOCGIFADDR|SIOCGIFINDEX|None of the TCP networks`
     net.no-interface     `if_include|if_exclude` => (?i)(?:invalid|no such|unknown|not found|does not exist).*
                          (?:interface: (?P<interface>\S+))?
+    net.no-answer  `DPT=` => (?i)\b(?:block|drop|reject|deny|denied)\w*\b.*\bIN=\S* .*SRC=(?P<own>[\d.]+)
+                   [ ]DST=(?P<peer>[\d.]+)
+    net.no-answer  `estination Host Unreachable|ommunication administratively prohibited|Packet filtered`
 state
     net.mesh             `istio-proxy|istio-injection=enabled|Envoy proxy|envoy connection|linkerd-proxy`
 doubt

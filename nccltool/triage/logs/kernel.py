@@ -129,6 +129,12 @@ failure
     imex.daemon         nvidia-`imex`.*(?:[Ff]ail|FAIL|exited|[Ee]rror|inactive|dead|not (?:running|loaded|ready)|
                         UNAVAILABLE|DEGRADED)
     app.nccl-crash      `segfault at` => segfault at .* in libnccl\.so
+    kernel.link-down    (?P<device>hfi1_\d+): `Link down reason`
+    kernel.link-down    `cxi` => (?P<device>cxi\d+|hsn\d+)\b.*(?i:link (?:down|error|failed)|lost link)
+    kernel.ecc          `DBE` => (?i)\b(?:volatile|aggregate|double.bit)?\b.*\bDBEs?\b.{0,40}(?:detected|error|occurred)
+    kernel.gpu-lost     `GPU` => (?i)\bGPU count (?:is|was|=|of) (?P<found>\d+),? (?:but )?expected (?!(?P=found)\b)\d+|
+                        expected (?P<want>\d+) GPUs?,? (?:but )?(?:found|got|saw) (?!(?P=want)\b)\d+
+    imex.daemon         `FailedPrepareDynamicResources` => (?i)imex|compute-?domain
 echo
     kernel.segfault     (?P<name>[\w./-]{1,60})\[(?P<pid>\d+)\]: `segfault at`
     kernel.segfault     `traps: `(?P<name>[\w./-]{1,60})\[(?P<pid>\d+)\] (?:general protection|

@@ -11,6 +11,7 @@ from nccltool.core import json_file_logs
 from nccltool.core.errors import BadInput
 from nccltool.triage.logs import (
     channel_lines,
+    complaints,
     connections,
     cuda,
     fabrics,
@@ -44,7 +45,7 @@ from nccltool.triage.logs.patterns import literals
 
 _DIALECTS = (
     *(torch, gloo, rendezvous, connections, schedulers, slurm, kubernetes, job_ids, kernel, limits, cuda, fabrics),
-    *(frameworks, rdma),
+    *(frameworks, rdma, complaints),
     *(nccl_tests, progress, settings, shell),
 )
 """Those that look at one line at a time. NCCL's writers can share a line; torchrun's tables, stacks and tracebacks
@@ -216,10 +217,16 @@ def _settled(events: list[LogEvent]) -> list[LogEvent]:
     """
     if len(events) < 2:
         return events
+    if any(event.kind not in _VAGUE for event in events):
+        events = [event for event in events if event.kind != "log.complaint"]
     if any(event.role == "failure" and event.kind not in ("app.exception", "nccl.warning") for event in events):
         events = [event for event in events if event.kind != "nccl.warning"]
         return [_as_echo(event) if event.kind == "app.exception" else event for event in events]
     return events
+
+
+_VAGUE = ("log.complaint", "nccl.warning", "ucx.failed", "efa.warned", "job.of-slurm")
+"""Kinds of lines of which another dialect knows only who says them."""
 
 
 def _as_echo(event: LogEvent) -> LogEvent:

@@ -34,6 +34,13 @@ failure
     store.rendezvous      `failed to shutdown the rendezvous|RendezvousStateError`
     store.rendezvous      `Failed to register worker`.*Raylet
     store.rendezvous      `any running Ray instance|node_ip_address.json|Error: Failed to connect to GCS`
+    store.unresolved      `resolve` => (?i)^(?!.*gloo).*(?:cannot|can't|could not|couldn't|unable to|failed to|error) resolv\w+ (?:
+                          the )?(?:host\w*|address|name|node|master|worker|peer)\b
+    store.unresolved      `nknown host|nknownHost`
+    store.unresolved      `no such host` => lookup (?P<host>[\w.-]+)
+    store.rendezvous      `GCS` => (?i)(?:could not|failed to|unable to|cannot) connect to (?:the )?(?:ray )?GCS
+    store.unanswered      `coordinator|coordination service|oordination service` => (?i)(?:UNAVAILABLE|failed to
+                          connect|could not connect|cannot reach)\b.*(?:refused|timed out|unavailable|deadline)
 echo
     store.closed          `c10d] recvV` => recv(?:Value|Vector) failed(?:.*?remote=\[(?P<peer>[\w.:-]+)\]:
                           (?P<port>\d+))?

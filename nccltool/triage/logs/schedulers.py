@@ -5,7 +5,7 @@ from nccltool.triage.logs.patterns import table
 PATTERNS = table(
     r"""
 failure
-    job.cancelled    (?:JOB|STEP) (?P<job>[\w.+]+) ON (?P<node>[\w.-]+)` CANCELLED `AT (?!\S+ DUE TO TASK)\S+(?:
+    job.cancelled    (?:JOB|STEP) (?P<job>[\w.+]+) ON (?P<node>[\w.-]+)` CANCELLED `AT (?!\S+ DUE TO (?:TASK|MEMORY))\S+(?:
                      [ ](?P<why>DUE TO [A-Z ]+))?
     job.cancelled    `Force Terminated |Job has been cancelled`
     job.cancelled    `Slurm job `\S+ has expired
@@ -91,6 +91,11 @@ failure
     job.stalled      `uninterruptible sleep (D-state)`
     job.timed-out    `timeout` => Killed\s+(?:\w+=\S+ )*timeout\b|timeout: sending signal|(?:exit|exited|
                      rc)\D{0,12}124\b
+    job.preempted    `cheduled event` => (?i)scheduled events?\b.*\b(?:preempt|terminate|redeploy)
+    job.preempted    `"action"` => "action": ?"terminate"
+    host.oom         `oom_reaper: reaped process`
+    host.oom         `java.lang.OutOfMemoryError`
+    torch.oom        `bfc_allocator` => ran out of memory trying to allocate(?!.*not a failure)
 echo
     job.exit         `FAILED` => ^\s*\d+(?:\.\S+)?\s+(?:\S+\s+)*FAILED\s+(?:.*\s)?\d+:\d+\b
     job.exit         `srun: error:` (?P<node>[\w.-]+): tasks? (?P<tasks>[\d,\-\[\]]+): (?P<how>.+)

@@ -114,6 +114,27 @@ failure
     data.check-failed    `elements differ` => [1-9]\d* of \d+ elements differ
     data.check-failed    `Mismatched elements:` [1-9]\d* / \d+
     data.check-failed    (?:Tensor-likes|Scalars|Arrays?) `are not close!`
+    torch.fingerprint    `Monitored Barrier encountered error running`
+    torch.fingerprint    `TYPE_MISMATCH|SYNTAX_MISMATCH|STATE_MISMATCH|DTYPE_MISMATCH` => COLLECTIVE_|SIZE_OR_|
+                         MatchState
+    torch.fingerprint    `isagree` => (?i)\branks? disagree\b.*\b(?:seq|call|collective|op|order)
+    torch.fingerprint    `equal sized tensors|equally sized tensors` => (?i)\b(?:all_?gather|ranks?)\b
+    torch.fingerprint    `cross ranks` => (?i)\b(?:tensor|shape|size|count|dtype|length|order|number of (?:calls|
+                         batches|steps|tensors))s?\b.{0,60}(?:mismatch\w*|differs?|not (?:equal|match|the same)|
+                         inconsistent) across ranks
+    torch.behind         `Not all ranks joining collective`
+    data.check-failed    `llreduce|ll_reduce|llgather|ll_gather|ll-reduce|ll-gather|roadcast|educe_scatter` => (?i)\b(?:
+                         result|output|value|sum|element|tensor|data)s?\b.{0,60}\b(?:is|are|was|were)? ?(?:wrong|
+                         incorrect|corrupt\w*|not correct)\b|\b[1-9]\d* of \d+ elements (?:are )?(?:wrong|incorrect|bad)
+    data.check-failed    `max error|max diff|max abs` => (?i)\b(?:fail\w*|error|wrong|invalid)\b.*\bmax(?:imum)?[ ]
+                         (?:abs\w* )?(?:error|diff\w*)\b.*(?:exceed|>|above|tolerance)
+    data.check-failed    `SDC|ilent data corruption` => (?i)\bSDC (?:suspected|detected|found)|silent data corruption
+                         [ ](?:suspected|detected|found|on)
+    app.launch           `: not found` => ^(?:/bin/)?(?:ba|da|z)?sh: \d+: (?!{OPTIONAL})\S+: not found$
+    app.launch           `rror while finding module specification`
+    app.exception        `panicked at` => (?P<type>thread '\S+' panicked)
+    app.exception        ^(?P<type>`panic: `(?:runtime error|assert|interface)\S*)
+    app.exception        `BackendCompilerFailed` => (?P<type>\S*BackendCompilerFailed): (?P<message>.*)
 echo
     torch.timeout        {OF}\s*`Watchdog caught collective operation timeout`: WorkNCCL\(
                          (?:SeqNum=(?P<sequence>\d+), )?OpType=(?P<op>\w+)(?:, TensorShape=\[(?P<shape>[^\]]*)\])?
@@ -139,6 +160,7 @@ state
     torch.not-destroyed  `process group has NOT been destroyed|destroy_process_group() was not called`
 """,
     OF=_OF,
+    OPTIONAL=r"(?:module|ml|conda|nvidia-smi|numactl|ib\w+|ls\w+)\b",
 )
 
 

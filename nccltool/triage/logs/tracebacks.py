@@ -18,7 +18,8 @@ failure
     app.segfault    `Segmentation fault|Caught signal 11`
     app.segfault    (?<!due to )`SIGSEGV`
     app.assert      `device-side assert triggered`
-    app.assert      `Assertion `\x60
+    app.assert      `Assertion ` => ^(?!.*{OF_NCCL}).*Assertion \x60
+    nccl.internal   `Assertion ` => {OF_NCCL}.*Assertion \x60
     shm.sigbus      `Bus error|SIGBUS`
     app.nccl-crash  (?:^|\])\s*(?:\[ *\d+\]|#?\d+:?|@)\s.*`libnccl.so`[.\d]*[(+]
     app.nccl-crash  ` nccl` => ^\s*(?:\[ *\d+\]|#\d+|\d+ +0x[0-9a-f]+|(?:PC: )?@ +0x[0-9a-f]+)\s+(?:(?:0x[0-9a-f]+|
@@ -58,6 +59,7 @@ state
     app.rank-left   ^(?:\[?[Rr]ank[ :]*(?P<rank>\d+)\]?:?.*)?\b(?:done|finished|leaving)\b.*\b`exit`(?:ing)?\b
 """,
     before={" nccl": "]0123456789abcdefn \t"},
+    OF_NCCL=r"(?:transport|graph|misc|device|include)/\w+\.(?:cc|cu|h|hpp|cpp):\d+: |\b(?:enqueue|proxy|bootstrap|channel|group)\.cc:\d+: ",
     OPTIONAL=r"(?:module|ml|conda|nvidia-smi|numactl|ib\w+|ls\w+)\b",
 )
 _LAST = re.compile(r"^(?P<type>(?:[A-Za-z_]\w*\.)*[A-Z]\w+)(?:: ?(?P<message>.*))?$")
