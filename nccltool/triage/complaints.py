@@ -1,4 +1,4 @@
-"""What lines that no dialect knows speak for, by what they are about (logs/complaints.py)."""
+"""What lines that no dialect knows indicate, by what they are about (logs/complaints.py)."""
 
 from collections.abc import Iterator
 
@@ -6,25 +6,24 @@ from nccltool.triage.causes.base import Clue
 from nccltool.triage.logs.base import LogEvent
 from nccltool.triage.timeline.model import Timeline
 
-_LOUD, _SOFT = 0.42, 0.38
+_LOUD, _PLAIN = 0.42, 0.38
 """Above `other` where nothing else is known, and below every pattern that fits."""
-_GOES_ON = 1
-"""Steps behind a complaint that say that it ended nothing."""
 _ENDS = ("job.completed", "torchrun.succeeded", "bench.average", "run.passed", "nccl.destroyed")
 _WORK = ("job.progress", "bench.row", "job.serving")
+_WHY = "an unknown line complains about this"
 
 
 def clues(label: str, timeline: Timeline) -> Iterator[Clue]:
-    """The reasons for a cause that unknown lines give: the first about it that nothing went on behind."""
+    """The reasons for a cause that unknown lines give: the first about it behind which nothing went on."""
     told = list(_that_count(timeline))
     if label in ("none", "other"):
         if told and not timeline.failed:
-            yield Clue(-0.6 if label == "none" else 0.36, "a line reports a failure that triage does not know", told[0])
+            strength = -0.6 if label == "none" else 0.36
+            yield Clue(strength, "a line reports a failure that triage does not know", told[0])
         return
     if about := [one for one in told if one.get("about") == label]:
         loud = next((one for one in about if one.get("grade") == "loud"), None)
-        strength = _LOUD if loud else _SOFT
-        yield Clue(strength, "a line that triage does not know complains about this", loud or about[0])
+        yield Clue(_LOUD if loud else _PLAIN, _WHY, loud or about[0])
 
 
 def _that_count(timeline: Timeline) -> Iterator[LogEvent]:
@@ -36,15 +35,9 @@ def _that_count(timeline: Timeline) -> Iterator[LogEvent]:
 
 
 def _open(timeline: Timeline) -> list[LogEvent]:
-    """The complaints behind which the job neither ended in order nor went on."""
+    """The complaints behind which the job neither came to its end nor made a step."""
     told = timeline.of("log.complaint")
     if not told or timeline.recovered:
         return []
-    after = [event for event in timeline.of(*_ENDS)]
-    steps = timeline.of(*_WORK)
-
-    def went_on(one: LogEvent) -> bool:
-        ended = any(timeline.before(one, end) for end in after)
-        return ended or sum(timeline.before(one, step) for step in steps) >= _GOES_ON
-
-    return [one for one in told if not went_on(one)]
+    after = timeline.of(*_ENDS, *_WORK)
+    return [one for one in told if not any(timeline.before(one, later) for later in after)]

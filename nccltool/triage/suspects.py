@@ -22,6 +22,7 @@ _ADDRESS = ("address", r"(?<![\d.])(?P<name>\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}(?
 _NIC = ("device", r"\b(?P<name>(?:mlx[45]_|bnxt_re|irdma|roce|rdmap|efa_|hfi)\w*\d)\b")
 _GPU = ("gpu", r"(?i)\b(?:device(?: ordinal)?|gpu|cuda)[ :#]{0,2}(?P<name>\d{1,2})\b")
 _RANK = ("rank", r"(?i)\brank[ :=_]{0,2}(?P<name>\d{1,5})\b")
+_BUS = ("gpu", r"\b(?P<name>[\da-f]{4}:[\da-f]{2}:[\da-f]{2}\.\d)\b")
 _HOST_LABELS = frozenset(
     {"nvlink-fabric", "imex-mnnvl", "gdr-missing", "topology", "ib-link", "ib-memlock", "slow-path", "plugin"}
     | {"out-of-memory", "gpu-fault", "other", "fd-limit", "collnet-sharp", "data-corruption", "p2p-acs-iommu"}
@@ -46,6 +47,8 @@ _NAMES = {
     "rdzv-store": (_PORT, _NODE, _ADDRESS),
     "peer-exited": (_NODE, _PROCESS),
     "collective-mismatch": (_RANK,),
+    "data-corruption": (_RANK, _NODE),
+    "duplicate-gpu": (_BUS,),
 }
 """What the lines of a cause name, in the order in which it is worth looking at."""
 _COMPILED = {label: [(kind, re.compile(text)) for kind, text in kinds] for label, kinds in _NAMES.items()}
@@ -56,7 +59,9 @@ _ON_A_NODE = ("bench.device", "job.exit", "job.cancelled", "job.on-node", "shell
 def named(label: str, timeline: Timeline, clues: Clues) -> Offender | None:
     """The first name in the strongest lines; else the one host of the log."""
     found = next(_in_proofs(label, clues), None)
-    return found or (_only_host(timeline) if label in _HOST_LABELS else None)
+    if found or label not in _HOST_LABELS:
+        return found
+    return _only_host(timeline) or _at_prompt(timeline, clues)
 
 
 def _in_proofs(label: str, clues: Clues) -> Iterator[Offender]:
@@ -71,3 +76,12 @@ def _only_host(timeline: Timeline) -> Offender | None:
     told = {event.host for event in timeline.everything() if event.host} | set(timeline.host_names)
     told |= {event.get("node") for event in timeline.of(*_ON_A_NODE)} - {""}
     return Offender("host", told.pop()) if len(told) == 1 else None
+
+
+def _at_prompt(timeline: Timeline, clues: Clues) -> Offender | None:
+    """The host in the prompt of the command that printed the strongest line."""
+    for event in clues.proofs()[:1]:
+        typed = [one for one in timeline.of("shell.command") if one.file == event.file and one.line <= event.line]
+        if typed and typed[-1].get("node"):
+            return Offender("host", typed[-1].get("node"))
+    return None

@@ -50,12 +50,16 @@ def clues(timeline: Timeline) -> Given:
     if timeline.failed and (event := timeline.first("torch.guessed-gpu", where=lambda e: e.rank not in (None, 0))):
         yield Clue(FITS, f"rank {event.rank} took GPU 0, which is rank 0's", event)
     if timeline.failed and (event := _listed_twice(timeline)):
-        yield Clue(0.85, f"two ranks are on GPU {event.get('bus')} of a host", event)
+        yield Clue(0.85, f"two ranks are on GPU {event.get('bus') or event.get('gpu')} of a host", event)
 
 
 def _listed_twice(timeline: Timeline) -> LogEvent | None:
     """The second rank that a test lists on a GPU of a host."""
     seen: dict[tuple[str, str], str] = {}
+    for event in timeline.of("shell.rank-gpu"):
+        own = seen.setdefault((event.host or "", event.get("gpu") or event.get("index")), event.get("of"))
+        if own != event.get("of") and (event.get("gpu") or timeline.nodes <= 1):
+            return event
     for event in timeline.of("bench.device"):
         device = event.text.partition(" device ")[2].strip()  # its number too: buses of two PCI domains look alike
         own = seen.setdefault((event.get("node"), device), event.get("of"))

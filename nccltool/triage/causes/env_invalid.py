@@ -32,7 +32,7 @@ from collections.abc import Iterator
 from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Clues, Given, LogEvent, Offender, Timeline
 
 DECIDES = "whether the job works with the variable unset"
-EXPLAINS = frozenset({"none", "app-error", "nccl-bug", "peer-exited", "ib-config"})
+EXPLAINS = frozenset({"none", "app-error", "nccl-bug", "peer-exited", "ib-config", "net-interface"})
 
 SOURCES = ("graph/tuning", "misc/param", "param/")
 LASTING = True
@@ -71,6 +71,8 @@ def clues(timeline: Timeline) -> Given:
             yield Clue(
                 0.95, f"{event.get('name')} repeats ^ or = inside its list: they belong before it, once", event
             )
+        elif event.get("value")[:1] in _QUOTES:
+            yield Clue(0.95, f"{event.get('name')} has quotes in its value, which NCCL takes as part of it", event)
         elif _is_beyond(event):
             yield Clue(TYPICAL, f"{event.get('name')}={event.get('value')} is beyond its range", event)
     if (event := _read_by_program(timeline)) and timeline.failed:
@@ -93,6 +95,7 @@ def _no_port(timeline: Timeline) -> LogEvent | None:
 
 _LISTS = ("NCCL_IB_HCA", "NCCL_SOCKET_IFNAME")
 """Variables whose list takes ^ and = once, before its first name."""
+_QUOTES = ("'", '"')
 _MOST = {"NCCL_IB_TIMEOUT": 31, "NCCL_IB_RETRY_CNT": 7, "NCCL_IB_SL": 15, "NCCL_IB_TC": 255}
 """The largest values that fit the fields of a queue pair (InfiniBand Architecture Specification, volume 1)."""
 
@@ -169,7 +172,10 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
         return Offender("variable", "MASTER_PORT")
     if hidden := _hidden(timeline):
         return Offender("variable", "LOCAL_RANK" if hidden.get("own") else "CUDA_VISIBLE_DEVICES")
-    if wrong := next((e for e in _settings(timeline) if _is_malformed(e) or _is_beyond(e)), None):
+    if wrong := next(
+        (e for e in _settings(timeline) if _is_malformed(e) or _is_beyond(e) or e.get("value")[:1] in _QUOTES),
+        None,
+    ):
         return Offender("variable", wrong.get("name"))
     if read := _read_by_program(timeline):
         return Offender("variable", read.get("name"))

@@ -57,8 +57,10 @@ def clues(timeline: Timeline) -> Given:
     off = [event for event in timeline.of("nccl.gdr-hca") if event.get("state") == "Disabled"]
     too_far = timeline.has("nccl.gdr-distance")
     if off:
-        strength = FITS if too_far or not _leaves_host(timeline) else 0.8
+        strength = FITS if too_far or not _leaves_host(timeline) else HINT if _plain(timeline) else 0.8
         yield Clue(strength, "NCCL cannot use GPUDirect RDMA on an HCA", off[0])
+    if (refused := timeline.first("ib.register-failed")) and timeline.has("gdr.buffer"):
+        yield Clue(0.85, "memory of a GPU could not be registered with the HCA", refused)
     if (one := _one_sided(timeline)) and not too_far:
         event = timeline.first("nccl.channel", where=lambda e: e.host == one)
         yield Clue(0.65, f"connections of {one} lack GDRDMA, while other hosts have it", event)

@@ -79,10 +79,12 @@ _CHANNELS = re.compile(r"/dev/nvidia-caps-imex-channels[\w/]*")
 
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     """The channel that is missing, the daemon that does not work, else the host."""
+    if gone := timeline.part("host", "imex.daemon", name="node"):
+        return gone
     absent = timeline.first("imex.daemon", where=lambda e: _NO_UNIT.search(e.text))
     for event in timeline.of("imex.channel") if absent is None else ():
         if path := _CHANNELS.search(event.text):
-            return Offender("file", path[0])
+            return Offender("file", path[0].rstrip("/"))
     for event in timeline.of("imex.daemon", "mnnvl.imex"):
         if service := re.search(r"nvidia-imex|compute-?domain-daemon", event.text):
             return Offender("process", service[0])

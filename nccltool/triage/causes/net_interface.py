@@ -40,6 +40,7 @@ SIGNS = {
     "nccl.no-interface": (SAYS, "NCCL found no usable interface"),
     "gloo.no-interface": (SAYS, "Gloo found no address for the interface"),
     "net.no-interface": (0.85, "an interface that was asked for is missing"),
+    "net.stranger": (0.75, "processes met others than they connected to: an address that several hosts have"),
     "gloo.no-device": (TYPICAL, "Gloo could not open its device"),
     "nccl.no-family": (0.8, "a socket of the address family could not be created"),
     "nccl.bad-family": (TYPICAL, "a rank sent an address without a family: it had no usable interface"),
@@ -144,6 +145,8 @@ def _odd_bootstrap(timeline: Timeline) -> LogEvent | None:
 
 
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:
+    if met := timeline.part("address", "net.stranger", name="peer"):
+        return met
     if timeline.has("nccl.no-interface"):
         choosing = ("NCCL_SOCKET_IFNAME", "NCCL_OOB_NET_IFNAME", "NCCL_COMM_ID", "NCCL_SOCKET_FAMILY")
         if name := next(filter(timeline.variable, choosing), None):

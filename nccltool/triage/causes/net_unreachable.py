@@ -114,7 +114,9 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     silent = timeline.first("store.retry", where=lambda e: e.get("host") and e.get("errno") in _NO_ANSWER)
     return (
         timeline.first_part("device", "efa.unreachable", name="device")
-        or timeline.first_part("address", *_PEERS, "net.no-route", "net.no-answer", name="peer")
+        or timeline.first_part(
+            "address", *_PEERS, "net.no-route", "net.no-answer", "efa.unreachable", "net.stranger", name="peer"
+        )
         or (Offender("host", silent.get("host")) if silent else None)
         or clues.host_or_rank()
     )

@@ -39,7 +39,6 @@ DECIDES = "`systemctl status nvidia-fabricmanager` and `nvidia-smi -q | grep -A3
 EXPLAINS = frozenset({"gpu-fault", "app-error", "nccl-bug"})
 
 SOURCES = ("transport/nvls",)
-LASTING = True
 SIGNS = {
     "nvls.failed": (SAYS, "NVLS multicast memory could not be bound"),
     "cuda.nvlink": (SAYS, "CUDA reports an uncorrectable NVLink error"),

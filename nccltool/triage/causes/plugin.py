@@ -115,6 +115,9 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
         return missing
     for clue in sorted(clues, key=lambda clue: -clue.strength):
         if clue.event and (match := _NAME.search(clue.event.text)):
+            own = timeline.variable(f"NCCL_{match[1].partition('/')[0]}_PLUGIN")
+            if own and own.endswith(".so"):
+                return Offender("library", own.rpartition("/")[2])
             return Offender("plugin", match[1])
     if (absent := timeline.first("plugin.absent")) and not timeline.has(*SIGNS, *SIGNS_OF_FAILURE):
         return Offender("plugin", absent.get("name"))

@@ -44,8 +44,11 @@ _SIGNS = {
 }
 _PATIENCE = ("job.time-limit", "job.interrupted")
 """Ends that also a job meets that stands still: somebody gives up, or nobody does."""
-_BEGUN = ("nccl.version", "nccl.bootstrap", "nccl.init-start", "bench.begin", "bench.header", "nccl.rings", "nccl.channel")
-"""What a job prints before its first step: where its log begins with the end, nothing shows that it stood still."""
+_BEGUN = (
+    *("nccl.version", "nccl.bootstrap", "nccl.init-start", "nccl.rings", "nccl.channel"),
+    *("bench.begin", "bench.header"),
+)
+"""What a job prints before its first step: a log that begins with the end does not show that it stood still."""
 _BY_HAND = re.compile(r"SIGINT|signal:? (?:SIGINT|2)\b|Signals\.SIGINT")
 _ALSO = {
     *("torchrun.sigterm", "torchrun.failed", "torchrun.exit"),
@@ -58,6 +61,11 @@ _ENDED = re.compile(r"[Pp]rocess (\d+) got signal")
 _TAKEN = (
     re.compile(r"(?i)\bnode(?: IP:|/) ?(?P<name>[a-z\d][\w.-]*\w)"),
     re.compile(r"\b(?P<name>i-[0-9a-f]{8,17})\b"),
+    re.compile(
+        r"(?i)\b(?:evict|preempt|reclaim)(?:ing|t?ed)? (?:pod|task) <?(?:[\w-]+/)?(?P<name>[a-z][\w.-]*\w)"
+    ),
+    re.compile(r"(?i)\b(?:removing|draining|deleting|cordon\w*) node:? (?P<name>[a-z][\w.-]*\w)"),
+    re.compile(r"\bpods?/(?P<name>[a-z][\w.-]*\w)"),
     re.compile(r"\bon (?P<name>[a-z][\w.-]*\d[\w.-]*)"),
     re.compile(r"(?:^|[\d:]Z ?)(?P<name>[a-z][\w.-]*-[\w.-]*\d[\w.-]*) "),
 )

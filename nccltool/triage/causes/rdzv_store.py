@@ -53,7 +53,11 @@ SIGNS_OF_FAILURE = {
 }
 _NAMING = ("store.timeout", "store.unresolved", "store.lookup-retry", "store.endpoint", "store.retry")
 
-_MET = ("store.joined", "store.listening", "torchrun.joined", "nccl.version", "nccl.init-start", "nccl.bootstrap", "job.serving")
+_SEVERAL = 3
+_MET = (
+    *("store.joined", "store.listening", "torchrun.joined", "nccl.version", "nccl.init-start", "nccl.bootstrap"),
+    *("job.serving", "job.progress", "job.completed", "torchrun.succeeded", "bench.row"),
+)
 """What ranks print once they have met."""
 
 
@@ -64,9 +68,10 @@ def clues(timeline: Timeline) -> Given:
         yield Clue(-FITS, "the rendezvous had been complete before it failed", joined)
     if (absent := timeline.first("job.pod-pending")) and timeline.failed:
         yield Clue(TYPICAL, "a pod of the job was never started", absent)
-    if (asked := timeline.first("store.lookup-retry", "store.retry")) and not timeline.failed:
-        if not timeline.has(*_MET, "job.progress", "job.completed", "torchrun.succeeded", "bench.row"):
-            yield Clue(0.5, "the store was looked for, and nothing shows that it was found", asked)
+    asked = timeline.of("store.lookup-retry", "store.retry")
+    is_whole = not timeline.ends_early and not timeline.unread
+    if len(asked) >= _SEVERAL and is_whole and not timeline.failed and not timeline.has(*_MET):
+        yield Clue(0.5, "the store was looked for, and nothing shows that it was found", asked[0])
     if (event := work.beside_wait(timeline)) and timeline.failed:
         yield Clue(-FITS, "a process that had not joined was still at work", event)
 

@@ -109,6 +109,8 @@ def silent(timeline: Timeline) -> frozenset[int]:
     missing = frozenset(range(world)) - waiting
     if len(waiting) < 2:  # it may be the log of that rank alone
         missing &= {event.rank for event in timeline.everything() if event.rank is not None}
+    if len(missing) > _FEW and len(waiting) > 1:  # of the others the log has nothing
+        missing &= {event.rank for event in timeline.of("job.progress", "job.at-work") if event.rank is not None}
     few = 1 if len(waiting) < 2 else len(waiting) - 1 if timeline.world_size is None else len(waiting)
     return missing if 0 < len(missing) <= min(_FEW, few) and world > 1 else frozenset()
 

@@ -51,6 +51,11 @@ failure
     net.no-answer  `DPT=` => (?i)\b(?:block|drop|reject|deny|denied)\w*\b.*\bIN=\S* .*SRC=(?P<own>[\d.]+)
                    [ ]DST=(?P<peer>[\d.]+)
     net.no-answer  `estination Host Unreachable|ommunication administratively prohibited|Packet filtered`
+    net.no-answer        `nc: connect to ` => connect to (?P<peer>[\w.-]+) port \d+ .*(?:timed out|[Nn]o route|un
+                     reachable)
+    store.unanswered     `onnect to coordination service` => (?:at|to) (?P<host>[\d.]{7,15}):(?P<port>\d+)
+    net.stranger         `received unexpected process identifier` => (?:from (?P<peer>[\d.]{7,15}))?$
+    net.stranger         `accepted a TCP connection from what appears`
 state
     net.mesh             `istio-proxy|istio-injection=enabled|Envoy proxy|envoy connection|linkerd-proxy`
 doubt

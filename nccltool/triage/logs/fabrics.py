@@ -4,7 +4,9 @@ from nccltool.triage.logs.patterns import table
 
 PATTERNS = table(r"""
 failure
-    efa.unreachable     `Unreachable remote|Unresponsive receiver|estination unreachable`
+    efa.unreachable     `Unreachable remote|Unresponsive receiver|Unresponsive remote|estination unreachable` =
+                     > (?:Unr|nreachable)
+                        (?:.*?\b(?P<peer>\d{1,3}(?:\.\d{1,3}){3})\b)?
     efa.unreachable     `Unable to insert remote address` => address vector for (?P<device>device \d+)
     efa.failed          NET/OFI (?:Request|Remote write) .*`completed with error`(?:\. RC|: err): (?P<code>\d+)
     version.build       `requires at least libfabric version`
@@ -52,7 +54,7 @@ failure
     gdr.no-peermem      `disagrees about version of symbol` => peer_?mem\b.*disagrees
     gdr.no-peermem      `memory_peers` => memory_peers/\S+.*(?:No such|missing|not (?:exist|found))|(?:No such|
                         cannot|missing).*memory_peers/
-    gdr.failed          `allocate MR` => Couldn't allocate MR|[Ff]ailed to (?:allocate|create) (?:GPU )?MR
+    gdr.failed          `allocate GPU MR|create GPU MR|register GPU MR`
     gdr.failed          `DMA_BUF` => DMA_BUF_SUPPORT [Ff]ailed|DMA_BUF.*not supported
     gdr.failed          `GPUDirect`(?: RDMA)?\b.*(?:not (?:supported|available|enabled)|unavailable|fail)
     gdr.failed          (?:cannot|failed to|could not|unable to) register `GPU memory`

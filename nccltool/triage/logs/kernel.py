@@ -26,7 +26,7 @@ failure
     kernel.nvml         `Failed to initialize NVML: ` => NVML: (?:Unknown|GPU access|Not [Ff]ound)
     kernel.nvml         `) failed: Unknown Error` => nvml\w+\(.*\) failed: Unknown
     kernel.nvml         `nvidia-container-cli: device error|devices unavailable for nvidia.com/gpu`
-    kernel.amdgpu       (?:Memory access fault|HW Exception) `by GPU node-`
+    kernel.amdgpu       (?:Memory access fault|HW Exception) by GPU (?P<gpu>`node-`\d+)
     kernel.amdgpu       `amdgpu` (?P<gpu>[\da-f:.]+):.*GPU reset (?:begin|\(\d+\))
     kernel.amdgpu       `HSA_STATUS_ERROR`_(?:EXCEPTION|ILLEGAL_INSTRUCTION|MEMORY_APERTURE_VIOLATION|MEMORY_FAULT|
                         HARDWARE)
@@ -91,7 +91,8 @@ failure
     kernel.iommu-fault  (?:\b(?:nvidia|amdgpu) (?P<device>[\da-f]{4}:[\da-f:.]+): .*)?`IO_PAGE_FAULT`(?:
                         [ ]device=(?P<other>[\da-f:.]+))?
     kernel.iommu-fault  `DMAR`:.*(?:fault|DRHD: handling)
-    fabric.manager      `fabricmanager` => (?i)fabricmanager.*(?:fail|error|inactive|dead|exited|could not be
+    fabric.manager      `fabricmanager` => (?i)^(?!.*nothing to do).*fabricmanager.*(?:fail|error|inactive|dead|e
+                     xited|could not be
                         [ ]found|not (?:running|loaded))
     fabric.manager      `abric Manager` => [Ff]abric ?[Mm]anager.*(?:fail|error|inactive|dead|not (?:running|
                         loaded|started)|version.*mismatch)(?!.*NVSwitches)
@@ -124,15 +125,18 @@ failure
                         could not be found|is masked|not found)
     mnnvl.import        `MultinodeMemoryAllocation` => (?i)error|invalid|failed
     imex.daemon         `Domain State: `(?:DOWN|DEGRADED|INVALID|UNAVAILABLE)
-    imex.daemon         `Node #` => ^\s*Node #\d+\b.* - (?:DOWN|DEGRADED|INVALID|UNAVAILABLE|UNREACHABLE)
+    imex.daemon         `Node #` => ^\s*Node #\d+\W+(?P<node>[\w.-]*\w)\b.* - (?:DOWN|DEGRADED|INVALID|UNAVAILABLE|
+                     UNREACHABLE)
     imex.daemon         `IMEX` => IMEX (?i:domain|daemon|node).*(?:DOWN|DEGRADED|UNAVAILABLE|not (?:ready|running))
     imex.daemon         nvidia-`imex`.*(?:[Ff]ail|FAIL|exited|[Ee]rror|inactive|dead|not (?:running|loaded|ready)|
                         UNAVAILABLE|DEGRADED)
     app.nccl-crash      `segfault at` => segfault at .* in libnccl\.so
     kernel.link-down    (?P<device>hfi1_\d+): `Link down reason`
     kernel.link-down    `cxi` => (?P<device>cxi\d+|hsn\d+)\b.*(?i:link (?:down|error|failed)|lost link)
-    kernel.ecc          `DBE` => (?i)\b(?:volatile|aggregate|double.bit)?\b.*\bDBEs?\b.{0,40}(?:detected|error|occurred)
-    kernel.gpu-lost     `GPU` => (?i)\bGPU count (?:is|was|=|of) (?P<found>\d+),? (?:but )?expected (?!(?P=found)\b)\d+|
+    kernel.ecc          `DBE` => (?i)\b(?:volatile|aggregate|double.bit)?\b.*\bDBEs?\b.{0,40}(?:detected|error|oc
+                     curred)
+    kernel.gpu-lost     `GPU` => (?i)\bGPU count (?:is|was|=|of) (?P<found>\d+),? (?:but )?expected (?!(?P=found)
+                     \b)\d+|
                         expected (?P<want>\d+) GPUs?,? (?:but )?(?:found|got|saw) (?!(?P=want)\b)\d+
     imex.daemon         `FailedPrepareDynamicResources` => (?i)imex|compute-?domain
 echo

@@ -24,6 +24,7 @@ failure
     shm.full      `o space left on device` => /(?:psm_|sem\.|nccl-|torch_|dev/shm)\w*
     shm.full      `/dev/shm` => (?i)\b(?:not enough|no|insufficient) (?:free )?(?:space|memory|room)\b.*/dev/shm|
                   check that /dev/shm|/dev/shm (?:is (?:full|too small)|has (?:only )?no)
+    shm.full      `/dev/shm` => ^\S+\s+\S+\s+\S+\s+\S+\s+(?:9[6-9]|100)%\s+/dev/shm
 doubt
     host.io-error  `Input/output error|Read-only file system|Remote I/O error|Transport endpoint is not c` => ^
                   (?!.*(?:Error:|NCCL|RCCL|UCX|socket|Socket)).*(?:/|Errno|mount|write|read|open)

@@ -13,6 +13,11 @@ _ROW = (
     + _HALF.format("busbw", "wrong")
     + f"(?:{_HALF.format('inbusbw', 'inwrong')})?\\s*$"
 )
+_UNCHECKED = (
+    r"^\s*(?P<bytes>\d+)\s+(?P<count>\d+)\s+(?P<type>[a-z][a-z0-9_]+)(?:\s+(?P<op>[a-z]+|N/A))?(?:\s+-?\d+)?"
+    r"\s+[\d.]+\s+[\d.]+\s+(?P<busbw>\d+\.\d+)(?:\s+N/A)?\s*$"
+)
+"""A row of a test that checked nothing (-c 0), as older ones print it."""
 
 PATTERNS = table(
     r"""
@@ -25,6 +30,7 @@ echo
     bench.failed   `: Test failure`
 state
     bench.row      ` float | half | bfloat16 | double | fp8_e4m3 | fp8_e5m2 ` => {ROW}
+    bench.row      ` float | half | bfloat16 | double ` => {UNCHECKED}
     bench.row      ` int8 | uint8 | int32 | uint32 | int64 | uint64 ` => {ROW}
     bench.begin    ^(?:.*: )?`# nThread |# Using devices|# Collective test starting`
     bench.header   ^#?\s*size\s+count\s+.*`busbw`
@@ -36,6 +42,7 @@ success
     bench.bounds   `Out of bounds values` : 0 OK
 """,
     ROW=_ROW,
+    UNCHECKED=_UNCHECKED,
     hosts_in=("node",),
 )
 

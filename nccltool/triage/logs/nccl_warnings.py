@@ -237,7 +237,8 @@ doubt
     plugin.broken            `/Plugin` ?:.*?(?P<name>(?!lib[nr]ccl-(?:net|tuner|
                              profiler|env)\.so)lib[\w./-]+\.so[\w.]*): (?:cannot open shared object file|
                              undefined symbol|version .* not found)
-    plugin.warned            `NET/` => ^(?!.*completed with error)(?P<name>(?:NET|TUNER|PROFILER)/(?!Plugin|IB\b|
+    plugin.warned            `NET/|TUNER/|PROFILER/` => ^(?!.*completed with error)(?P<name>(?:NET|TUNER|PROFILER
+                     )/(?!Plugin|IB\b|
                              IBext|Socket)\w+)\b.*(?:[Ff]ail|[Ee]rror|[Uu]nable|[Cc]ould ?n.t|[Cc]annot|[Nn]o
                              [ ]eligible|mismatch|unsupported|not (?:support|found|match))
     sharp.fallback           `Cannot initialize CollNet`

@@ -60,6 +60,12 @@ failure
     sharp.failed         `failed to connect to AM `
     sharp.failed         `TL_SHARP` => (?i)TL_SHARP.*(?:ERROR|WARN|fail)
     sharp.failed         `SHARP` => SHARP error in|SHARP (?:job|session).*(?:[Ff]ail|error)
+    ib.qp-failed         `ibgda.cpp|ibrc.cpp|ibdevx.cpp|ibgda/|ibrc/` => (?:non-zero status|NULL value|error stat
+                     us)
+                         .{0,80}(?:\bah\b|DCT|\bep\b|\bEPs?\b|ep_connect|connect|\bqp\b|\bQP\b|\bgid\b|GID|modify)
+    ib.port-down         {DEVICE}.{0,20}\b`state DOWN|state: DOWN`
+    ib.port-down         `Link is Down` => (?i)\b(?:port|source)\b.*
+    ib.register-failed   `allocate MR` => Couldn't allocate MR|[Ff]ailed to (?:allocate|create) MR
 doubt
     ib.port-counters     `SymbolErrorCounter|LinkDownedCounter` => (?:SymbolErrorCounter|LinkDownedCounter)
                          [ .:=]*[1-9]\d*
@@ -67,6 +73,7 @@ doubt
                          [ =:]+[1-9]\d{2,}
     ib.port-counters     `link_down_events_phy|rx_symbol_err_phy|rx_crc_errors_phy`: *[1-9]\d*
 state
+    gdr.buffer           `cuMemAlloc|--use_cuda|initializing CUDA|--use_rocm` => .
     shell.gid            ^\s*(?:{DEVICE}\s+\d\s+)?(?P<index>\d{1,3})\s+(?P<gid>(?:[\da-f]{4}:){2}`0000:0000:`
                          (?:[\da-f]{4}:){3}[\da-f]{4})\b
     shell.verbs          \b`uverbs`\d

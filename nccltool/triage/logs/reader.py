@@ -1,5 +1,6 @@
 """LOOK at text: lines of NCCL, torch, launchers and kernels become typed events. One dialect a file."""
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
@@ -215,6 +216,8 @@ def _settled(events: list[LogEvent]) -> list[LogEvent]:
     An exception whose text says what failed is only its echo; a warning is not unknown when another dialect
     knows it.
     """
+    if events and _PASSED.match(events[0].text):
+        return [event for event in events if event.role in ("state", "success")]
     if len(events) < 2:
         return events
     if any(event.kind not in _VAGUE for event in events):
@@ -225,6 +228,8 @@ def _settled(events: list[LogEvent]) -> list[LogEvent]:
     return events
 
 
+_PASSED = re.compile(r"\W{0,4}(?:PASS(?:ED)?|OK|\u2713|\u2714)\b\W{0,3}\s")
+"""A check that says so, whatever it has looked for."""
 _VAGUE = ("log.complaint", "nccl.warning", "ucx.failed", "efa.warned", "job.of-slurm")
 """Kinds of lines of which another dialect knows only who says them."""
 

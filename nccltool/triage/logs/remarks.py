@@ -12,7 +12,7 @@ _REMARK = r"^\W{0,4}[(<#.*^].{0,80}"
 _WORK = (
     r"(?:[Ll]oad|[Dd]ownload|[Uu]pload|[Tt]okeniz|[Pp]reprocess|[Ss]av|[Ww]rit|[Cc]onvert|[Mm]erg|[Gg]roup|[Pp]ack|"
     r"[Ee]xtract|[Cc]opy|[Ee]valuat|[Vv]alidat|[Cc]ompil|[Bb]uild|[Gg]enerat|[Ff]ilter|[Cc]ach|[Ii]ndex|[Ss]huffl|"
-    r"[Ee]xport|[Uu]npack)\w*"
+    r"[Ee]xport|[Uu]npack|[Gg]ather)\w*"
 )
 
 PATTERNS = table(
@@ -62,7 +62,8 @@ state
     job.at-work         `%` => ^(?P<what>.{0,80}?)\b(?P<done>\d{1,3})%\|.*\[.*\d ?(?:examples|
                         [kKMGT]?i?B|files?|docs?|rows|shards?|samples)/s
     job.at-work         `%` => (?P<what>\b{WORK}\b[^%|\[]{0,60}?)\b(?P<done>\d{1,3}) ?%(?:\||\s|$)
-    job.at-work         `aving |aved |riting |ploading |ownloading |valuating |okenizing |rocessing ` => ^
+    job.at-work         `aving |aved |riting |ploading |ownloading |valuating |okenizing |rocessing |ompiling |at
+                     hering ` => ^
                         (?![^a-zA-Z]*(?:step|iter)).{0,100}?\b(?P<what>{WORK} .{0,60})
     job.stack           `py-spy: `(?P<function>[\w.<>]+) \((?P<path>[^)]+)\)
     job.stack-of        ^\W*`Thread `(?:0x)?[0-9a-fx]+ \((?:idle|active|most recent call first|LWP|Thread)
@@ -70,7 +71,16 @@ state
     job.stack           `.py:` => ^\s+(?P<function>[\w.<>]+) \((?P<path>[^)\s]+\.py):\d+\)
     job.stack           `#0  |#1  |#2  |#3  |#4  |#5  |#6  |#7  ` => ^\W*#\d+ +(?:0x[0-9a-f]+ in )?
                         (?P<function>[\w:~<>]+) ?\(
+    job.at-work         `hard |art |hunk |ile ` => (?i)\b(?P<what>(?:shard|part|chunk|file)) (?P<done>\d+) ?(?:/|
+                     of) ?
+                        (?P<of>\d+)\b.*\b(?:written|saved|loaded|read|done|copied|uploaded)
+    shell.rank-gpu      `cuda:` => (?i)\brank (?P<of>\d+)\b.*\b(?:uses?|on|device)\b.*cuda:(?P<index>\d+)(?:\W{1,3}
+                        (?P<gpu>[\da-f]{4}:[\da-f]{2}:[\da-f.]+))?
 success
+    job.completed     `OK` => ^OK(?: \(skipped=\d+\))?$
+    job.completed     ^(?:=+ )?\d+` passed`\b(?!.*fail).*\bin [\d.]+ ?s
+    job.completed     `weep finished|tudy finished|est trial|est trial:` => ^(?:.*\b)?(?:[Ss]weep|[Ss]tudy) finis
+                     hed|^Best trial
     job.completed     `All processes entering MPI_Finalize|uccessfully completed|uccessfully finished`
 """,
     REMARK=_REMARK,

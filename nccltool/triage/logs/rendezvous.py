@@ -34,7 +34,8 @@ failure
     store.rendezvous      `failed to shutdown the rendezvous|RendezvousStateError`
     store.rendezvous      `Failed to register worker`.*Raylet
     store.rendezvous      `any running Ray instance|node_ip_address.json|Error: Failed to connect to GCS`
-    store.unresolved      `resolve` => (?i)^(?!.*gloo).*(?:cannot|can't|could not|couldn't|unable to|failed to|error) resolv\w+ (?:
+    store.unresolved      `resolve` => (?i)^(?!.*gloo).*(?:cannot|can't|could not|couldn't|unable to|failed to|er
+                     ror) resolv\w+ (?:
                           the )?(?:host\w*|address|name|node|master|worker|peer)\b
     store.unresolved      `nknown host|nknownHost`
     store.unresolved      `no such host` => lookup (?P<host>[\w.-]+)
@@ -57,7 +58,7 @@ doubt
     store.no-hostname     `hostname of the client socket cannot be retrieved`
     store.keep-alive      `failed to send a keep-alive heartbeat`
 state
-    store.endpoint        `rdzv`[_-]endpoint[=', "]+(?P<host>[A-Za-z0-9][\w.-]*):(?P<port>\d+)
+    store.endpoint        `rdzv`[_-]endpoint[=:', "]+(?P<host>[A-Za-z0-9][\w.-]*):(?P<port>\d+)
     store.endpoint        (?i)\bm`aster`_addr[=:' ]+(?P<host>(?!is\b)[A-Za-z0-9][\w.-]*)(?:
                           .*master_port[=:' ]+(?P<port>\d+))?
     store.endpoint        (?i)\bm`aster addr`(?:ess)?: +(?P<host>[\w.-]+)(?:.*port: +(?P<port>\d+))?

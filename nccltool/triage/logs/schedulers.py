@@ -5,7 +5,8 @@ from nccltool.triage.logs.patterns import table
 PATTERNS = table(
     r"""
 failure
-    job.cancelled    (?:JOB|STEP) (?P<job>[\w.+]+) ON (?P<node>[\w.-]+)` CANCELLED `AT (?!\S+ DUE TO (?:TASK|MEMORY))\S+(?:
+    job.cancelled    (?:JOB|STEP) (?P<job>[\w.+]+) ON (?P<node>[\w.-]+)` CANCELLED `AT (?!\S+ DUE TO (?:TASK|MEMO
+                     RY))\S+(?:
                      [ ](?P<why>DUE TO [A-Z ]+))?
     job.cancelled    `Force Terminated |Job has been cancelled`
     job.cancelled    `Slurm job `\S+ has expired

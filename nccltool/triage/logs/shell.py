@@ -10,6 +10,7 @@ PATTERNS = table(r"""
 state
     shell.command      ^(?:(?:\[[^\]]*\]|\([^)]*\)) ?)*[\w@.:~/-]* ?`$ `(?P<command>\S.*)
     shell.command      `# ` => ^(?:\([^)]*\) )?\[?[\w.-]+@[\w.-]+[: ][^#$]{0,80}# (?P<command>\S.*)
+    shell.command      `# ` => ^[a-z][\w.-]*:[~/][^#$\s]*# (?P<command>\S.*)
     shell.command      `+ ` => ^\++ (?P<command>(?!nccltool)[a-zA-Z./].*)
     shell.command      ^`>>> `(?P<command>(?:run\b|[\w./-]+ ).*)
     shell.command      ^`# `(?P<command>(?:mpirun|mpiexec|srun|torchrun|python\S*|\./|bash|accelerate|deepspeed|
@@ -70,7 +71,10 @@ state
 
 _SETTING = re.compile(r"\b(?P<name>(?:TORCH_)?(?:NCCL_|GLOO_|MASTER_)[A-Z0-9_]+)=(?P<value>[^\s'\"]+)")
 
-_PROMPT = re.compile(r"^(?:\([^)]*\) ?)?\[?[\w.-]+@(?P<host>[\w.-]+)[: ][^$#]*[$#] ")
+_PROMPT = re.compile(
+    r"^(?:\([^)]*\) ?)?(?:\[?[\w.-]+@(?P<host>[\w.-]+)[: ][^$#]*|"
+    r"(?P<plain>[a-z][\w.-]*[-\d][\w.-]*)(?::[~/][^$#\s]*)? ?)[$#] "
+)
 """The host in the prompt of a shell."""
 
 
@@ -78,7 +82,7 @@ def events(line: SourceLine) -> Iterator[LogEvent]:
     """What a line says; a command can set many variables."""
     for item, fields in PATTERNS.found(line.text):
         if item.kind == "shell.command" and (host := _PROMPT.match(line.text)):
-            fields["node"] = host["host"]
+            fields["node"] = host["host"] or host["plain"]
         if item.kind != "shell.env":
             yield event(item, line, fields)
             continue

@@ -38,13 +38,16 @@ failure
                      [ ]std\w+ file|[Pp]ermission denied
     job.time-limit   `JobState=TIMEOUT|Reason=TimeLimit`
     job.time-limit   `TIMEOUT` => ^\s*\d+\S*\s+(?:\S+\s+){0,5}TIMEOUT\s+(?:.*\s)?\d+:\d+\b
-    job.time-limit   `wallclock|all clock|wall time|runtime limit|run time limit` => (?i)\b(?:exceed\w*|reached|over)\b
-                     .*\b(?:wall ?-?(?:clock|time)|run ?time)\b|\b(?:wall ?-?(?:clock|time)|run ?time)\b(?: \w+){0,3}
+    job.time-limit   `wallclock|all clock|wall time|runtime limit|run time limit` => (?i)\b(?:exceed\w*|reached|o
+                     ver)\b
+                     .*\b(?:wall ?-?(?:clock|time)|run ?time)\b|\b(?:wall ?-?(?:clock|time)|run ?time)\b(?: \w+){
+                     0,3}
                      [ ](?:exceed\w*|reached|expired)
     job.preempted    `JobState=PREEMPTED`
     job.preempted    `equeue` => (?i)\brequeu\w+\b.*\b(?:preempt\w*|higher.priority)
     job.cancelled    `JobState=CANCELLED`
-    job.cancelled    `CANCELLED` => ^\s*\d+(?!\S*\.extern)\S*\s+(?:\S+\s+){0,5}CANCELLED(?: by \d+|\+)?\s+(?:.*\s)?\d+:\d+\b
+    job.cancelled    `CANCELLED` => ^\s*\d+(?!\S*\.extern)\S*\s+(?:\S+\s+){0,5}CANCELLED(?: by \d+|\+)?\s+(?:.*\s
+                     )?\d+:\d+\b
     job.node-failed  `JobState=NODE_FAIL`
     host.oom         `DUE TO MEMORY LIMIT`
 echo

@@ -123,18 +123,24 @@ failure
                          batches|steps|tensors))s?\b.{0,60}(?:mismatch\w*|differs?|not (?:equal|match|the same)|
                          inconsistent) across ranks
     torch.behind         `Not all ranks joining collective`
-    data.check-failed    `llreduce|ll_reduce|llgather|ll_gather|ll-reduce|ll-gather|roadcast|educe_scatter` => (?i)\b(?:
+    data.check-failed    `llreduce|ll_reduce|llgather|ll_gather|ll-reduce|ll-gather|roadcast|educe_scatter` => (?
+                     i)\b(?:
                          result|output|value|sum|element|tensor|data)s?\b.{0,60}\b(?:is|are|was|were)? ?(?:wrong|
-                         incorrect|corrupt\w*|not correct)\b|\b[1-9]\d* of \d+ elements (?:are )?(?:wrong|incorrect|bad)
+                         incorrect|corrupt\w*|not correct)\b|\b[1-9]\d* of \d+ elements (?:are )?(?:wrong|incorre
+                     ct|bad)
     data.check-failed    `max error|max diff|max abs` => (?i)\b(?:fail\w*|error|wrong|invalid)\b.*\bmax(?:imum)?[ ]
                          (?:abs\w* )?(?:error|diff\w*)\b.*(?:exceed|>|above|tolerance)
-    data.check-failed    `SDC|ilent data corruption` => (?i)\bSDC (?:suspected|detected|found)|silent data corruption
+    data.check-failed    `SDC|ilent data corruption` => (?i)\bSDC (?:suspected|detected|found)|silent data corrup
+                     tion
                          [ ](?:suspected|detected|found|on)
     app.launch           `: not found` => ^(?:/bin/)?(?:ba|da|z)?sh: \d+: (?!{OPTIONAL})\S+: not found$
     app.launch           `rror while finding module specification`
     app.exception        `panicked at` => (?P<type>thread '\S+' panicked)
     app.exception        ^(?P<type>`panic: `(?:runtime error|assert|interface)\S*)
     app.exception        `BackendCompilerFailed` => (?P<type>\S*BackendCompilerFailed): (?P<message>.*)
+    data.check-failed    `o not match|oes not match|on't match` => [1-9]\d* of \d+ (?:values|elements|entries|num
+                     bers)\b
+                         .{0,40}(?:do|does) ?n.t match|rank (?P<of>\d+).*\bdo not match the reference
 echo
     torch.timeout        {OF}\s*`Watchdog caught collective operation timeout`: WorkNCCL\(
                          (?:SeqNum=(?P<sequence>\d+), )?OpType=(?P<op>\w+)(?:, TensorShape=\[(?P<shape>[^\]]*)\])?

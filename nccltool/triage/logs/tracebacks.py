@@ -45,6 +45,11 @@ failure
                     [ ]command not found$
     app.launch      ^(?:\S+: )?`error: `(?:unrecognized|the following|argument|invalid choice)
     app.launch      `command not found` => (?:torchrun|mpirun|srun|python\S*|deepspeed|accelerate): command not
+    shm.sigbus      `code: -7|code -7` => exit\s?code:? -7\b
+    app.nccl-crash  ` ras` => ^\s*(?:\[ *\d+\]|#\d+|\d+ +0x[0-9a-f]+)\s+(?:(?:0x[0-9a-f]+|\(unknown\)|\d+) +)?(?:
+                     in )?
+                    (?P<symbol>ras[A-Z]\w+)\b
+    app.launch      `ninja: build stopped|Error compiling objects|rror building extension`
 echo
     app.abort       `terminate called|*** SIGABRT`
     app.abort       ^(?!srun).*`Aborted (core dumped)`
@@ -58,8 +63,11 @@ state
     app.rank-done   (?i)\brank[ :=]*(?P<rank>\d+)\b.{0,20}\b`finished its|ran out of|exhausted|has no more`\b
     app.rank-left   ^(?:\[?[Rr]ank[ :]*(?P<rank>\d+)\]?:?.*)?\b(?:done|finished|leaving)\b.*\b`exit`(?:ing)?\b
 """,
-    before={" nccl": "]0123456789abcdefn \t"},
-    OF_NCCL=r"(?:transport|graph|misc|device|include)/\w+\.(?:cc|cu|h|hpp|cpp):\d+: |\b(?:enqueue|proxy|bootstrap|channel|group)\.cc:\d+: ",
+    before={" nccl": "]0123456789abcdefn \t", " ras": "]0123456789abcdefn \t"},
+    OF_NCCL=(
+        r"(?:transport|graph|misc|device|include)/\w+\.(?:cc|cu|h|hpp|cpp):\d+: |"
+        r"\b(?:enqueue|proxy|bootstrap|channel|group)\.cc:\d+: "
+    ),
     OPTIONAL=r"(?:module|ml|conda|nvidia-smi|numactl|ib\w+|ls\w+)\b",
 )
 _LAST = re.compile(r"^(?P<type>(?:[A-Za-z_]\w*\.)*[A-Z]\w+)(?:: ?(?P<message>.*))?$")
@@ -86,6 +94,7 @@ _ECHO_TEXTS = re.compile(
     r"CommInitRank|[Uu]nhandledCudaError|invalid usage|unhandled (?:cuda|system) error|terminat|"
     r"remote process exited|killed by signal: (?:Terminated|Interrupt|Hangup)"
     r"|allocate more than 1EB|ran for more than set timeout|Get timed out|DataLoader timed out after"
+    r"|^(?:DEADLINE_EXCEEDED|UNAVAILABLE|ABORTED)\b"
     r"|^Socket closed|to complete (?:the )?rendezvous|failed to connect to all addresses"
 )
 

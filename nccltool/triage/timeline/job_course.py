@@ -24,7 +24,8 @@ _DEADLY = {
 }
 """Failures that no process survives: steps behind them are those of other ranks, unless the job was restarted."""
 _BY_THE_TRAINER = re.compile(
-    r"train_runtime|Trainer\.fit|^\s*\d+\s+(?:\S+\s+)*COMPLETED\b.*\b0:0|COMPLETED ExitCode 0:0"
+    r"train_runtime|Trainer\.fit|^\s*\d+\s+(?:\S+\s+)*COMPLETED\b.*\b0:0|COMPLETED ExitCode 0:0|"
+    r"^OK\b|^\W*\d+ passed\b"
 )
 """Ends that only the program itself prints, or the scheduler's record of the whole job."""
 _MOVES = ("job.progress", "bench.row")
@@ -35,6 +36,10 @@ _JOB_WORDS = re.compile(
     r"\b(?:mpirun|mpiexec|srun|sbatch|torchrun|python\S*|accelerate|deepspeed|\w+_perf\w*|vllm|lmdeploy|run)\b|NCCL_\w+="
 )
 """What a command says that starts a job."""
+
+
+_OF_JOBS = ("nccl", "torch", "bench", "store", "gloo", "app", "torchrun", "hvd", "run", "mpi")
+"""Families of what jobs say."""
 
 
 def _is_an_ending(event: LogEvent) -> bool:
@@ -55,6 +60,8 @@ class JobCourse:
         self._is_open = False
         """No work is behind the last failure: a word about an end, as `echo done` in a script, takes none back."""
         self._steps_before = 0
+        self._has_begun = False
+        """A job was started, or has said something: what failed before that is the host's, and outlives no job."""
         self._open_test: LogEvent | None = None
         self._hung: LogEvent | None = None
         self._looked_at: LogEvent | None = None
@@ -116,7 +123,9 @@ class JobCourse:
                 self._changed_since or self._deadly
             )  # another test; the one before it stays failed
         elif event.kind == "shell.command" and _JOB_WORDS.search(event.get("command")):
-            self._changed_since = self._last_failure is not None
+            self._changed_since = self._last_failure is not None and self._has_begun
+            self._has_begun = True
+        self._has_begun = self._has_begun or event.family in _OF_JOBS or event.role == "echo"
 
     def _restart(self, event: LogEvent, place: Place) -> None:
         """NCCL's version in another file than the failure is the start of another rank."""

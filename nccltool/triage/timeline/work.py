@@ -1,5 +1,6 @@
 """What a process was at work with while others waited for it: bars that are not full, files that are written."""
 
+import re
 from collections.abc import Iterator
 
 from nccltool.triage.logs.base import LogEvent
@@ -7,6 +8,7 @@ from nccltool.triage.timeline.model import Timeline
 
 _WAITS = ("torch.timeout", "gloo.timeout", "store.get-failed", "torch.barrier", "torch.no-block", "store.too-few")
 _WORK = ("job.loading", "job.at-work")
+_GOES_ON = re.compile(r"\bstill\b|\.\.\.\s*$|\u2026\s*$")
 _STEPS = ("job.progress", "bench.row", "job.serving")
 
 
@@ -15,11 +17,13 @@ def beside_wait(timeline: Timeline) -> LogEvent | None:
     waited = timeline.first(*_WAITS)
     if waited is None:
         return None
-    going_on = [event for event in _open(timeline) if not _done(timeline, event, waited)]
+    going_on = [
+        event for event in _open(timeline) if not _done(timeline, event, waited) and not _raised(timeline, event)
+    ]
     behind = [event for event in going_on if timeline.before(waited, event)]
     steps = [step for step in timeline.of(*_STEPS) if timeline.before(step, waited)]
     before = [event for event in going_on if not steps or timeline.before(steps[-1], event)]
-    found = behind or [event for event in before if event.get("done")]
+    found = behind or [event for event in before if event.get("done") or _last_word(timeline, event, waited)]
     return found[-1] if found and not _trains(timeline, waited) else None
 
 
@@ -34,6 +38,20 @@ def _done(timeline: Timeline, event: LogEvent, waited: LogEvent) -> bool:
     full = (other for other in timeline.of(*_WORK) if other.get("done") in ("100", other.get("of") or "100"))
     own = (other for other in full if other.label == event.label and other.get("what") == event.get("what"))
     return any(timeline.before(event, other) and timeline.before(other, waited) for other in own)
+
+
+def _last_word(timeline: Timeline, event: LogEvent, waited: LogEvent) -> bool:
+    """Whether another writer than the one that waited had said nothing since."""
+    if not _GOES_ON.search(event.text) or not event.label or event.label == waited.label:
+        return False
+    own = (other for other in timeline.everything() if other.label == event.label and other is not event)
+    return not any(timeline.before(event, other) and timeline.before(other, waited) for other in own)
+
+
+def _raised(timeline: Timeline, event: LogEvent) -> bool:
+    """Whether its writer failed at it."""
+    failed = (other for other in timeline.of("app.exception") if event.label and other.label == event.label)
+    return any(timeline.before(event, other) for other in failed)
 
 
 def _trains(timeline: Timeline, waited: LogEvent) -> bool:

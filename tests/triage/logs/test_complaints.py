@@ -1,0 +1,36 @@
+"""How loudly a line that no dialect knows complains, and about what."""
+
+import pytest
+
+from nccltool.triage.logs import complaints, prefixes
+
+
+@pytest.mark.parametrize(
+    ("text", "about", "grade"),
+    [
+        ("ERROR quux: the transceiver of port 7 is bad", "ib-link", "loud"),
+        ("WARNING: no space in /dev/shm, cannot go on", "shm-size", "quiet"),
+        ("n1:2:3 [0] NCCL WARN Quux : GID is invalid", "ib-config", "plain"),
+        ("the order of operations of rank 3 differs", "collective-mismatch", "plain"),
+        ("panic: frobnication", "app-error", "loud"),
+        ("FATAL: frobnication failed", "", "loud"),
+    ],
+)
+def test_what_a_complaint_is_about(text: str, about: str, grade: str) -> None:
+    (found,) = complaints.events(prefixes.line("a.log", 1, text))
+    assert (found.get("about"), found.get("grade")) == (about, grade)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "frobnication failed",
+        "NCCL INFO NVLS multicast support is not available on dev 0",
+        "link error count: 0 errors",
+        "port 7 failed, retrying",
+        "val_error: 0.12 of the plugin",
+        "plugin_timeout: 30",
+    ],
+)
+def test_what_is_no_complaint(text: str) -> None:
+    assert not list(complaints.events(prefixes.line("a.log", 1, text)))
