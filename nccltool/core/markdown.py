@@ -1,20 +1,29 @@
-"""Markdown for a terminal: headings, paragraphs, lists, code and tables as plain text of a given width."""
+"""Markdown as plain text of a given width for a terminal, and text that means nothing in Markdown."""
 
 import re
 import textwrap
 from collections.abc import Iterator
+from html import escape
 
 from nccltool.core.look import PLAIN, Look
 from nccltool.core.manual import cells, is_rule
+from nccltool.core.text import escaped, shortened
 
 WIDTH = 80
 _INDENT = 4
 _LEAST = 24
 """Columns that text gets at least, beside what stands in front of it."""
+_MARKS = re.compile(r"([\\`*_\[\]#|~!])")
+_LONGEST = 500
 _ITEM = re.compile(r"(\s*)([*+-]|\d+\.) +(.*)")
 _LINK = re.compile(r"!?\[([^\]]*)\]\([^()\s]+\)")
 _COMMENTED = re.compile(r"(\s+\S.*?)\s+# +(.+)")
 _COMMENT = re.compile(r"<!--.*?-->\n?", re.DOTALL)
+
+
+def literal(text: str) -> str:
+    """Text for Markdown, without any meaning there or in HTML."""
+    return _MARKS.sub(r"\\\1", escape(escaped(shortened(text, _LONGEST)), quote=False))
 
 
 def to_text(markdown: str, width: int = WIDTH, look: Look = PLAIN) -> str:

@@ -1,11 +1,11 @@
 """Markdown for tickets and pull requests: the verdict first; long tables are folded."""
 
-import re
 from collections.abc import Iterator, Sequence
 from html import escape
 
 from nccltool.core.look import PLAIN
-from nccltool.core.text import escaped, shortened
+from nccltool.core.markdown import literal
+from nccltool.core.text import escaped
 from nccltool.report.parts import (
     ChartPart,
     FoldPart,
@@ -19,26 +19,24 @@ from nccltool.report.parts import (
     TablePart,
 )
 
-_MARKS = re.compile(r"([\\`*_\[\]#|~!])")
-_LONGEST = 500
 _OPEN_ROWS = 12
 """Of a table that is not folded."""
 _MOST_ROWS = 60
 
 
 def render(page: ReportPage) -> str:
-    blocks = [f"# {_text(page.status.upper())}: {_text(page.sentence)}"]
-    blocks += ["\n".join(f"- {_text(text)}" for text in page.todo)] if page.todo else []
+    blocks = [f"# {literal(page.status.upper())}: {literal(page.sentence)}"]
+    blocks += ["\n".join(f"- {literal(text)}" for text in page.todo)] if page.todo else []
     blocks.append(_rows(("what", "value"), [(one.name, one.value) for one in page.facts]))
     blocks += [block for section in page.sections for block in _section(section)]
-    blocks.append(f"{_text(page.made_by)}, run {_text(', '.join(one.name for one in page.documents[-3:]))}")
+    blocks.append(f"{literal(page.made_by)}, run {literal(', '.join(one.name for one in page.documents[-3:]))}")
     return "\n\n".join(blocks) + "\n"
 
 
 def _section(section: ReportSection) -> Iterator[str]:
     if section.id != "manual":
-        yield f"## {_text(section.title)}"
-        yield _text(section.headline)
+        yield f"## {literal(section.title)}"
+        yield literal(section.headline)
         for part in section.parts:
             yield from _part(part)
 
@@ -48,14 +46,14 @@ def _part(part: Part) -> Iterator[str]:
         case TablePart():
             yield _table(part)
         case NotePart():
-            lines = [f"    - {_text(line)}" for line in part.lines]
-            remedy = [f"    - remedy: {_text(part.remedy)}"] if part.remedy else []
-            yield "\n".join([f"- {_text(part.text)}", *lines, *remedy])
+            lines = [f"    - {literal(line)}" for line in part.lines]
+            remedy = [f"    - remedy: {literal(part.remedy)}"] if part.remedy else []
+            yield "\n".join([f"- {literal(part.text)}", *lines, *remedy])
         case FoldPart():
             inside = "\n\n".join(block for one in part.parts for block in _part(one))
             yield _folded(part.summary, inside)
         case ChartPart():
-            yield f"`{PLAIN.sparkline(part.spark)}` {_text(part.name or part.title)}\n\n{_table(part.table)}"
+            yield f"`{PLAIN.sparkline(part.spark)}` {literal(part.name or part.title)}\n\n{_table(part.table)}"
         case SwitchPart():
             yield from _part(part.charts[0][1])
         case MatrixPart():
@@ -72,14 +70,9 @@ def _table(part: TablePart) -> str:
 
 
 def _rows(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [headers, ["---"] * len(headers), *([_text(cell) for cell in row] for row in rows)]
+    lines = [headers, ["---"] * len(headers), *([literal(cell) for cell in row] for row in rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def _folded(summary: str, inside: str) -> str:
     return f"<details><summary>{escape(escaped(summary))}</summary>\n\n{inside}\n\n</details>"
-
-
-def _text(text: str) -> str:
-    """Without any meaning in Markdown or HTML."""
-    return _MARKS.sub(r"\\\1", escape(escaped(shortened(text, _LONGEST)), quote=False))
