@@ -136,7 +136,8 @@ def test_every_member_of_a_family_stands_alone(family: str) -> None:
         assert siblings <= {f"{folder}.base"}, module.name
 
 
-TRIED_TOGETHER = (*FAMILIES, "compare.views", "train.views", "triage.logs", "hosts.facts")
+VIEWED_TOGETHER = ("compare.views", "plan.emit", "plan.views", "train.views")
+TRIED_TOGETHER = (*FAMILIES, *VIEWED_TOGETHER, "triage.logs", "hosts.facts")
 """Their members are tried by tests of the family, facts where they are read."""
 OF_DATA = {"errors", "events", "job", "options", "result"}
 """Modules of types, with a property or two."""

@@ -15,7 +15,7 @@ from benchmarks import extent
 ALL = (
     *("startup", "overhead", "adaptive", "lateness", "sweep", "drills"),
     *("hosts", "judging", "settings", "ranks", "scale", "links", "train"),
-    *("triage", "failures", "imports", "serve", "report", "history", "localize", "pairs", "chaos", "fuzz"),
+    *("triage", "failures", "imports", "serve", "report", "history", "localize", "pairs", "plan", "chaos", "fuzz"),
     *("attacks",),
 )
 

@@ -1,0 +1,1 @@
+"""What a training run will need: memory, communication, and time; and the strategy that suits it."""

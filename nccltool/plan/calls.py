@@ -1,0 +1,212 @@
+"""Which collectives a step calls on a rank, how often, with how many bytes, and what they can hide behind. Pure.
+
+Counts are those of torch 2.13 (docs/plan.md says how they were checked). Bytes are those of the whole tensor
+that is handed over or gathered, on one rank, as nccl-tests counts them.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from nccltool.plan import stages
+from nccltool.plan.layout import ParallelLayout
+from nccltool.plan.model import Model
+from nccltool.plan.recipe import Recipe
+from nccltool.plan.stages import StageWeights
+
+Operation = Literal["all_reduce", "all_gather", "reduce_scatter", "broadcast", "all_to_all", "send_recv"]
+Axis = Literal["tensor", "context", "expert", "shard", "replicate", "data", "pipeline"]
+Hides = Literal["compute", "attention", "last backward", "nothing", "fill"]
+"""Behind what: all arithmetic of the step, that of attention, the backward pass of the last micro-batch,
+nothing; or it only delays the first micro-batches of a pipeline."""
+_BUCKET = 28 * 2**20
+"""What DDP reduces at once: a bucket is closed when it exceeds 25 MiB."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CollectiveCalls:
+    """Calls of one kind in a step."""
+
+    operation: Operation
+    axis: Axis
+    """Which ranks take part."""
+    ranks: int
+    count: int
+    bytes: int
+    """Of all calls together."""
+    hides: Hides
+    why: str
+
+
+def of(model: Model, layout: ParallelLayout, recipe: Recipe) -> tuple[CollectiveCalls, ...]:
+    """Of the rank with the most layers."""
+    weights = stages.of_rank(model, layout, 0)
+    count = layout.micro_batches(recipe)
+    activation = layout.micro_batch * recipe.sequence // layout.context * model.width * recipe.precision.compute
+    made = (
+        *_data_parallel(weights, layout, recipe, count),
+        *_tensor(weights, layout, count, activation),
+        *_pipeline(layout, count, activation),
+        *_context(model, weights, layout, recipe, count),
+        *_experts(model, weights, layout, count, activation),
+    )
+    return tuple(calls for calls in made if calls.ranks > 1 and calls.count)
+
+
+def _data_parallel(
+    weights: StageWeights, layout: ParallelLayout, recipe: Recipe, count: int
+) -> Iterator[CollectiveCalls]:
+    if layout.sharding == "parameters":
+        yield from _fully_sharded(weights, layout, recipe, count)
+        return
+    reduced, ranks = recipe.precision.reduced * weights.total, layout.data * layout.context
+    if layout.sharding == "gradients":
+        yield from _split_gradients(weights, recipe, ranks, count)
+        return
+    yield CollectiveCalls(
+        operation="all_reduce",
+        axis="data",
+        ranks=ranks,
+        count=max(1, round(reduced / _BUCKET)),
+        bytes=reduced,
+        hides="last backward",
+        why="gradients, in buckets",
+    )
+    if layout.sharding == "optimizer":
+        yield CollectiveCalls(
+            operation="broadcast",
+            axis="data",
+            ranks=ranks,
+            count=ranks,
+            bytes=recipe.precision.parameter * weights.total,
+            hides="nothing",
+            why="updated parameters of each rank",
+        )
+
+
+def _split_gradients(weights: StageWeights, recipe: Recipe, ranks: int, count: int) -> Iterator[CollectiveCalls]:
+    """ZeRO 2: each micro-batch reduces its gradients to the ranks that have their optimizer's state."""
+    yield CollectiveCalls(
+        operation="reduce_scatter",
+        axis="data",
+        ranks=ranks,
+        count=count * (weights.layers + 1),
+        bytes=count * recipe.precision.reduced * weights.total,
+        hides="compute",
+        why="gradients of each micro-batch, to the rank that has them",
+    )
+    yield CollectiveCalls(
+        operation="all_gather",
+        axis="data",
+        ranks=ranks,
+        count=weights.layers + 1,
+        bytes=recipe.precision.parameter * weights.total,
+        hides="nothing",
+        why="updated parameters",
+    )
+
+
+def _fully_sharded(
+    weights: StageWeights, layout: ParallelLayout, recipe: Recipe, count: int
+) -> Iterator[CollectiveCalls]:
+    """In a pipeline once per step; else each micro-batch gathers blocks twice, the root once, and reduces."""
+    compute, reduced = recipe.precision.compute, recipe.precision.reduced
+    parts, blocks = weights.layers + 1, weights.total - weights.root
+    in_pipeline = layout.pipeline > 1
+    times = 1 if in_pipeline else count
+    gathered = compute * (weights.total if in_pipeline else 2 * blocks + weights.root)
+    yield CollectiveCalls(
+        operation="all_gather",
+        axis="shard",
+        ranks=layout.sharers,
+        count=times * (parts if in_pipeline else 2 * parts - 1),
+        bytes=times * gathered,
+        hides="compute",
+        why="parameters of each block, before its forward and its backward pass",
+    )
+    yield CollectiveCalls(
+        operation="reduce_scatter",
+        axis="shard",
+        ranks=layout.sharers,
+        count=times * parts,
+        bytes=times * reduced * weights.total,
+        hides="compute",
+        why="gradients of each block",
+    )
+    yield CollectiveCalls(
+        operation="all_reduce",
+        axis="replicate",
+        ranks=layout.replicate,
+        count=times * parts,
+        bytes=times * reduced * weights.total // layout.sharers,
+        hides="compute",
+        why="sharded gradients, between replicas",
+    )
+
+
+def _tensor(
+    weights: StageWeights, layout: ParallelLayout, count: int, activation: int
+) -> Iterator[CollectiveCalls]:
+    """With sequence parallelism: two of each in a layer's forward pass, two in its backward pass."""
+    again = layout.recompute == "full"
+    gathers, scatters = (6, 5) if again else (4, 4)
+    for operation, each in (("all_gather", gathers), ("reduce_scatter", scatters)):
+        calls = each * weights.layers * count
+        yield CollectiveCalls(
+            operation="all_gather" if operation == "all_gather" else "reduce_scatter",
+            axis="tensor",
+            ranks=layout.tensor,
+            count=calls,
+            bytes=calls * activation,
+            hides="nothing",
+            why="activations around attention and the MLP of each layer",
+        )
+
+
+def _pipeline(layout: ParallelLayout, count: int, activation: int) -> Iterator[CollectiveCalls]:
+    calls = 2 * count * layout.stages
+    yield CollectiveCalls(
+        operation="send_recv",
+        axis="pipeline",
+        ranks=layout.pipeline,
+        count=calls,
+        bytes=calls * activation // layout.tensor,
+        hides="fill",
+        why="activations to the next stage, and their gradients back",
+    )
+
+
+def _context(
+    model: Model, weights: StageWeights, layout: ParallelLayout, recipe: Recipe, count: int
+) -> Iterator[CollectiveCalls]:
+    """Keys and values go round the ring: forward once, backward with their gradients, so about twice."""
+    tokens = layout.micro_batch * recipe.sequence // layout.context
+    wide = model.kv_width if not model.latent else model.latent.key_value_rank + model.latent.rotary
+    round_of = 2 * tokens * wide * recipe.precision.compute // layout.tensor
+    calls = 3 * (layout.context - 1) * weights.layers * count
+    yield CollectiveCalls(
+        operation="send_recv",
+        axis="context",
+        ranks=layout.context,
+        count=calls,
+        bytes=calls * round_of,
+        hides="attention",
+        why="keys and values, around the ring",
+    )
+
+
+def _experts(
+    model: Model, weights: StageWeights, layout: ParallelLayout, count: int, activation: int
+) -> Iterator[CollectiveCalls]:
+    """Tokens to their experts and back, forward and backward."""
+    if model.experts:
+        calls = 4 * weights.expert_layers * count
+        yield CollectiveCalls(
+            operation="all_to_all",
+            axis="expert",
+            ranks=layout.expert,
+            count=calls,
+            bytes=calls * activation * model.experts.active // layout.tensor,
+            hides="nothing",
+            why="tokens to their experts and back",
+        )

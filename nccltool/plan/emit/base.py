@@ -1,0 +1,31 @@
+"""What the files of all frameworks begin with."""
+
+from nccltool.core.errors import BadInput
+from nccltool.core.text import escaped
+from nccltool.plan import wording
+from nccltool.plan.result import Plan, PlannedStrategy
+
+
+def chosen(plan: Plan) -> PlannedStrategy:
+    """Raises BadInput where nothing fits."""
+    if plan.choice is None:
+        raise BadInput("nothing fits, so there is nothing to write", "use more GPUs or a shorter --sequence")
+    return plan.choice
+
+
+def nodes_of(plan: Plan) -> tuple[int, int]:
+    """(nodes, GPUs of each)."""
+    per_node = min(plan.gpus, plan.machine.gpus)
+    return -(-plan.gpus // per_node), per_node
+
+
+def comment(plan: Plan) -> str:
+    """What the file is for, as comments of a shell, TOML, or YAML."""
+    layout = chosen(plan).layout
+    lines = (
+        wording.headline(plan).removeprefix("plan: "),
+        wording.what(plan),
+        f"{layout.micro_batches(plan.recipe)} micro-batches of {layout.micro_batch} sequences per rank and step; "
+        f"recompute: {layout.recompute}",
+    )
+    return "".join(f"# {escaped(line)}\n" for line in lines)

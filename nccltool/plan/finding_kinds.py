@@ -1,0 +1,5 @@
+"""Findings of plans."""
+
+from nccltool.core.findings import define
+
+NOTHING_FITS = define("nothing-fits", "answer", page="findings-results.md", suspects=())

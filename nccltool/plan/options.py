@@ -1,0 +1,119 @@
+"""From the words of `nccltool plan` to an order; every word that cannot be used is one clear sentence."""
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+from nccltool.compare import inputs
+from nccltool.core.errors import BadInput
+from nccltool.core.unknown_names import unknown
+from nccltool.plan import machines, models
+from nccltool.plan.hardware import Machine
+from nccltool.plan.model import Model
+from nccltool.plan.recipe import OPTIMIZERS, PRECISIONS, Recipe
+from nccltool.plan.search import Wanted
+from nccltool.plan.words import STRATEGY_WORDS
+
+_PER_GPU = 4
+"""Sequences of a step for each GPU, where no global batch is given."""
+_TOKENS = {"": 1.0, "K": 1e3, "M": 1e6, "B": 1e9, "T": 1e12}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PlanOptions:
+    """The options of `nccltool plan` as they were given; a field has the name of its option."""
+
+    gpus: int
+    machine: str | None
+    run: str | None
+    sequence: int
+    step_sequences: int | None
+    micro_batch: int | None
+    training_precision: str
+    optimizer: str
+    recomputation: str
+    compiled_loss: bool
+    mfu: float | None
+    strategy: str | None
+    tp: int | None
+    cp: int | None
+    pp: int | None
+    ep: int | None
+    schedule: str
+    tokens: str | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PlanOrder:
+    """What to plan."""
+
+    model: Model
+    machine: Machine
+    is_assumed: bool
+    """Nobody named the machine."""
+    recipe: Recipe
+    wanted: Wanted
+    mfu: float | None
+    tokens: int | None
+
+
+def from_options(model: str, options: PlanOptions, runs: Path) -> PlanOrder:
+    """Raises BadInput. `runs`: the folder of saved runs."""
+    machine = machines.of_word(options.machine or machines.USUAL)
+    if options.run is not None:
+        run = next(inputs.loaded(options.run, runs))
+        machine = machines.with_run(machine, run, options.run)
+    recipe = Recipe(
+        precision=PRECISIONS[options.training_precision],
+        optimizer=OPTIMIZERS[options.optimizer],
+        sequence=options.sequence,
+        global_batch=options.step_sequences or _PER_GPU * options.gpus,
+        recompute=None if options.recomputation == "auto" else options.recomputation,  # type: ignore[arg-type]
+        micro_batch=options.micro_batch,
+        is_loss_compiled=options.compiled_loss,
+    )
+    return PlanOrder(
+        model=models.of_word(model),
+        machine=machine,
+        is_assumed=options.machine is None,
+        recipe=recipe,
+        wanted=_wanted(options),
+        mfu=None if options.mfu is None else options.mfu / 100,
+        tokens=None if options.tokens is None else _tokens(options.tokens),
+    )
+
+
+def _wanted(options: PlanOptions) -> Wanted:
+    fixed = [(f"--{name}", getattr(options, name)) for name in ("tp", "cp", "pp")]
+    given = [(word, degree) for word, degree in fixed if degree]
+    product = math.prod(degree for _, degree in given)
+    if options.gpus % product:
+        words = " x ".join(f"{word} {degree}" for word, degree in given)
+        below, above = options.gpus // product * product, -(-options.gpus // product) * product
+        near = " or ".join(str(one) for one in (below, above) if one)
+        raise BadInput(f"--gpus {options.gpus} is no multiple of {words} = {product}", f"use --gpus {near}")
+    strategies = tuple(word.strip() for word in options.strategy.split(",")) if options.strategy else ()
+    for word in strategies:
+        if word not in STRATEGY_WORDS:
+            raise unknown("strategy", word, STRATEGY_WORDS, option="--strategy")
+    return Wanted(
+        gpus=options.gpus,
+        strategies=strategies,
+        tensor=options.tp,
+        context=options.cp,
+        pipeline=options.pp,
+        expert=options.ep,
+        schedule=options.schedule,
+    )
+
+
+def _tokens(text: str) -> int:
+    unit = text[-1:].upper()
+    number = text[:-1] if unit in _TOKENS and unit else text
+    try:
+        tokens = float(number) * _TOKENS.get(unit, 1.0)
+    except ValueError:
+        tokens = math.nan
+    if not 1 <= tokens <= 1e18:
+        raise BadInput(f"--tokens {text[:40]!r} is not a number of tokens", "for example --tokens 2T or 300B")
+    return int(tokens)

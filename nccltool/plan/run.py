@@ -1,0 +1,75 @@
+"""From an order to a plan."""
+
+from dataclasses import replace
+
+from nccltool.core.documents import begun_now
+from nccltool.core.errors import BadInput
+from nccltool.core.findings import Finding, Subject
+from nccltool.core.verdicts import of_findings
+from nccltool.plan import choice, search
+from nccltool.plan.finding_kinds import NOTHING_FITS
+from nccltool.plan.layout import impossible
+from nccltool.plan.options import PlanOrder
+from nccltool.plan.result import Plan, PlannedStrategy
+
+_MOST_GPUS = 2**17
+
+
+def plan(order: PlanOrder, command: tuple[str, ...]) -> Plan:
+    """Raises BadInput if no layout is possible, whatever memory there is."""
+    strategies, searched = choice.planned(order.model, order.recipe, order.machine, order.mfu, order.wanted)
+    if not strategies:
+        raise BadInput(*_why_impossible(order))
+    fits = strategies[0].fits
+    findings = () if fits else (_nothing_fits(order, strategies[0]),)
+    return Plan(
+        info=begun_now(command),
+        verdict=of_findings(findings),
+        findings=findings,
+        model=order.model,
+        machine=order.machine,
+        is_assumed=order.is_assumed,
+        recipe=order.recipe,
+        gpus=order.wanted.gpus,
+        strategies=strategies,
+        choice=strategies[0] if fits else None,
+        searched=searched,
+        tokens=order.tokens,
+    )
+
+
+def _why_impossible(order: PlanOrder) -> tuple[str, str]:
+    """The first reason of the simplest shape, and what to change."""
+    shapes = search.shapes(order.model, order.wanted, order.recipe.sequence, order.machine.gpus)
+    shape = next(iter(shapes), None)
+    if shape is None:
+        return "no layout has these degrees and strategies", "omit --strategy, or one of --tp, --cp, --pp, --ep"
+    micro_batch = order.recipe.micro_batch or 1
+    reasons = impossible(replace(shape, micro_batch=micro_batch), order.model, order.recipe)
+    return next(reasons, "no layout is possible"), "change that degree, --step-sequences, or --gpus"
+
+
+def _nothing_fits(order: PlanOrder, least: PlannedStrategy) -> Finding:
+    needed, there = least.memory.total / 2**30, order.machine.memory_bytes / 2**30
+    return NOTHING_FITS.finding(
+        subject=Subject(kind="run", name=order.model.name),
+        message=f"{order.model.name} does not fit on {order.wanted.gpus} GPUs of {there:.1f} GiB: "
+        f"the least that it needs is {needed:.1f} GiB, as {least.layout.name}",
+        evidence=least.reasons,
+        remedy=_remedy(order),
+    )
+
+
+def _remedy(order: PlanOrder) -> str:
+    """The smallest number of the same GPUs that does, by doubling."""
+    gpus = order.wanted.gpus
+    while (gpus := 2 * gpus) <= _MOST_GPUS:
+        batch = max(order.recipe.global_batch, gpus)
+        recipe = replace(order.recipe, global_batch=-(-batch // gpus) * gpus)
+        wanted = replace(order.wanted, gpus=gpus)
+        there, _ = choice.planned(order.model, recipe, order.machine, order.mfu, wanted)
+        if there and there[0].fits:
+            return (
+                f"use --gpus {gpus} ({there[0].layout.name} fits), GPUs with more memory, or a shorter --sequence"
+            )
+    return "use GPUs with more memory or a shorter --sequence"

@@ -1,0 +1,134 @@
+"""How long a step takes: arithmetic, the bubble of a pipeline, and the communication that nothing hides. Pure."""
+
+from dataclasses import dataclass
+
+from nccltool.plan import activations, calls, hardware, stages
+from nccltool.plan.calls import CollectiveCalls
+from nccltool.plan.hardware import Machine, RankGroup
+from nccltool.plan.layout import ParallelLayout
+from nccltool.plan.model import Model
+from nccltool.plan.recipe import Recipe
+
+EFFICIENCY = (0.50, 0.60, 0.71)
+"""Least, usual, and most of the fastest product that steps reach, without what they wait for: of published runs
+on A100 and H100, Llama 3 8B (torchtitan 2024-12) 0.57, MPT 7B and 70B (llm-foundry) 0.58 and 0.71, GPT-3 175B
+(arXiv 2205.05198) 0.61, MPT 13B 0.50."""
+HIDDEN = 0.9
+"""Of the time of arithmetic, how much communication can hide behind: the first block's gather and the last block's
+reduction have nothing to hide behind, and both slow each other down. Primus assumes the same."""
+_BANDWIDTH_DOUBT = 0.15
+"""Bandwidths of machines with the same parts differ by this much in published tables."""
+_FLOAT32_SLOWDOWN = 16
+"""Of float32 products without TF32 against bfloat16: 67 of 989 TFLOP/s on H100, 19.5 of 312 on A100."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CallTime:
+    """Calls of one kind, and their time."""
+
+    calls: CollectiveCalls
+    group: RankGroup
+    seconds: float
+    """Of a step, if nothing else ran."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StepTime:
+    """Seconds of a step."""
+
+    compute: float
+    bubble: float
+    exposed: float
+    """Communication that nothing hides."""
+    hidden: float
+    optimizer: float
+    calls: tuple[CallTime, ...]
+
+    @property
+    def total(self) -> float:
+        return self.compute + self.bubble + self.exposed + self.optimizer
+
+
+def of(
+    model: Model,
+    layout: ParallelLayout,
+    recipe: Recipe,
+    machine: Machine,
+    efficiency: float,
+    slower_links: float = 1.0,
+) -> StepTime:
+    """`efficiency`: share of the fastest product; `slower_links`: communication takes so many times as long."""
+    count = layout.micro_batches(recipe)
+    compute = _compute(model, layout, recipe, machine, efficiency)
+    timed = tuple(_timed(one, layout, machine, slower_links) for one in calls.of(model, layout, recipe))
+    of_attention = compute * (1 - model.flop_per_token(0) / model.flop_per_token(recipe.sequence))
+    hideable = {
+        "compute": HIDDEN * compute,
+        "attention": HIDDEN * of_attention,
+        "last backward": HIDDEN * compute * 2 / 3 / count,
+    }
+    exposed = _exposed(timed, hideable, layout)
+    return StepTime(
+        compute=compute,
+        bubble=(compute + _critical(timed)) * stages.bubble(layout, count) if layout.pipeline > 1 else 0.0,
+        exposed=exposed,
+        hidden=sum(one.seconds for one in timed) - exposed,
+        optimizer=_optimizer(model, layout, recipe, machine),
+        calls=timed,
+    )
+
+
+def interval(
+    model: Model, layout: ParallelLayout, recipe: Recipe, machine: Machine, mfu: float | None
+) -> tuple[float, float]:
+    """From the best that is usual to the worst, for what is not known: how well layers and links are used."""
+    known = None if mfu is None else efficiency_of(mfu, layout, machine)
+    best, worst = (EFFICIENCY[2], EFFICIENCY[0]) if known is None else (known, known)
+    fast = of(model, layout, recipe, machine, best, 1 - _BANDWIDTH_DOUBT).total
+    return fast, of(model, layout, recipe, machine, worst, 1 + _BANDWIDTH_DOUBT).total
+
+
+def efficiency_of(mfu: float, layout: ParallelLayout, machine: Machine) -> float:
+    """The share of the fastest product at which arithmetic alone has this model FLOPs utilization."""
+    repeated = 1 + activations.RECOMPUTED[layout.recompute] / 3
+    return mfu * repeated * machine.peak_flop_per_s / machine.matmul_flop_per_s
+
+
+def _compute(model: Model, layout: ParallelLayout, recipe: Recipe, machine: Machine, efficiency: float) -> float:
+    """Of a rank with the most layers: model FLOPs, and what the backward pass repeats (a third is forward)."""
+    repeated = 1 + activations.RECOMPUTED[layout.recompute] / 3
+    uneven = -(-model.layers // layout.pipeline) * layout.pipeline / model.layers
+    flop = model.flop_per_token(recipe.sequence) * recipe.tokens * repeated * uneven / layout.gpus
+    slower = _FLOAT32_SLOWDOWN if recipe.precision.compute == 4 else 1
+    return flop * slower / (machine.matmul_flop_per_s * efficiency)
+
+
+def _timed(one: CollectiveCalls, layout: ParallelLayout, machine: Machine, slower: float) -> CallTime:
+    group = hardware.group_of(one, layout, machine.gpus)
+    return CallTime(calls=one, group=group, seconds=hardware.seconds(one, group, machine) * slower)
+
+
+def _critical(timed: tuple[CallTime, ...]) -> float:
+    """What lengthens each micro-batch, and with it the bubble."""
+    return sum(one.seconds for one in timed if one.calls.hides == "nothing" and one.calls.axis != "data")
+
+
+def _exposed(timed: tuple[CallTime, ...], hideable: dict[str, float], layout: ParallelLayout) -> float:
+    waits = sum(one.seconds for one in timed if one.calls.hides == "nothing")
+    for behind, most in hideable.items():
+        there = [one for one in timed if one.calls.hides == behind]
+        # the first gather and the last reduction find nothing to hide behind
+        ends = sum(one.seconds / one.calls.count for one in there)
+        waits += max(sum(one.seconds for one in there) - most, ends)
+    for one in timed:
+        if one.calls.hides == "fill":  # the first micro-batch on its way to the last stage, and back
+            waits += 2 * (layout.pipeline - 1) * one.seconds / one.calls.count
+    return waits
+
+
+def _optimizer(model: Model, layout: ParallelLayout, recipe: Recipe, machine: Machine) -> float:
+    """Its state, the parameters, and the gradients are read, and all but the gradients written, once."""
+    weights, precision = stages.of_rank(model, layout, 0).total, recipe.precision
+    own = weights / (layout.sharers if layout.sharding != "none" else 1)
+    state = precision.state * recipe.optimizer.moments + precision.master
+    return own * (2 * state + 2 * precision.parameter + precision.gradient) / machine.memory_bytes_per_s

@@ -1,0 +1,69 @@
+"""The sentences and figures that the views of a plan share."""
+
+from nccltool.core.text import counted
+from nccltool.core.units import format_seconds
+from nccltool.plan.result import Plan, PlannedStrategy
+
+TERMS = (
+    "parameters",
+    "gradients",
+    "optimizer",
+    "activations",
+    "logits",
+    "unsharded",
+    "temporaries",
+    "allocator",
+    "context",
+    "communication",
+)
+"""Of memory, in the order in which they are shown."""
+
+
+def headline(plan: Plan) -> str:
+    """The answer in one sentence."""
+    on = f"{counted(plan.gpus, 'GPU')} ({plan.machine.name}{', assumed' if plan.is_assumed else ''})"
+    if plan.choice is None:
+        return f"plan: {plan.model.name} does not fit on {on}"
+    one = plan.choice
+    return (
+        f"plan: {plan.model.name} on {on}: {one.layout.name}, {format_seconds(one.time.total)} per step, "
+        f"{gib(one.memory.total)} of {gib(plan.machine.memory_bytes)} GiB"
+    )
+
+
+def gib(size: int) -> str:
+    return f"{size / 2**30:.1f}"
+
+
+def billions(parameters: int) -> str:
+    return f"{parameters / 1e9:.2f}B" if parameters >= 1e9 else f"{parameters / 1e6:.1f}M"
+
+
+def what(plan: Plan) -> str:
+    """The model, the batch, and how it is trained."""
+    model, recipe = plan.model, plan.recipe
+    active = f" ({billions(model.active_parameters)} active)" if model.experts else ""
+    return (
+        f"{billions(model.parameters)} parameters{active}, {model.layers} layers; {recipe.global_batch} sequences "
+        f"of {recipe.sequence} tokens per step; {recipe.precision.name}, {recipe.optimizer.name}"
+    )
+
+
+def batch(plan: Plan, one: PlannedStrategy) -> str:
+    """Micro-batches and recomputation: 4 x 2, full."""
+    count = one.layout.micro_batches(plan.recipe)
+    return f"{count} x {one.layout.micro_batch}"
+
+
+def interval(one: PlannedStrategy) -> str:
+    return f"{format_seconds(one.time.total)} ({format_seconds(one.fastest_s)} to {format_seconds(one.slowest_s)})"
+
+
+def training(plan: Plan) -> str | None:
+    """Time of the whole training; None where it was not asked."""
+    if plan.training_s is None or plan.tokens is None:
+        return None
+    days = plan.training_s / 86400
+    hours = plan.training_s / 3600 * plan.gpus
+    time = f"{days:.1f} days" if days >= 2 else f"{plan.training_s / 3600:.1f} hours"
+    return f"{plan.tokens / 1e9:.4g} billion tokens: {time}, {hours:,.0f} GPU hours, without failures and restarts"

@@ -1,0 +1,86 @@
+"""Collectives of a step, against what a dispatch mode counted in torch 2.13."""
+
+from nccltool.plan import calls
+from nccltool.plan.calls import CollectiveCalls
+from nccltool.plan.layout import ParallelLayout
+from nccltool.plan.model import Model
+from nccltool.plan.recipe import Recompute
+from tests.plan.samples import LLAMA_8B, recipe
+
+SMALL = Model(name="small", layers=4, width=256, heads=4, kv_heads=4, head_width=64, hidden=768, vocabulary=2048)
+
+
+def of(model: Model, layout: ParallelLayout, micro_batches: int = 1) -> dict[tuple[str, str], CollectiveCalls]:
+    batch = layout.data * layout.micro_batch * micro_batches
+    return {(one.operation, one.axis): one for one in calls.of(model, layout, recipe(batch))}
+
+
+def test_fsdp_gathers_blocks_twice_and_the_root_once() -> None:
+    found = of(SMALL, ParallelLayout(shard=4, sharding="parameters"))
+    root = SMALL.embedding_weights + SMALL.head_weights
+    gather, reduce = found["all_gather", "shard"], found["reduce_scatter", "shard"]
+    assert (gather.count, gather.bytes) == (2 * (4 + 1) - 1, 4 * SMALL.parameters - 2 * root)
+    assert (reduce.count, reduce.bytes) == (4 + 1, 4 * SMALL.parameters)
+    assert len(found) == 2
+
+
+def test_the_bytes_of_a_counted_run() -> None:
+    """A Llama of 4,708,608 parameters: torch gathered 17,809,920 bytes."""
+    parameters, gathered = 4_708_608, 17_809_920
+    root = (4 * parameters - gathered) // 2
+    model = Model(
+        name="counted", layers=4, width=256, heads=4, kv_heads=4, head_width=64, hidden=1024, vocabulary=1000
+    )
+    assert model.embedding_weights + model.head_weights == root - (root - 2 * 1000 * 256 - 256)
+    found = of(model, ParallelLayout(shard=8, sharding="parameters"))
+    assert found["all_gather", "shard"].bytes == 4 * model.parameters - 2 * (2 * 1000 * 256 + 256)
+    assert model.parameters == parameters
+
+
+def test_fsdp_of_replicas_reduces_shards_between_them() -> None:
+    found = of(SMALL, ParallelLayout(replicate=2, shard=4, sharding="parameters"))
+    between = found["all_reduce", "replicate"]
+    assert (between.ranks, between.count, between.bytes) == (2, 5, 4 * SMALL.parameters // 4)
+
+
+def test_accumulation_gathers_each_time() -> None:
+    once, thrice = (
+        of(SMALL, ParallelLayout(shard=4, sharding="parameters"), micro_batches=many) for many in (1, 3)
+    )
+    for key in once:
+        assert thrice[key].count == 3 * once[key].count
+        assert thrice[key].bytes == 3 * once[key].bytes
+
+
+def test_in_a_pipeline_fsdp_gathers_once_per_step() -> None:
+    found = of(SMALL, ParallelLayout(shard=4, sharding="parameters", pipeline=2), micro_batches=8)
+    assert found["all_gather", "shard"].count == 2 + 1
+    between = found["send_recv", "pipeline"]
+    assert (between.count, between.bytes) == (2 * 8, 16 * 8192 * 256 * 2)
+
+
+def test_ddp_reduces_all_gradients_once() -> None:
+    found = of(LLAMA_8B, ParallelLayout(replicate=8), micro_batches=4)
+    assert list(found) == [("all_reduce", "data")]
+    assert found["all_reduce", "data"].bytes == 4 * LLAMA_8B.parameters
+    assert found["all_reduce", "data"].count == round(4 * LLAMA_8B.parameters / (28 * 2**20))
+
+
+def test_zero_1_sends_updated_parameters_too() -> None:
+    found = of(SMALL, ParallelLayout(shard=4, sharding="optimizer"))
+    assert found["broadcast", "data"].bytes == 4 * SMALL.parameters
+    assert found["all_reduce", "data"].bytes == 4 * SMALL.parameters
+
+
+def test_tensor_parallelism_gathers_and_scatters_around_attention_and_mlp() -> None:
+    activation = 8192 * 256 * 2
+    ways: tuple[Recompute, ...] = ("none", "full")
+    plain, again = (of(SMALL, ParallelLayout(tensor=2, recompute=how)) for how in ways)
+    assert plain["all_gather", "tensor"].count == plain["reduce_scatter", "tensor"].count == 4 * 4
+    assert plain["all_gather", "tensor"].bytes == 16 * activation
+    assert again["all_gather", "tensor"].count == 6 * 4
+    assert again["reduce_scatter", "tensor"].count == 5 * 4
+
+
+def test_one_gpu_calls_nothing() -> None:
+    assert of(LLAMA_8B, ParallelLayout()) == {}

@@ -1,0 +1,79 @@
+"""Memory, against published tables and papers."""
+
+from dataclasses import replace
+
+import pytest
+from benchmarks import plan as published
+
+from nccltool.plan import memory
+from nccltool.plan.layout import ParallelLayout, Sharding
+from tests.plan.samples import LLAMA_8B, recipe
+
+RIGHT = [row for row in published.MEMORY if "less power" not in row.name and "float8" not in row.note]
+
+
+@pytest.mark.parametrize("row", RIGHT, ids=lambda row: row.name)
+def test_reserved_memory_is_that_of_published_runs(row: published.Published) -> None:
+    assert row.gib
+    assert published.planned_gib(row) == pytest.approx(row.gib, rel=0.10)
+
+
+ZERO = {
+    (8, "none"): 120.0,
+    (8, "optimizer"): 41.25,
+    (8, "gradients"): 28.12,
+    (8, "parameters"): 15.0,
+    (64, "optimizer"): 31.41,
+    (64, "gradients"): 16.64,
+    (64, "parameters"): 1.88,
+    (1024, "optimizer"): 30.09,
+    (1024, "gradients"): 15.10,
+    (1024, "parameters"): 0.12,
+}
+"""GB of parameters, gradients, and optimizer state of 7.5 billion parameters: figure 1 of the ZeRO paper."""
+
+
+@pytest.mark.parametrize(("ranks", "sharding"), ZERO)
+def test_the_state_is_that_of_the_zero_paper(ranks: int, sharding: Sharding) -> None:
+    shard = 1 if sharding == "none" else ranks
+    layout = ParallelLayout(replicate=ranks // shard, shard=shard, sharding=sharding)
+    found = memory.of_rank(LLAMA_8B, layout, recipe(ranks, precision="amp"), 0, 2)
+    state = (found.parameters + found.gradients + found.optimizer) / LLAMA_8B.parameters * 7.5
+    assert state == pytest.approx(ZERO[ranks, sharding], abs=0.011)
+
+
+def test_the_peak_is_one_instant_and_no_sum() -> None:
+    found = memory.of(LLAMA_8B, ParallelLayout(shard=8, sharding="parameters", micro_batch=2), recipe(16))
+    assert found.instant == "loss"
+    assert found.gradients == 0  # the first backward pass has not begun
+    assert found.reserved > found.allocated * memory.RESERVED  # but their blocks stay with the allocator
+    assert found.total == found.reserved + found.context + found.communication
+
+
+@pytest.mark.parametrize(
+    ("schedule", "rank", "more"),
+    [("1f1b", 0, 4), ("1f1b", 3, 1), ("gpipe", 0, 16), ("gpipe", 3, 16), ("interleaved", 0, 5.5), ("zbv", 3, 4)],
+)
+def test_a_pipeline_holds_micro_batches_in_flight(schedule: str, rank: int, more: float) -> None:
+    """Counted in torch's own schedules with 4 ranks and 16 micro-batches."""
+    layout = ParallelLayout(pipeline=4, schedule=schedule)
+    one = memory.of_rank(LLAMA_8B, ParallelLayout(pipeline=4), recipe(16), 3, 16).activations
+    assert memory.of_rank(LLAMA_8B, layout, recipe(16), rank, 16).activations == pytest.approx(
+        more * one, rel=1e-6
+    )
+
+
+def test_more_recomputation_needs_less() -> None:
+    sizes = [
+        memory.of(LLAMA_8B, ParallelLayout(shard=8, sharding="parameters", recompute=how), recipe(8)).total
+        for how in ("none", "selective", "full")
+    ]
+    assert sizes == sorted(sizes, reverse=True)
+    assert len(set(sizes)) == 3
+
+
+@pytest.mark.parametrize("more", [{"tensor": 4}, {"context": 4}, {"pipeline": 4}, {"shard": 8}], ids=str)
+def test_every_degree_makes_it_smaller(more: dict[str, int]) -> None:
+    base = ParallelLayout(shard=2, sharding="parameters")
+    wider = replace(base, **more)  # type: ignore[arg-type]
+    assert memory.of(LLAMA_8B, wider, recipe(8)).allocated < memory.of(LLAMA_8B, base, recipe(8)).allocated

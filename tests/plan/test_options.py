@@ -1,0 +1,76 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nccltool.core.errors import BadInput
+from nccltool.plan import options, recipe, words
+from nccltool.plan.options import PlanOptions
+
+GIVEN: dict[str, Any] = {
+    "gpus": 64,
+    "machine": None,
+    "run": None,
+    "sequence": 4096,
+    "step_sequences": None,
+    "micro_batch": None,
+    "training_precision": "mixed",
+    "optimizer": "adamw",
+    "recomputation": "auto",
+    "compiled_loss": False,
+    "mfu": None,
+    "strategy": None,
+    "tp": None,
+    "cp": None,
+    "pp": None,
+    "ep": None,
+    "schedule": "1f1b",
+    "tokens": None,
+}
+
+
+def order(**changes: Any) -> options.PlanOrder:
+    return options.from_options("llama-3-8b", PlanOptions(**(GIVEN | changes)), Path("/nonexistent"))
+
+
+def test_the_words_of_the_command_line_are_those_that_are_known() -> None:
+    assert set(words.PRECISION_WORDS) == set(recipe.PRECISIONS)
+    assert set(words.OPTIMIZER_WORDS) == set(recipe.OPTIMIZERS)
+    assert words.RECOMPUTE_WORDS[1:] == recipe.RECOMPUTE
+
+
+def test_what_is_not_given() -> None:
+    made = order()
+    assert (made.machine.name, made.is_assumed, made.recipe.global_batch) == ("h100-sxm-8", True, 256)
+    assert (made.recipe.recompute, made.mfu, made.tokens) == (None, None, None)
+
+
+def test_what_is_given() -> None:
+    made = order(machine="mi300x-8", mfu=45.0, tokens="1.5T", strategy="fsdp, hsdp", tp=8, recomputation="full")
+    assert (made.machine.name, made.is_assumed, made.mfu, made.tokens) == (
+        "mi300x-8",
+        False,
+        0.45,
+        1_500_000_000_000,
+    )
+    assert (made.wanted.strategies, made.wanted.tensor, made.recipe.recompute) == (("fsdp", "hsdp"), 8, "full")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message", "remedy"),
+    [
+        ({"gpus": 6, "tp": 4}, "--gpus 6 is no multiple of --tp 4 = 4", "use --gpus 4 or 8"),
+        ({"gpus": 12, "tp": 4, "pp": 2}, "--gpus 12 is no multiple of --tp 4 x --pp 2 = 8", "use --gpus 8 or 16"),
+        ({"gpus": 2, "tp": 4}, "--gpus 2 is no multiple of --tp 4 = 4", "use --gpus 4"),
+        ({"strategy": "fdsp"}, "--strategy: unknown strategy 'fdsp'", "did you mean fsdp?"),
+        ({"tokens": "many"}, "--tokens 'many' is not a number of tokens", "for example --tokens 2T or 300B"),
+        ({"tokens": "0"}, "--tokens '0' is not a number of tokens", "for example --tokens 2T or 300B"),
+        ({"tokens": "inf"}, "--tokens 'inf' is not a number of tokens", "for example --tokens 2T or 300B"),
+        ({"machine": "dgx"}, "--machine: unknown machine 'dgx'", "choose from"),
+    ],
+)
+def test_what_cannot_be_is_one_sentence(changes: dict[str, Any], message: str, remedy: str) -> None:
+    with pytest.raises(BadInput) as raised:
+        order(**changes)
+    assert raised.value.message == message
+    assert remedy in raised.value.remedy

@@ -1,0 +1,39 @@
+from dataclasses import replace
+
+import pytest
+from benchmarks import plan as published
+
+from nccltool.plan import step_time
+from nccltool.plan.layout import ParallelLayout
+from tests.plan.samples import H100, LLAMA_8B, recipe
+
+COMPILED = [row for row in published.SPEED if "4 Ki" not in row.name and "less power" not in row.name]
+
+
+@pytest.mark.parametrize("row", COMPILED, ids=lambda row: row.name)
+def test_speed_is_that_of_published_runs(row: published.Published) -> None:
+    assert row.tokens_per_s
+    assert published.planned_speed(row) == pytest.approx(row.tokens_per_s, rel=0.25)
+
+
+def test_a_slow_network_is_what_ddp_waits_for() -> None:
+    slow = replace(H100, gpus=1, across_bytes_per_s=1e8)
+    time = step_time.of(LLAMA_8B, ParallelLayout(replicate=2), recipe(2), slow, 0.6)
+    assert time.exposed > 0.9 * time.total
+    fast = step_time.of(LLAMA_8B, ParallelLayout(replicate=2), recipe(2), H100, 0.6)
+    assert fast.exposed < 0.05 * fast.total
+
+
+def test_the_interval_holds_the_usual_time() -> None:
+    layout = ParallelLayout(shard=64, sharding="parameters")
+    fast, slow = step_time.interval(LLAMA_8B, layout, recipe(256), H100, None)
+    usual = step_time.of(LLAMA_8B, layout, recipe(256), H100, step_time.EFFICIENCY[1]).total
+    assert fast < usual < slow
+
+
+def test_a_stated_utilization_is_that_of_the_arithmetic() -> None:
+    layout = ParallelLayout(recompute="full")
+    efficiency = step_time.efficiency_of(0.4, layout, H100)
+    time = step_time.of(LLAMA_8B, layout, recipe(1), H100, efficiency)
+    flop = LLAMA_8B.flop_per_token(8192) * 8192
+    assert flop / time.compute / H100.peak_flop_per_s == pytest.approx(0.4)
