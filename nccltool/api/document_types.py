@@ -26,6 +26,7 @@ from nccltool.history.result import Drift, HostRecord, Question, RepeatOffence, 
 from nccltool.hosts.facts import HostFacts
 from nccltool.localize.document import LocalizeDocument
 from nccltool.monitor.run_list import Entry
+from nccltool.plan.document import PlanDocument
 from nccltool.preflight.document import PreflightDocument
 from nccltool.preflight.suite import Platform, Suite
 from nccltool.probe.document import ProbeDocument
@@ -363,6 +364,7 @@ DOCUMENTS: Mapping[str, type[msgspec.Struct]] = {
     "imported-history": ImportedHistoryDocument,
     "localize": LocalizeDocument,
     "pairs": LocalizeDocument,
+    "plan": PlanDocument,
     "platform": PlatformDocument,
     "plugins": PluginsDocument,
     "preflight": PreflightDocument,

@@ -118,6 +118,18 @@ def _files_of_checks(folder: str) -> Iterator[str]:
     yield from (file.stem for file in suite_reader.files() if folder in ("", file.parent.name))
 
 
+def _models(_: click.Context) -> Iterable[str]:
+    from nccltool.plan import models
+
+    return models.names()
+
+
+def _machines(_: click.Context) -> Iterable[str]:
+    from nccltool.plan import machines
+
+    return machines.names()
+
+
 def _stages(_: click.Context) -> Iterable[str]:
     from nccltool.preflight import stages
 
@@ -177,6 +189,8 @@ sides = or_files(_of(_sides, separated=True))
 suites = or_files(_of(lambda _: _files_of_checks("checks")))
 platforms = or_files(_of(lambda _: (*_files_of_checks("platforms"), "auto", "none")))
 checks = or_files(_of(lambda _: _files_of_checks("")))
+models = or_files(_of(_models))
+machines = or_files(_of(_machines))
 stages = _of(_stages, separated=True)
 fabrics = _of(_fabrics)
 rules = _of(_rules, separated=True)

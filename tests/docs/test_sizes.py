@@ -8,10 +8,12 @@ import pytest
 from tests.docs.pages import PAGES, README, ROOT
 
 MOST_OF_A_PAGE = 2_000
-MOST_OF_ALL = 45_000 + 2_500 + 3_500 + 3_000 + 1_400
+MOST_OF_THE_CHANGELOG = 2_400
+"""Nobody reads it from the first to the last line."""
+MOST_OF_ALL = 45_000 + 2_500 + 3_500 + 3_000 + 1_400 + 2_000
 """Of the commands that there were at first; the page that a security team signs, with what came beside it; what
 other programs build on: the API, schemas, plug-ins, more formats, schedulers and clusters; pairs of
-nodes and who is slow; reports and the history of hosts."""
+nodes and who is slow; reports and the history of hosts; plans."""
 LINES_OF_THE_README = 120
 
 GENERATED = (
@@ -45,7 +47,8 @@ def of_prose(text: str) -> int:
 
 @pytest.mark.parametrize("page", WRITTEN, ids=lambda page: str(page.relative_to(ROOT)))
 def test_no_page_is_too_long(page: Path) -> None:
-    assert of_page(page.read_text()) <= MOST_OF_A_PAGE
+    most = MOST_OF_THE_CHANGELOG if page.name == "CHANGELOG.md" else MOST_OF_A_PAGE
+    assert of_page(page.read_text()) <= most
 
 
 def test_all_pages_together_are_not_too_long() -> None:
