@@ -1,0 +1,122 @@
+"""The states that a job is put into, and what a look at it must say."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+Act = Literal[
+    "none",
+    "kill",
+    "stop",
+    "freeze-v1",
+    "freeze-v2",
+    "starve",
+    "stop-agent",
+    "drop",
+    "early",
+    "drain",
+    "storm",
+]
+"""What is done from outside, once the job has come to its step."""
+ALL_STRATEGIES = ("ddp", "fsdp", "pipeline")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scenario:
+    """One state."""
+
+    name: str
+    states: tuple[str, ...]
+    causes: tuple[str, ...] = ()
+    """() = no culprit may be named."""
+    names_rank: bool = True
+    """Whether the faulty rank must be named; if not, no rank may be."""
+    fault: str = ""
+    act: Act = "none"
+    strategies: tuple[str, ...] = ALL_STRATEGIES
+    ranks: tuple[int, ...] = (2, 3, 4)
+    more: tuple[str, ...] = ()
+    """Options of the script."""
+    settle_s: float = 12.0
+    """After the fault: a look calls nothing a hang before 10 s."""
+    fifos: tuple[str, ...] = field(default=())
+
+
+NO_ANSWER = ("unknown",)
+SCENARIOS = (
+    Scenario(name="healthy", states=("healthy",), settle_s=1, ranks=(2, 3, 4)),
+    Scenario(name="starting", states=("starting",), act="early", settle_s=0),
+    Scenario(name="ending", states=("ending",), fault="ending", more=("--steps", "8"), settle_s=4),
+    Scenario(name="dead", states=("hung",), causes=("dead",), fault="dead", act="kill", settle_s=3),
+    Scenario(name="stopped", states=("hung",), causes=("stopped",), act="stop", settle_s=3),
+    Scenario(name="frozen, cgroup v1", states=("hung",), causes=("frozen",), act="freeze-v1", settle_s=3),
+    Scenario(name="frozen, cgroup v2", states=("hung",), causes=("frozen",), act="freeze-v2", settle_s=3),
+    Scenario(
+        name="data loader on a FIFO",
+        states=("hung",),
+        causes=("data-loader",),
+        fault="loader",
+        fifos=("fifo",),
+        more=("--at", "8"),
+    ),
+    Scenario(
+        name="data in the main process on a FIFO",
+        states=("hung",),
+        causes=("data-loader",),
+        fault="loader-main",
+        fifos=("fifo",),
+        more=("--at", "8"),
+    ),
+    Scenario(
+        name="checkpoint to a slow disk",
+        states=("slow",),
+        causes=("checkpoint-slow",),
+        fault="checkpoint",
+        fifos=("disk",),
+        act="drain",
+    ),
+    Scenario(
+        name="checkpoint to a dead disk",
+        states=("hung",),
+        causes=("checkpoint-stuck",),
+        fault="checkpoint",
+        fifos=("disk",),
+    ),
+    Scenario(name="import storm", states=("slow", "hung"), causes=("starting",), fault="imports", act="storm"),
+    Scenario(name="different order", states=("hung",), causes=("order-mismatch",), fault="order", ranks=(3, 4)),
+    Scenario(
+        name="different number of batches",
+        states=("hung",),
+        causes=("left-early",),
+        fault="batches",
+        ranks=(2, 3, 4),
+    ),
+    Scenario(name="asleep in its own code", states=("hung",), causes=("own-code",), fault="sleep"),
+    Scenario(name="busy in its own code", states=("hung",), causes=("own-code",), fault="busy"),
+    Scenario(name="GIL held by native code", states=("hung",), causes=("gil",), fault="gil"),
+    Scenario(
+        name="store gone",
+        states=("hung",),
+        causes=("store",),
+        names_rank=False,
+        fault="store",
+        act="stop-agent",
+        strategies=("ddp",),
+    ),
+    Scenario(
+        name="CPU-starved",
+        states=("slow",),
+        causes=("cpu-starved",),
+        act="starve",
+        settle_s=4,
+        strategies=("ddp", "fsdp"),
+    ),
+    Scenario(
+        name="data port dropped",
+        states=("hung",),
+        causes=("network",),
+        names_rank=False,
+        act="drop",
+        ranks=(2,),
+    ),
+)
+BY_NAME = {one.name: one for one in SCENARIOS}
