@@ -277,11 +277,11 @@ ROWS = (
 
 TEXTS = (
     # The source line of the innermost frame: C functions have no frame of their own.
-    (re.compile(r"\bstore\.(?:get|wait)\("), _row(11, "store", "waits for a key of the store")),
+    (re.compile(r"\bstore\.(?:get|wait)\("), _row(11, "store", "waits for a key of the store", weak=True)),
     (
         re.compile(r"\bwork\w*\.wait\(|\breq\w*\.wait\(|\bhandle\w*\.wait\("),
-        _row(3, "async", "waits for an operation that it started before"),
+        _row(3, "async", "waits for an operation that it started before", weak=True),
     ),
     (re.compile(r"\.(?:item|cpu|tolist|numpy)\("), _row(18, "gpu", "copies from the device")),
-    (re.compile(r"\bsleep\("), _row(None, "sleeping", "sleeps")),
+    (re.compile(r"\bsleep\("), _row(None, "sleeping", "sleeps", weak=True)),
 )

@@ -356,6 +356,8 @@ def test_ending() -> None:
     assert judge(look(leaving, leaving)).state == "ending"
     exits = R(frames=(("upload", OWN_FILE, 5),))
     assert judge(look(exits, R(gone=True), R(gone=True))).state == "ending"
+    assert judge(look(exits, R(stack=None, cpu=0.2, switches=3))).state == "ending"
+    assert judge(look(exits, R(gone=True), R())).state != "ending"
 
 
 def test_nobody_was_found() -> None:

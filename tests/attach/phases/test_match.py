@@ -169,7 +169,7 @@ def test_compilers_among_the_children() -> None:
 
 
 def test_what_atexit_calls_has_no_caller() -> None:
-    frames = (StackFrame(name="upload", file="/home/me/train.py", line=5),)
+    frames = (StackFrame(name="upload", file="/home/me/train.py", line=5, text="time.sleep(1)"),)
     stack = ThreadStack(pid=1, name="MainThread", is_main=True, frames=frames)
     assert phase_of([stack], state="S", cpu_share=0.0).kind == "leaving"
 
