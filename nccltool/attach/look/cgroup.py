@@ -1,6 +1,7 @@
 """The cgroup of a process, version 1 or 2: whether it is frozen, short of CPU, or lost processes for memory."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from nccltool.attach.seen.process import CgroupState
 from nccltool.hosts.facts.leaves import or_none
@@ -12,9 +13,13 @@ _ROOT = "/sys/fs/cgroup"
 def state(pid: int, tree: Tree) -> CgroupState | None:
     """None when it cannot be read, or there is none."""
     groups = dict(_groups(or_none(tree.lines(f"/proc/{pid}/cgroup")) or ()))
-    if any(groups.get(name) for name in ("freezer", "memory", "cpu")):
-        return _first(groups, tree)
-    return _second(groups[""], tree) if "" in groups else None
+    second = _second(groups[""], tree) if "" in groups else None
+    if not any(groups.get(name) for name in ("freezer", "memory", "cpu")):
+        return second
+    first = _first(groups, tree)
+    if second is not None and second.frozen:  # a host with both versions
+        return replace(first, path=second.path, version=2, frozen=True)
+    return first
 
 
 def _groups(lines: tuple[str, ...]) -> Iterator[tuple[str, str]]:

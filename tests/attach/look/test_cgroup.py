@@ -72,3 +72,14 @@ _FIRST = {
 )
 def test_groups(tmp_path: Path, groups: str, files: dict[str, str], expected: CgroupState | None) -> None:
     assert cgroup.state(40, _tree(tmp_path, groups, files)) == expected
+
+
+def test_a_host_with_both_versions_is_frozen_by_the_second(tmp_path: Path) -> None:
+    files = {
+        "freezer/job/freezer.state": "THAWED\n",
+        "unified/cgroup.controllers": "",
+        "unified/job/cgroup.events": "populated 1\nfrozen 1\n",
+    }
+    seen = cgroup.state(40, _tree(tmp_path, "6:freezer:/job\n0::/job\n", files))
+    assert seen is not None
+    assert (seen.frozen, seen.version) == (True, 2)

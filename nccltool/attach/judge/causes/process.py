@@ -20,7 +20,7 @@ def clues(case: Case) -> Iterator[Culprit]:
     for view in case.views:
         if view.condition in _TOLD:
             yield _held(case, view)
-        elif view.phase.kind == "gil" or _gil_by_server(view):
+        elif _gil_by_stacks(view) or _gil_by_server(view):
             yield _gil(case, view)
     here = {view.rank for view in case.views}
     for rank in sorted(case.ras.dead - here):
@@ -83,12 +83,17 @@ def _held(case: Case, view: RankView) -> Culprit:
     return case.of_rank(cause, view, text, told, tracer, frozen, silent)
 
 
+def _gil_by_stacks(view: RankView) -> bool:
+    """In one sample, a call that is short may hold it."""
+    return all(phase.kind == "gil" for phase in view.phases) and view.is_same is not False
+
+
 def _gil_by_server(view: RankView) -> bool:
     return any(one.pid == view.found.pid and one.answers and one.gil_held for one in view.host.servers)
 
 
 def _gil(case: Case, view: RankView) -> Culprit:
     server = "ping of its worker server answers, dump_traceback does not" if _gil_by_server(view) else ""
-    stack = "its main thread has the lock in all samples and does not run" if view.phase.kind == "gil" else ""
+    stack = "its main thread has the lock in all samples and does not run" if _gil_by_stacks(view) else ""
     where = f"called at {view.phase.where}" if view.phase.where else ""
     return case.of_rank("gil", view, "holds Python's lock (GIL) in native code", stack, server, where)

@@ -8,7 +8,7 @@ from nccltool.attach.judge.views import RankView
 from nccltool.attach.judge.waits import roots
 from nccltool.attach.phases.match import phase_of
 
-_OWN = frozenset(("code", "sleeping", "computing", "backward", "lock", "network", "program", "gpu"))
+_OWN = frozenset(("code", "sleeping", "computing", "backward", "lock", "network", "program", "gpu", "gil"))
 _FLAT_BYTES_PER_S = 1.0
 _MOST_NAMED = 8
 """Of one kind: more than that is not one rank that is different."""
