@@ -50,9 +50,16 @@ def what(plan: Plan) -> str:
 
 
 def batch(plan: Plan, one: PlannedStrategy) -> str:
-    """Micro-batches and recomputation: 4 x 2, full."""
-    count = one.layout.micro_batches(plan.recipe)
-    return f"{count} x {one.layout.micro_batch}"
+    """Micro-batches of a rank and step, times sequences of each."""
+    return f"{one.layout.micro_batches(plan.recipe)} x {one.layout.micro_batch}"
+
+
+def batches(plan: Plan, one: PlannedStrategy) -> str:
+    """The same as a sentence, and what is recomputed."""
+    layout, count = one.layout, one.layout.micro_batches(plan.recipe)
+    word = "micro-batch" if count == 1 else "micro-batches"
+    each = counted(layout.micro_batch, "sequence")
+    return f"{count} {word} of {each} per rank and step; recomputation: {layout.recompute}"
 
 
 def interval(one: PlannedStrategy) -> str:

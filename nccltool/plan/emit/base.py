@@ -21,11 +21,9 @@ def nodes_of(plan: Plan) -> tuple[int, int]:
 
 def comment(plan: Plan) -> str:
     """What the file is for, as comments of a shell, TOML, or YAML."""
-    layout = chosen(plan).layout
     lines = (
         wording.headline(plan).removeprefix("plan: "),
         wording.what(plan),
-        f"{layout.micro_batches(plan.recipe)} micro-batches of {layout.micro_batch} sequences per rank and step; "
-        f"recompute: {layout.recompute}",
+        wording.batches(plan, chosen(plan)),
     )
     return "".join(f"# {escaped(line)}\n" for line in lines)

@@ -14,6 +14,8 @@ _SHOWN = 8
 _BAR = 40
 _HEADERS = ("strategy", "GiB", "step", "tokens/s/GPU", "MFU", "micro-batches", "recompute", "why")
 _ALIGN: tuple[Align, ...] = ("left", "right", "right", "right", "right", "right", "left", "left")
+_ONLY_VERBOSE = (5, 6)
+"""Columns that no screen of 80 has room for."""
 
 
 def render(plan: Plan, look: Look = PLAIN) -> str:
@@ -30,7 +32,9 @@ def render(plan: Plan, look: Look = PLAIN) -> str:
 
 def _verdict(plan: Plan, look: Look) -> Iterator[str]:
     yield from verdict_line(look, plan.verdict.status, escaped(wording.headline(plan)))
-    lines = [wording.what(plan), *(plan.choice.reasons if plan.choice else ())]
+    lines = [wording.what(plan)]
+    if plan.choice:
+        lines += [wording.batches(plan, plan.choice), *plan.choice.reasons]
     if told := wording.training(plan):
         lines.append(told)
     for line in lines:
@@ -77,7 +81,14 @@ def _call(timed: CallTime) -> str:
 def _strategies(plan: Plan, look: Look) -> Iterator[str]:
     shown = plan.strategies if look.verbose else plan.strategies[:_SHOWN]
     rows = [_row(plan, one) for one in shown]
-    yield from look.table(_HEADERS, rows, _ALIGN, flexible=len(_HEADERS) - 1).split("\n")
+    kept = [place for place in range(len(_HEADERS)) if look.verbose or place not in _ONLY_VERBOSE]
+    table = look.table(
+        [_HEADERS[place] for place in kept],
+        [[row[place] for place in kept] for row in rows],
+        [_ALIGN[place] for place in kept],
+        flexible=len(kept) - 1,
+    )
+    yield from table.split("\n")
     if len(shown) < len(plan.strategies):
         yield f"and {counted(len(plan.strategies) - len(shown), 'other kind')}; -v shows all"
     yield f"{counted(plan.searched, 'layout')} compared"
