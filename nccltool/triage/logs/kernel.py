@@ -26,7 +26,7 @@ failure
     kernel.nvml         `Failed to initialize NVML: ` => NVML: (?:Unknown|GPU access|Not [Ff]ound)
     kernel.nvml         `) failed: Unknown Error` => nvml\w+\(.*\) failed: Unknown
     kernel.nvml         `nvidia-container-cli: device error|devices unavailable for nvidia.com/gpu`
-    kernel.amdgpu       (?:Memory access fault|HW Exception) by GPU (?P<gpu>`node-`\d+)
+    kernel.amdgpu       `by GPU node-` => (?:Memory access fault|HW Exception) by GPU (?P<gpu>node-\d+)
     kernel.amdgpu       `amdgpu` (?P<gpu>[\da-f:.]+):.*GPU reset (?:begin|\(\d+\))
     kernel.amdgpu       `HSA_STATUS_ERROR`_(?:EXCEPTION|ILLEGAL_INSTRUCTION|MEMORY_APERTURE_VIOLATION|MEMORY_FAULT|
                         HARDWARE)
@@ -135,9 +135,10 @@ failure
     kernel.link-down    `cxi` => (?P<device>cxi\d+|hsn\d+)\b.*(?i:link (?:down|error|failed)|lost link)
     kernel.ecc          `DBE` => (?i)\b(?:volatile|aggregate|double.bit)?\b.*\bDBEs?\b.{0,40}(?:detected|error|oc
                      curred)
-    kernel.gpu-lost     `GPU` => (?i)\bGPU count (?:is|was|=|of) (?P<found>\d+),? (?:but )?expected (?!(?P=found)
-                     \b)\d+|
-                        expected (?P<want>\d+) GPUs?,? (?:but )?(?:found|got|saw) (?!(?P=want)\b)\d+
+    kernel.gpu-lost     `GPU count ` => count (?:is|was|=|of) (?P<found>\d+),?
+                        [ ](?:but )?expected (?!(?P=found)\b)\d+
+    kernel.gpu-lost     `xpected ` => (?i)expected (?P<want>\d+) GPUs?,?
+                        [ ](?:but )?(?:found|got|saw) (?!(?P=want)\b)\d+
     imex.daemon         `FailedPrepareDynamicResources` => (?i)imex|compute-?domain
 echo
     kernel.segfault     (?P<name>[\w./-]{1,60})\[(?P<pid>\d+)\]: `segfault at`
