@@ -14,6 +14,7 @@ from nccltool.plan.recipe import OPTIMIZERS, PRECISIONS, Recipe
 from nccltool.plan.search import Wanted
 from nccltool.plan.words import STRATEGY_WORDS
 
+_SEQUENCE = 4096
 _PER_GPU = 4
 """Sequences of a step for each GPU, where no global batch is given."""
 _TOKENS = {"": 1.0, "K": 1e3, "M": 1e6, "B": 1e9, "T": 1e12}
@@ -26,7 +27,7 @@ class PlanOptions:
     gpus: int
     machine: str | None
     run: str | None
-    sequence: int
+    sequence: int | None
     step_sequences: int | None
     micro_batch: int | None
     training_precision: str
@@ -59,6 +60,7 @@ class PlanOrder:
 
 def from_options(model: str, options: PlanOptions, runs: Path) -> PlanOrder:
     """Raises BadInput. `runs`: the folder of saved runs."""
+    shape = models.of_word(model)
     machine = machines.of_word(options.machine or machines.USUAL)
     if options.run is not None:
         run = next(inputs.loaded(options.run, runs))
@@ -66,14 +68,14 @@ def from_options(model: str, options: PlanOptions, runs: Path) -> PlanOrder:
     recipe = Recipe(
         precision=PRECISIONS[options.training_precision],
         optimizer=OPTIMIZERS[options.optimizer],
-        sequence=options.sequence,
+        sequence=_sequence(shape, options.sequence),
         global_batch=options.step_sequences or _PER_GPU * options.gpus,
         recompute=None if options.recomputation == "auto" else options.recomputation,  # type: ignore[arg-type]
         micro_batch=options.micro_batch,
         is_loss_compiled=options.compiled_loss,
     )
     return PlanOrder(
-        model=models.of_word(model),
+        model=shape,
         machine=machine,
         is_assumed=options.machine is None,
         recipe=recipe,
@@ -81,6 +83,18 @@ def from_options(model: str, options: PlanOptions, runs: Path) -> PlanOrder:
         mfu=None if options.mfu is None else options.mfu / 100,
         tokens=None if options.tokens is None else _tokens(options.tokens),
     )
+
+
+def _sequence(model: Model, asked: int | None) -> int:
+    """A learned table of positions is as long as it is."""
+    if asked is None:
+        return min(_SEQUENCE, model.positions or _SEQUENCE)
+    if model.positions and asked > model.positions:
+        raise BadInput(
+            f"--sequence {asked}: {model.name} has positions for {model.positions} tokens",
+            f"use at most --sequence {model.positions}",
+        )
+    return asked
 
 
 def _wanted(options: PlanOptions) -> Wanted:

@@ -11,7 +11,7 @@ GIVEN: dict[str, Any] = {
     "gpus": 64,
     "machine": None,
     "run": None,
-    "sequence": 4096,
+    "sequence": None,
     "step_sequences": None,
     "micro_batch": None,
     "training_precision": "mixed",
@@ -43,6 +43,16 @@ def test_what_is_not_given() -> None:
     made = order()
     assert (made.machine.name, made.is_assumed, made.recipe.global_batch) == ("h100-sxm-8", True, 256)
     assert (made.recipe.recompute, made.mfu, made.tokens) == (None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("model", "asked", "sequence"), [("gpt2", None, 1024), ("7B", None, 4096), ("gpt2", 512, 512)]
+)
+def test_a_sequence_is_no_longer_than_the_table_of_positions(model: str, asked: int | None, sequence: int) -> None:
+    given = PlanOptions(**(GIVEN | {"sequence": asked}))
+    assert options.from_options(model, given, Path("/nonexistent")).recipe.sequence == sequence
+    with pytest.raises(BadInput, match="--sequence 2048: gpt2 has positions for 1024 tokens"):
+        options.from_options("gpt2", PlanOptions(**(GIVEN | {"sequence": 2048})), Path("/nonexistent"))
 
 
 def test_what_is_given() -> None:

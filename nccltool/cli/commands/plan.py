@@ -36,7 +36,12 @@ def _degree(name: str, what: str) -> Any:
 )
 @section(
     "How to train",
-    option("--sequence", type=_COUNT, default=4096, metavar="N", help="Tokens per sequence."),
+    option(
+        "--sequence",
+        type=_COUNT,
+        metavar="N",
+        help="Tokens per sequence.  [default: 4096, or fewer if the model has fewer positions]",
+    ),
     option(
         "--step-sequences",
         type=_COUNT,
