@@ -26,6 +26,17 @@ _SIZES = (
 )
 
 
+_IS_TEN = "abs(log(datum.value) / LN10 - round(log(datum.value) / LN10)) < 1e-9"
+_TIMES = (
+    f"!({_IS_TEN}) ? '' :"
+    " datum.value >= 1e6 ? datum.value / 1e6 + ' s' :"
+    " datum.value >= 1e3 ? datum.value / 1e3 + ' ms' : datum.value + ' µs'"
+)
+"""Powers of ten of microseconds."""
+_OF_TENS = {"condition": {"test": _IS_TEN, "value": 1}, "value": 0}
+"""Lines at powers of ten alone: a logarithmic axis has nine to a decade."""
+
+
 @cache
 def curves(unit: str, has_limit: bool, has_earlier: bool) -> Spec:
     """A value over the size with its interval, the limit, and the same of an earlier run."""
@@ -67,7 +78,7 @@ def worlds(unit: str) -> Spec:
 def spans(unit: str) -> Spec:
     """For each size, from the shortest to the longest iteration, with its median, 90th and 99th percentile."""
     x = _encoding("x", "message size", {"type": "log", "base": 2, "nice": False}, labelExpr=_SIZES, tickCount=6)
-    y = _encoding("y", unit, {"type": "log"}, tickCount=5, format=_NUMBERS)
+    y = _encoding("y", unit, {"type": "log"}, tickCount=5, labelExpr=_TIMES, gridOpacity=_OF_TENS, ticks=False)
     thin = {"type": "rule", "stroke": _of(colors.QUIET), "strokeWidth": 1}
     thick = {"type": "rule", "stroke": _of(colors.SERIES[0]), "strokeWidth": 5, "opacity": 0.45}
     return _chart(
@@ -123,7 +134,7 @@ def steps(unit: str, names: tuple[str, ...], log: bool = False) -> Spec:
 
 @cache
 def times(unit: str, series: int) -> Spec:
-    """Lines over the runs, by when they started; `series` is a number from 0 on."""
+    """Lines over the runs, by when they started; `series` is a number from 0 on. A line where one is `changed`."""
     x = _encoding("x", "UTC", {"type": "utc"}, kind="temporal", tickCount=5)
     y = _encoding("y", unit, {"zero": True, "nice": True}, tickCount=5, format=_NUMBERS)
     color = {
@@ -137,6 +148,11 @@ def times(unit: str, series: int) -> Spec:
     }
     return _chart(
         [
+            {
+                "mark": {"type": "rule", "stroke": _of(colors.WARN), "strokeDash": [5, 4], "strokeWidth": 2},
+                "transform": [{"filter": "datum.changed"}],
+                "encoding": {"x": x},
+            },
             {
                 "mark": {"type": "rule", "strokeWidth": 5, "opacity": 0.35, "aria": False},
                 "encoding": {"x": x, "y": _low(y), "y2": {"field": "high"}, "color": color},
@@ -263,6 +279,8 @@ _CONFIG: Mapping[str, Any] = {
         "labelSeparation": 6,
     },
     "axisX": {"grid": False},
+    # above the axis: beside it, long numbers would run into it
+    "axisY": {"titleAngle": 0, "titleAlign": "left", "titleBaseline": "bottom", "titleX": -40, "titleY": -9},
 }
 
 

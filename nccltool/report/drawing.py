@@ -16,7 +16,9 @@ _EMPTY = re.compile(
     r'<path class="background" aria-hidden="true" d="M0,0h0v0h0Z"[^>]*/>|<path class="foreground"[^>]*/>'
     r'| (?:opacity="1"|pointer-events="none"|font-family="[^"]*"|xmlns:xlink="[^"]*"|version="1.1")'
 )
+_PLACES = re.compile(r' (?:d|transform|x|y|x1|x2|y1|y2|width|height)="[^"]*"')
 _DIGITS = re.compile(r"(\d+\.\d\d)\d+")
+"""Of places alone: in a text, a digit that is dropped is a wrong number."""
 _LONGEST = 300
 
 
@@ -43,7 +45,7 @@ def svg(spec: Mapping[str, Any], values: Sequence[Mapping[str, Any]], name: str)
         if data["name"] == charts.DATA:
             data["values"] = [_harmless(value) for value in values]
     drawn: str = vl_convert.vega_to_svg(vega, allowed_base_urls=[])
-    lean = _DIGITS.sub(r"\1", _EMPTY.sub("", drawn))
+    lean = _PLACES.sub(lambda found: _DIGITS.sub(r"\1", found[0]), _EMPTY.sub("", drawn))
     ids: dict[str, int] = {}
     return _CLIP.sub(lambda found: f"{found[1]}{name}-{ids.setdefault(found[2], len(ids))}", _sized(lean))
 

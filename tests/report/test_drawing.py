@@ -25,6 +25,17 @@ def test_hostile_names_are_text_in_well_formed_xml() -> None:
     assert len(drawn) < 20_000
 
 
+def test_numbers_in_texts_keep_their_digits() -> None:
+    """Places are rounded, and nothing else: 0.00497 GB/s is not 0.00."""
+    pytest.importorskip("vl_convert", reason="the extra report is not installed")
+    values = [{"name": "10.77.0.12345", "x": 0.00497, "tone": "var(--fail)", "about": "n1: 0.00497 GB/s"}]
+    drawn = drawing.svg(charts.bars("GB/s", 1), values, "c1")
+    texts = " ".join(ElementTree.fromstring(drawn).itertext())
+    assert "10.77.0.12345" in texts
+    assert "0.001" in texts
+    assert "n1: 0.00497 GB/s" in drawn
+
+
 def test_it_loads_nothing() -> None:
     assert "http" not in _drawn().replace('xmlns="http://www.w3.org/2000/svg"', "")
 
