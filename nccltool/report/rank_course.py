@@ -8,6 +8,8 @@ from nccltool.launch import events
 from nccltool.report.material import RankStretch
 
 _reader = events.EventReader(events.Beat, events.Enter, events.Exited, events.Failed, events.Bye)
+_STOPPED = ("T", "t")
+"""States of /proc: stopped by a signal, or by a debugger."""
 _MOST = 20_000
 """Stretches: of a run of many ranks, the last of them."""
 
@@ -21,15 +23,20 @@ class _Course:
     what: str = "starting"
     is_waiting: bool = False
     is_end: bool = False
+    is_stopped: bool = False
     operation: str = ""
     done: list[RankStretch] = field(default_factory=list)
 
-    def go(self, at: int, what: str, is_waiting: bool = False, is_end: bool = False) -> None:
+    def go(
+        self, at: int, what: str, is_waiting: bool = False, is_end: bool = False, is_stopped: bool = False
+    ) -> None:
         """To another phase, unless it is there already, or has ended."""
-        if self.is_end or (what, is_waiting) == (self.what, self.is_waiting):
+        state = (what, is_waiting, is_stopped)
+        if self.is_end or state == (self.what, self.is_waiting, self.is_stopped):
             return
         self.close(at)
-        self.begin, self.what, self.is_waiting, self.is_end = at, what, is_waiting, is_end
+        self.begin, self.is_end = at, is_end
+        self.what, self.is_waiting, self.is_stopped = state
 
     def close(self, at: int) -> None:
         if at > self.begin:
@@ -41,6 +48,7 @@ class _Course:
                     what=self.what,
                     is_waiting=self.is_waiting,
                     is_end=self.is_end,
+                    is_stopped=self.is_stopped,
                 )
             )
 
@@ -68,7 +76,7 @@ def _take(course: _Course, event: events.Event, at: int) -> None:
             course.go(at, course.operation)
         case events.Beat():
             where = f"{event.phase} in {course.operation}" if event.step >= 0 and course.operation else event.phase
-            course.go(at, where, is_waiting=event.calls % 2 == 1)
+            course.go(at, where, is_waiting=event.calls % 2 == 1, is_stopped=event.state in _STOPPED)
         case events.Failed():
             course.go(at, f"raised: {event.text.splitlines()[0] if event.text else 'an exception'}", is_end=True)
         case events.Exited():

@@ -14,6 +14,7 @@ COURSE = (
     _beat(0, "timing", 9),
     _beat(0, "timing", 9),
     _beat(1, "timing", 8),
+    events.Beat(rank=1, phase="timing", step=0, calls=8, state="T"),
     events.Exited(rank=1, code=-9),
     events.Failed(rank=0, in_collective=True, text="RuntimeError: closed\nmore"),
     events.Exited(rank=0, code=1),
@@ -26,11 +27,13 @@ def test_phases_and_ends() -> None:
     assert [(one.rank, one.begin, one.end, one.what, one.is_waiting, one.is_end) for one in made] == [
         (0, 1, 2, "connecting", True, False),
         (0, 2, 3, "all_reduce at 1 MiB", False, False),
-        (0, 3, 7, "timing in all_reduce at 1 MiB", True, False),
-        (0, 7, 9, "raised: RuntimeError: closed", False, True),
+        (0, 3, 8, "timing in all_reduce at 1 MiB", True, False),
+        (0, 8, 10, "raised: RuntimeError: closed", False, True),
         (1, 5, 6, "timing", False, False),
-        (1, 6, 9, "killed by signal 9", False, True),
+        (1, 6, 7, "timing", False, False),
+        (1, 7, 10, "killed by signal 9", False, True),
     ]
+    assert [(one.begin, one.end) for one in made if one.is_stopped] == [(6, 7)]
 
 
 def test_no_events_are_no_course() -> None:
