@@ -79,13 +79,17 @@ class _Document(RunDocument, kw_only=True):
 def read(path: Path, now: float) -> RunRecord:
     """The run in a folder, or in a run.json; `now`: Unix time. Raises BadInput."""
     text, where = run_directory.document(path)
+    return decoded(text, where, path if path.is_dir() else path.parent, now)
+
+
+def decoded(text: bytes, where: str, folder: Path, now: float) -> RunRecord:
+    """The run of a document; `folder`: where it is said to be. Raises BadInput."""
     kind = documents.kind_of(text, where)
     if kind not in KINDS:
         raise BadInput(f"{where} is a run of nccltool {kind}", f"name runs of {', '.join(KINDS)}")
     document = documents.decoded(text, where, _Document)
     started = _started(document.run, where, now)
     visits = _visits_of_suite(document) if kind == "preflight" else _visits(document)
-    folder = path if path.is_dir() else path.parent
     return RunRecord(
         id=document.run.id,
         started=started,

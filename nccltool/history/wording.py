@@ -28,12 +28,17 @@ def unseen(runs: int, first: str) -> str:
 def drifted(one: Drift) -> str:
     """`5.1 % lower since 2026-10-04 (95 % interval 4.2 % to 6.0 %; 2026-10-02 to 2026-10-06)`."""
     low, high = sorted(abs(ratio - 1) * 100 for ratio in (one.ratio_low, one.ratio_high))
-    word = "lower" if one.ratio < 1 else "higher"
     dates = f"between {day(one.earliest)} and {day(one.latest)}" if one.earliest != one.latest else "on that day"
     return (
-        f"{abs(one.ratio - 1) * 100:.1f} % {word} since {day(one.at)} (95 % interval {low:.1f} % to {high:.1f} %, "
+        f"{shift(one)} (95 % interval {low:.1f} % to {high:.1f} %, "
         f"{dates}), {value(one.before, one.series)} to {value(one.after, one.series)}"
     )
+
+
+def shift(one: Drift) -> str:
+    """`5.1 % lower since 2026-10-04`."""
+    word = "lower" if one.ratio < 1 else "higher"
+    return f"{abs(one.ratio - 1) * 100:.1f} % {word} since {day(one.at)}"
 
 
 def changed(changes: Sequence[VersionChange]) -> str:

@@ -11,7 +11,7 @@ from nccltool.core import run_directory
 from nccltool.core.documents import begun_now
 from nccltool.core.errors import BadInput
 from nccltool.monitor import run_list
-from nccltool.report import inside, rank_course
+from nccltool.report import inside, past, rank_course
 from nccltool.report.material import Material, RankStretch, ReportedRun
 from nccltool.triage import own_run
 from nccltool.triage.incident import Incident
@@ -26,7 +26,8 @@ def material(names: Sequence[str], base: Path, against: Side | None, command: tu
     """All that can be known of the runs that words name. Raises BadInput."""
     runs = _read(names, base)
     made = _compared(Material(runs=runs), against, command)
-    return replace(made, incident=_incident(runs[-1]), stretches=_stretches(runs[-1]))
+    newest = runs[-1]
+    return replace(made, history=past.of(runs), incident=_incident(newest), stretches=_stretches(newest))
 
 
 def baseline(name: str, store: str | None) -> Side:

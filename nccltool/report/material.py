@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from nccltool.compare.result import Comparison, RowKey
+from nccltool.history.result import HistoryAnswer
 from nccltool.preflight.result import Preflight
 from nccltool.probe.result import Run
 from nccltool.triage.incident import Incident
@@ -33,6 +34,8 @@ class RankStretch:
     """It was inside a call of communication."""
     is_end: bool = False
     """What it says is how the rank ended."""
+    is_stopped: bool = False
+    """A signal had stopped its process."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -50,6 +53,8 @@ class Material:
     before_name: str = ""
     incident: Incident | None = None
     """What triage finds in the newest run, if that failed."""
+    history: HistoryAnswer | None = None
+    """What the history would say of these runs, if they are enough for it."""
     stretches: tuple[RankStretch, ...] = ()
     """What each rank of the newest run did, if that failed."""
 

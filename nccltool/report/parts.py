@@ -137,6 +137,18 @@ class ReportFact:
 
     name: str
     value: str
+    is_long: bool = False
+    """It is read in a line of its own."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TodoItem:
+    """What was found, what to do about it, and where the report explains it."""
+
+    found: str
+    remedy: str
+    link: str = ""
+    """As in a note."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -156,8 +168,8 @@ class ReportPage:
     exit_code: int
     sentence: str
     """The verdict."""
-    todo: tuple[str, ...]
-    """What to do, the most urgent first."""
+    todo: tuple[TodoItem, ...]
+    """What was found and what to do, the most urgent first."""
     facts: tuple[ReportFact, ...]
     sections: tuple[ReportSection, ...]
     documents: tuple[RawDocument, ...]

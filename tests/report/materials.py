@@ -16,6 +16,7 @@ from nccltool.preflight.result import HostVerdict, Preflight
 from nccltool.probe import document as probe_document
 from nccltool.probe.late_rank import RankLateness
 from nccltool.probe.result import Run
+from nccltool.report import past
 from nccltool.report.material import Material, RankStretch, ReportedRun
 from nccltool.train import document as train_document
 from nccltool.train.result import (
@@ -235,6 +236,26 @@ def compared() -> Material:
     return of(a, b, comparison=comparison, before=before, before_name=a.info.id)
 
 
+def nights() -> Material:
+    """Twenty: in two of them a rank of beta dies, and from the eleventh on all is slower by a fifth."""
+    runs: list[Run] = []
+    for night in range(1, 21):
+        wobble = 1 + 0.01 * (night % 3 - 1)
+        info = samples.info(
+            id=f"202501{night:02}T030405Z-beef",
+            started=f"2025-01-{night:02}T03:04:05Z",
+            hosts=("alpha", "beta"),
+            ranks_per_node=1,
+            emulated=False,
+        )
+        bad = samples.failing_run() if night in (6, 13) else None
+        run = swept(slow=wobble * (1.25 if night > 10 else 1.0))
+        rows = tuple(row for row in run.measurements if row.op == "all_reduce" and row.bytes == 2**22)
+        run = replace(run, info=info, measurements=rows)
+        runs.append(replace(run, findings=bad.findings, verdict=bad.verdict) if bad else run)
+    return replace(of(*runs), history=past.of(tuple(map(reported, runs))))
+
+
 def hostile() -> Material:
     """Every text that comes from elsewhere is hostile or endless."""
     found: Finding = samples.finding(message=HOSTILE, evidence=(HOSTILE, LONG), remedy=HOSTILE)
@@ -252,6 +273,7 @@ ALL = {
     "failed": failed,
     "compared": compared,
     "scaled": scaled,
+    "nights": nights,
     "empty": lambda: of(samples.empty_run()),
     "hostile": hostile,
 }

@@ -125,9 +125,9 @@ def _scope(
     if wide is not None:
         return "fabric-wide", wide
     if suspects:
-        return "suspects", f"{len(suspects)} explain the slow encounters" + (
-            f", but not {len(open_pairs)} of them" if open_pairs else ""
-        )
+        explain = "1 explains" if len(suspects) == 1 else f"{len(suspects)} explain"
+        rest = f", but not {len(open_pairs)} of them" if open_pairs else ""
+        return "suspects", f"{explain} the slow encounters{rest}"
     if open_pairs:
         return "undetermined", f"{len(open_pairs)} slow, but not with partners that are fast with others"
     return "nothing-slow", f"all {len(found.ratios)} encounters agree within the noise"

@@ -7,8 +7,8 @@ from nccltool.report.material import Material
 from nccltool.report.parts import ReportSection
 
 _FIRST = (
-    *("findings", "triage", "timeline", "hosts", "suspects", "pairs", "compared", "scaling", "trends"),
-    *("bandwidth", "iterations", "late-ranks", "training", "pipeline"),
+    *("findings", "triage", "timeline", "hosts", "suspects", "pairs", "compared", "scaling"),
+    *("history", "trends", "bandwidth", "iterations", "late-ranks", "training", "pipeline"),
 )
 _LAST = ("environment", "manual")
 

@@ -8,7 +8,7 @@ from nccltool.core.text import counted
 from nccltool.core.units import format_bytes, format_gb_per_s, format_seconds
 from nccltool.probe import headline
 from nccltool.probe.result import Measurement
-from nccltool.report import charts, series
+from nccltool.report import charts, series, spread
 from nccltool.report.material import Material
 from nccltool.report.parts import (
     ChartPart,
@@ -63,7 +63,7 @@ def _switch(one: OperationRows, material: Material) -> SwitchPart:
     if any(abs(_share(row) - 1) > _EQUAL for row in one.rows):
         views.append(("algbw", "algorithm bandwidth (GB/s)", lambda row, rate: rate / 1e9 * _share(row)))
     chosen = [(word, _chart(one, material, unit, value)) for word, unit, value in views]
-    return SwitchPart(title=one.name, charts=(*chosen, ("time", _times(one))))
+    return SwitchPart(title=one.name, charts=(*chosen, ("time", spread.times(one, _table(one)))))
 
 
 def _share(row: Measurement) -> float:
@@ -104,35 +104,6 @@ def _key(has_limit: bool, before: str) -> Iterator[KeyEntry]:
         yield KeyEntry(shape="dashed", color="limit", label="limit of the links")
     if before:
         yield KeyEntry(shape="dotted", color="series-2", label=before)
-
-
-def _times(one: OperationRows) -> ChartPart:
-    """The time of a row, and how its iterations spread around it."""
-    return ChartPart(
-        title=one.name,
-        name=one.name,
-        about=f"time of {one.name} over the message size, with its spread; the table has the numbers",
-        spec=charts.spans("time (µs)"),
-        values=tuple(_span(one.name, row) for row in one.rows),
-        key=(
-            KeyEntry(shape="dot", color="series-1", label="median"),
-            KeyEntry(shape="band", color="series-1", label="up to 90 %"),
-            KeyEntry(shape="line", color="quiet", label="shortest to longest"),
-            KeyEntry(shape="line", color="series-2", label="99 %, of 100 iterations or more"),
-        ),
-        table=_table(one),
-        spark=tuple(row.time_s.seconds for row in one.rows),
-    )
-
-
-def _span(name: str, row: Measurement) -> dict[str, Any]:
-    times = row.time_s
-    ends = {"low": times.min, "high": times.max, "p90": times.p90, "p99": times.p99}
-    known = {word: None if value is None else value * 1e6 for word, value in ends.items()}
-    said = f"longest {format_seconds(times.max)}" if times.max is not None else "iterations not known"
-    middle = times.seconds if times.median is None else times.median
-    about = f"{name} {format_bytes(row.bytes)}: mean {format_seconds(times.seconds)}, {said}"
-    return {"x": row.bytes, "y": middle * 1e6, "about": about, **known}
 
 
 def _table(one: OperationRows) -> TablePart:

@@ -35,7 +35,8 @@ def _headline(bad: list[Finding], notes: list[Finding]) -> str:
         return f"No problem was found; {counted(len(notes), 'note')}."
     codes = named(dict.fromkeys(one.code for one in bad), 4)
     errors = sum(one.is_error for one in bad)
-    return f"{counted(errors, 'error')} and {counted(len(bad) - errors, 'warning')}: {codes}."
+    counts = ((errors, "error"), (len(bad) - errors, "warning"))
+    return f"{' and '.join(counted(count, word) for count, word in counts if count)}: {codes}."
 
 
 def _folded(summary: str, found: list[Finding]) -> list[FoldPart]:

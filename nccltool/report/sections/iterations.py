@@ -6,7 +6,7 @@ from nccltool.core.text import counted
 from nccltool.core.units import format_bytes, format_seconds
 from nccltool.probe import headline
 from nccltool.probe.result import Measurement
-from nccltool.report import series
+from nccltool.report import series, spread
 from nccltool.report.material import Material
 from nccltool.report.parts import KeyFigure, ReportSection, TablePart
 from nccltool.report.sections import base
@@ -15,12 +15,14 @@ _HEADERS = ("operation", "size", "iterations", "shortest", "median", "90 %", "99
 
 
 def of(material: Material) -> ReportSection | None:
-    rows = [row for one in series.of(material.newest.measurements) for row in one.rows if _tail(row)]
+    operations = series.of(material.newest.measurements)
+    rows = [row for one in operations for row in one.rows if _tail(row)]
     if not rows:
         return None
     rows.sort(key=_tail, reverse=True)
     noisy = [row for row in rows if row.noisy]
     worst = rows[0]
+    of_worst = next(one for one in operations if worst in one.rows)
     said = f"; {counted(len(noisy), 'row')} noisier than asked for" if noisy else ""
     return ReportSection(
         id="iterations",
@@ -28,7 +30,7 @@ def of(material: Material) -> ReportSection | None:
         headline=f"The longest tail is that of {headline.name(worst)} at {format_bytes(worst.bytes)}: its longest"
         f" iteration took {_tail(worst):.3g} times the median{said}.",
         figure=KeyFigure(value=f"{_tail(worst):.3g} x", label="longest / median"),
-        parts=(_table(rows),),
+        parts=(spread.times(of_worst, _table(rows), f"{of_worst.name}: its iterations by size"), _table(rows)),
     )
 
 

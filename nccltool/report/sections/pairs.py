@@ -41,9 +41,11 @@ def _headline(run: LocalizedRun, healthy: float | None) -> str:
     slow = [one for one in measured if healthy and (one.busbw_bytes_per_s or 0) < heat_map.STEPS[-1] * healthy]
     silent = len(run.encounters) - len(measured)
     without = f"; {silent} without a result" if silent else ""
+    noise = run.localization.noise
+    within = "" if noise is None or not slow else f"; the noise is {base.percent(noise)}"
     return (
         f"{len(slow)} of {counted(len(measured), 'measurement')} below"
-        f" {base.percent(heat_map.STEPS[-1])} of the healthy speed{without}."
+        f" {base.percent(heat_map.STEPS[-1])} of the healthy speed{within}{without}."
     )
 
 

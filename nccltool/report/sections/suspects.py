@@ -19,9 +19,10 @@ def of(material: Material) -> ReportSection | None:
     if not isinstance(run, LocalizedRun):
         return None
     found = run.localization
-    parts: list[Part] = [NotePart(text=noise_line(found))]
+    parts: list[Part] = []
     if found.suspects:
-        parts += [_chart(found.suspects), _table(found.suspects)]
+        parts += [_table(found.suspects), *([_chart(found.suspects)] if len(found.suspects) > 1 else [])]
+    parts.append(NotePart(text=noise_line(found)))
     if found.undetermined:
         slow = tuple(" - ".join(members) for members in found.undetermined)
         parts.append(NotePart(text="Slow, and nothing explains it; nobody is accused:", lines=slow, tone="warn"))

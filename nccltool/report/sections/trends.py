@@ -14,6 +14,8 @@ from nccltool.report.parts import ChartPart, KeyEntry, KeyFigure, Part, ReportSe
 from nccltool.report.sections import base
 
 _LEAST = 2
+_USUAL = 0.8
+"""Of the runs that have any size: those that failed have the first sizes alone."""
 _MOST_SERIES = len(colors.SERIES)
 _BAD = ("fail", "incomplete")
 
@@ -47,6 +49,11 @@ class _Tracked:
     def name(self) -> str:
         return f"{self.op}, {format_bytes(self.bytes)}"
 
+    @property
+    def series(self) -> str:
+        """As the history names it."""
+        return f"{self.op} {format_bytes(self.bytes)}"
+
     def of(self, run: Run | Preflight) -> Measurement | None:
         """The row of a run; where it has several, the fastest."""
         rows = [row for row in _rows(run) if (row.op, row.bytes) == (self.op, self.bytes)]
@@ -58,7 +65,7 @@ def _rows(run: Run | Preflight) -> list[Measurement]:
 
 
 def _tracked(material: Material) -> list[_Tracked]:
-    """Of each operation the size that most runs have, and of those the fastest in the newest run."""
+    """Of each operation, among the sizes that about as many runs have as any, one that changed, or the fastest."""
     counts: dict[_Tracked, int] = {}
     newest: dict[_Tracked, float] = {}
     for one in reversed(material.runs):
@@ -67,19 +74,23 @@ def _tracked(material: Material) -> list[_Tracked]:
             counts[known] = counts.get(known, 0) + 1
             newest.setdefault(known, rate)
     ops = dict.fromkeys(known.op for known in counts)
-    best = [max((one for one in counts if one.op == op), key=lambda one: (counts[one], newest[one])) for op in ops]
-    return [one for one in best if counts[one] >= _LEAST][:_MOST_SERIES]
+    best, moved = [], set(_changes(material))
+    for op in ops:
+        most = max(counts[one] for one in counts if one.op == op)
+        usual = [one for one in counts if one.op == op and counts[one] >= max(_USUAL * most, _LEAST)]
+        best += [max(usual, key=lambda one: (one.series in moved, newest[one]))] if usual else []
+    return best[:_MOST_SERIES]
 
 
 def _chart(material: Material, tracked: list[_Tracked]) -> ChartPart:
-    values = []
+    values, changed = [], _changed(material, tracked)
     for one in material.runs:
         for number, known in enumerate(tracked):
             if row := known.of(one.run):
                 ends = dict(zip(("low", "high"), (rate / 1e9 for rate in row.busbw_interval), strict=True))
                 about = f"{one.run.info.started} {base.of_row(known.op, row)} ({one.run.info.id})"
                 point = {"x": _when(one), "y": row.busbw_bytes_per_s / 1e9, "series": number, "about": about}
-                values.append(point | ends)
+                values.append(point | ends | {"changed": one.run.info.id in changed})
     first = [tracked[0].of(one.run) for one in material.runs]
     lines = (
         KeyEntry(shape="line", color=colors.SERIES[number], label=one.name) for number, one in enumerate(tracked)
@@ -90,11 +101,28 @@ def _chart(material: Material, tracked: list[_Tracked]) -> ChartPart:
         about="the bus bandwidth of each operation at one size over the runs; the table has the numbers",
         spec=charts.times("bus bandwidth (GB/s)", len(tracked)),
         values=tuple(values),
-        key=(*lines, KeyEntry(shape="band", color=colors.SERIES[0], label="95 % interval")),
+        key=(
+            *lines,
+            KeyEntry(shape="band", color=colors.SERIES[0], label="95 % interval"),
+            *([KeyEntry(shape="dashed", color="warn", label="level changed")] if changed else []),
+        ),
         table=_numbers(material, tracked),
         spark=tuple(None if row is None else row.busbw_bytes_per_s / 1e9 for row in first),
         is_broad=True,
     )
+
+
+def _changed(material: Material, tracked: list[_Tracked]) -> set[str]:
+    """The runs at which one of the rows has its first value of a new level."""
+    changes, names = _changes(material), {one.series for one in tracked}
+    moments = {at[:19] for name, at in changes.items() if name in names}
+    return {one.run.info.id for one in material.runs if one.run.info.started[:19] in moments}
+
+
+def _changes(material: Material) -> dict[str, str]:
+    """By the name of a series in the history, the first run of its newest level."""
+    drifts = material.history.drifts if material.history else ()
+    return {one.series.name: one.at for one in reversed(drifts) if not one.host}
 
 
 def _when(one: ReportedRun) -> float:
@@ -117,10 +145,11 @@ def _rate(row: Measurement | None) -> str:
 
 
 def _runs(material: Material) -> TablePart:
-    rows = [_run(one) for one in reversed(material.runs)]
-    return base.table("Runs, the newest first", ("run", "started", "status", "command"), rows)
-
-
-def _run(one: ReportedRun) -> tuple[str, ...]:
-    info = one.run.info
-    return info.id, info.started, one.run.verdict.status, shortened(" ".join(info.command), 200)
+    """The command where it is not the same in all of them."""
+    commands = [shortened(" ".join(one.run.info.command), 200) for one in material.runs]
+    width = 3 if len(set(commands)) == 1 else 4
+    rows = [
+        (one.run.verdict.status, one.run.info.started, one.run.info.id, command)[:width]
+        for one, command in zip(reversed(material.runs), reversed(commands), strict=True)
+    ]
+    return base.table("Runs, the newest first", ("status", "started", "run", "command")[:width], rows)

@@ -47,5 +47,11 @@
   };
   addEventListener("hashchange", unfold);
   unfold();
+  let folded = [];
+  addEventListener("beforeprint", () => {
+    folded = [...document.querySelectorAll("details.manual, details.fold")].filter(part => !part.open);
+    for (const part of folded) part.open = true;
+  });
+  addEventListener("afterprint", () => { for (const part of folded) part.open = false; });
   addEventListener("keydown", event => { if (event.key === "Escape") show("", event); });
 })();

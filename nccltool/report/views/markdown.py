@@ -17,6 +17,7 @@ from nccltool.report.parts import (
     ReportSection,
     SwitchPart,
     TablePart,
+    TodoItem,
 )
 
 _OPEN_ROWS = 12
@@ -26,11 +27,15 @@ _MOST_ROWS = 60
 
 def render(page: ReportPage) -> str:
     blocks = [f"# {literal(page.status.upper())}: {literal(page.sentence)}"]
-    blocks += ["\n".join(f"- {literal(text)}" for text in page.todo)] if page.todo else []
+    blocks += ["\n".join(f"- {literal(_todo(one))}" for one in page.todo)] if page.todo else []
     blocks.append(_rows(("what", "value"), [(one.name, one.value) for one in page.facts]))
     blocks += [block for section in page.sections for block in _section(section)]
     blocks.append(f"{literal(page.made_by)}, run {literal(', '.join(one.name for one in page.documents[-3:]))}")
     return "\n\n".join(blocks) + "\n"
+
+
+def _todo(one: TodoItem) -> str:
+    return f"{one.found}; remedy: {one.remedy}" if one.remedy else one.found
 
 
 def _section(section: ReportSection) -> Iterator[str]:

@@ -14,6 +14,7 @@ from nccltool.report.parts import (
     ReportSection,
     SwitchPart,
     TablePart,
+    TodoItem,
 )
 
 _INDENT = "    "
@@ -27,9 +28,15 @@ _ELSEWHERE = ("manual", "environment")
 def render(page: ReportPage, look: Look = PLAIN) -> str:
     head = verdict_line(look, page.status, page.sentence)
     head += [line for fact in page.facts for line in look.wrapped(escaped(f"{fact.name}: {fact.value}"), _INDENT)]
-    todo = [line for text in page.todo for line in look.wrapped(escaped(f"-> {text}"), _INDENT)]
+    todo = [line for one in page.todo for line in _todo(one, look)]
     blocks = [head, todo, *(list(_section(one, look)) for one in page.sections)]
     return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
+
+
+def _todo(one: TodoItem, look: Look) -> Iterator[str]:
+    yield from look.wrapped(escaped(one.found), _INDENT)
+    if one.remedy:
+        yield from (f"{_INDENT}{line}" for line in look.wrapped(escaped(f"-> {one.remedy}"), _INDENT))
 
 
 def _section(section: ReportSection, look: Look) -> Iterator[str]:

@@ -27,12 +27,12 @@ SAID = {
         "late-ranks": ("The others waited for rank 3 by 4.2 ms.", "1"),
     },
     "pairs": {
-        "findings": ("2 errors and 0 warnings: node-slow, pairs-undetermined.", "2"),
+        "findings": ("2 errors: node-slow, pairs-undetermined.", "2"),
         "suspects": (f"1 suspect: {materials.pairs().localization.reason}", "1"),
-        "pairs": ("3 of 5 measurements below 95 % of the healthy speed.", "87.60 GB/s"),
+        "pairs": ("3 of 5 measurements below 95 % of the healthy speed; the noise is 1 %.", "87.60 GB/s"),
     },
     "preflight": {
-        "findings": ("1 error and 0 warnings: rank-died.", "1"),
+        "findings": ("1 error: rank-died.", "1"),
         "hosts": ("2 hosts: 1 pass, 1 fail; exclude n2.", "1"),
     },
     "train": {
@@ -45,10 +45,18 @@ SAID = {
     },
     "failed": {
         "triage": ("The logs show out-of-memory: rank 1, with a confidence of 0.90.", "0.90"),
-        "timeline": ("First: rank 1 killed by signal 9. Not ended: rank 0.", "1"),
+        "timeline": ("First: rank 1 killed by signal 9. Waiting in a call: rank 0.", "1"),
     },
     "compared": {"trends": ("0 of 2 runs failed, from 2025-01-02T03:04:05Z to 2025-01-03T03:04:05Z.", "0 of 2")},
     "scaled": {"scaling": ("The efficiency is 50 % at 4 ranks, the lowest of 1 curve.", "50 %")},
+    "nights": {
+        "history": (
+            "all_reduce 4 MiB 20.1 % lower since 2025-01-11; failed again and again: beta; changing between good"
+            " and bad: beta.",
+            "20",
+        ),
+        "trends": ("2 of 20 runs failed, from 2025-01-01T03:04:05Z to 2025-01-20T03:04:05Z.", "2 of 20"),
+    },
     "empty": {
         "environment": ("Run 20250102T030405Z-beef, started 2025-01-02T03:04:05Z, with nccltool 0.1.0.", "")
     },
