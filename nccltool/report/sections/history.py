@@ -38,10 +38,10 @@ def of(material: Material) -> ReportSection | None:
 
 
 def worse(found: HistoryAnswer) -> str:
-    """The largest change for the worse among those that still last, in a sentence; empty = there is none."""
+    """The clearest change for the worse among those that still last, in a sentence; empty = there is none."""
     latest = {(one.host, one.series): one for one in reversed(found.drifts)}
-    drifts = sorted((one for one in latest.values() if one.is_worse), key=lambda one: abs(one.ratio - 1))
-    return f"{_of(drifts[-1])} {wording.shift(drifts[-1])}" if drifts else ""
+    drifts = sorted((one for one in latest.values() if one.is_worse), key=lambda one: (one.chance, one.ratio))
+    return f"{_of(drifts[0])} {wording.shift(drifts[0])}" if drifts else ""
 
 
 def todo(found: HistoryAnswer) -> Iterator[tuple[str, str]]:

@@ -58,7 +58,7 @@ def test_charts_are_files_of_their_own(nccltool: Nccltool, tmp_path: Path) -> No
     said = nccltool("report", _kept(), "--charts", str(tmp_path / "new/charts"))
     assert (said.code, said.err) == (0, f"10 charts in {tmp_path}/new/charts\n")
     made = {file.name for file in (tmp_path / "new/charts").iterdir()}
-    assert len(made) == 18
+    assert len(made) == 20
     assert {"01-bandwidth-all_reduce-busbw.svg", "01-bandwidth-all_reduce-busbw.png"} < made
 
 
