@@ -82,9 +82,9 @@ class Browser:
     def hover(self, x: float, y: float) -> None:
         self.ask("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
 
-    def picture(self, file: Path) -> None:
-        """All of the page, as PNG."""
-        shot = self.ask("Page.captureScreenshot", captureBeyondViewport=True, format="png")
+    def picture(self, file: Path, whole: bool = True) -> None:
+        """All of the page, or what is seen without scrolling, as PNG."""
+        shot = self.ask("Page.captureScreenshot", captureBeyondViewport=whole, format="png")
         file.write_bytes(base64.b64decode(shot["data"]))
 
     def printed(self) -> bytes:
