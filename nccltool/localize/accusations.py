@@ -197,9 +197,7 @@ def _link(suspect: Suspect) -> str:
 def _accused(suspect: Suspect) -> Finding:
     kind, subject, remedy = _about(suspect)
     speed = (
-        "completed no test"
-        if suspect.ratio is None
-        else f"reaches {100 * suspect.ratio:.0f} % of the healthy speed"
+        "gave no result" if suspect.ratio is None else f"reaches {100 * suspect.ratio:.0f} % of the healthy speed"
     )
     return kind.finding(
         subject=subject,

@@ -28,6 +28,8 @@ class Case:
     bad: int = 0
     speed: float = 0.7
     """Of what is bad, as a share of the healthy one."""
+    least_speed: float | None = None
+    """Each fault has a speed of its own, from this one to `speed`."""
     share: float = 1.0
     """How often a fault shows."""
     way: str = "both"
@@ -135,18 +137,27 @@ class Fabric:
         for place, name in enumerate(members):
             is_used = not is_directed or case.way == ("send" if place == 0 else "receive")
             if is_used and name in self.bad and chance.random() < case.share:
-                slowest = min(slowest, case.speed)
+                slowest = min(slowest, self._of(name))
             if rail is not None and (name, rail) in self.rails:
-                slowest = min(slowest, case.speed)
+                slowest = min(slowest, self._of(name, rail))
         if members in self.links or (not is_directed and members[::-1] in self.links):
-            slowest = min(slowest, case.speed)
+            slowest = min(slowest, self._of(*sorted(members)))
         if self.groups and tuple(sorted(members)) in self.groups:
-            slowest = min(slowest, case.speed)
+            slowest = min(slowest, self._of(*sorted(members)))
         leaves = {self.leaf_of[name] for name in members}
         if len(leaves) > 1:
-            slowest = min(slowest, case.speed) if leaves & self.uplinks else slowest
+            slowest = min([slowest, *map(self._of, leaves & self.uplinks)])
             slowest *= 1 - case.contention * max(loads.get(leaf, 0.0) for leaf in leaves)
         return HEALTHY * slowest * math.exp(self._noise())
+
+    def _of(self, *part: str) -> float:
+        """The speed of what is bad."""
+        case = self.case
+        if case.least_speed is None:
+            return case.speed
+        return random.Random(f"{case}/{self.names}/{part}/{sorted(self.bad)}").uniform(
+            case.least_speed, case.speed
+        )
 
     def _noise(self) -> float:
         drawn = self._drawn()

@@ -114,7 +114,7 @@ def test_racks_in_names_are_told(nodes: tuple[str, ...], severity: str, message:
     [
         (suspect("node", "n1/3"), "rank n1/3 reaches 50 % of the healthy speed", "check the GPU of n1/3"),
         (suspect("link", "n1/0", "n1/3"), "link n1/0 - n1/3 reaches", "check NVLink or PCIe between the two GPUs"),
-        (suspect("node", "n1/3", ratio=None), "rank n1/3 completed no test", "look at the GPU and the processes"),
+        (suspect("node", "n1/3", ratio=None), "rank n1/3 gave no result", "look at the GPU and the processes"),
     ],
 )
 def test_inside_a_node_no_cable_is_blamed(accused: Suspect, message: str, remedy: str) -> None:

@@ -31,8 +31,13 @@ def suspects(fit: Fit) -> dict[int, Suspect]:
             confidence=controls.confidence(fit, part),
             ratio=controls.ratio(slow),
             evidence=(
-                f"{controls.speeds(slow)} in {len(slow)} of {len(fit.encounters_of(part))} encounters; "
-                "both nodes are fast with others",
+                f"{_of_rail(fit, part)}{controls.speeds(slow)} in {len(slow)} of {len(fit.encounters_of(part))} "
+                "encounters; both nodes are fast with others",
             ),
         )
     return found
+
+
+def _of_rail(fit: Fit, part: int) -> str:
+    """Where several rails were measured, and only this one is slow."""
+    return "".join(f"rail {rail}: " for rail in fit.parts.keys[part][1][2:])

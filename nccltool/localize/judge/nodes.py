@@ -35,5 +35,6 @@ def _is_alone(partners: set[frozenset[str]], count: int) -> bool:
 
 def _sentence(fit: Fit, part: int, slow: tuple[controls.Control, ...], partners: int) -> str:
     others = f"with {partners} partners that are fast with others" if partners > 1 else "without a partner"
-    often = f"slow in {len([*controls.slow(fit, part)])} of {len(fit.encounters_of(part))} encounters"
+    what = "no result" if controls.ratio(slow) is None else "slow"
+    often = f"{what} in {len([*controls.slow(fit, part)])} of {len(fit.encounters_of(part))} encounters"
     return f"{controls.speeds(slow)} {others}; {often}"

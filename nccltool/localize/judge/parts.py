@@ -74,16 +74,21 @@ def of(observed: Observed, is_low: Flags, topology: Topology, counters: Sequence
     """Links and groups are parts of their own only where a measurement asks for one: `is_low`."""
     directions = 3 if any(each.is_directed for each in observed.encounters) else 1
     rails = {each.rail for each in observed.encounters} - {None}
-    asked = {_together(each) for each, low in zip(observed.encounters, is_low, strict=True) if low}
+    asked = {
+        key
+        for each, low in zip(observed.encounters, is_low, strict=True)
+        if low
+        for key in _together(each, len(rails) > 1)
+    }
     edges = _Edges(directions)
     for node in observed.nodes:
         edges.numbers[("node", (node,))] = len(edges.numbers)
     for number, each in enumerate(observed.encounters):
         for key, activity in _used(each, {*rails} if len(rails) > 1 else set(), topology):
             edges.add(number, key, activity)
-        together = _together(each)
-        if len(each.members) > 1 and together in asked:
-            edges.add(number, together, _of_link(each))
+        for together in _together(each, len(rails) > 1) if asked else ():
+            if together in asked:
+                edges.add(number, together, _of_link(each))
     part_of = np.array(edges.parts, dtype=np.int64)
     by_part = np.argsort(part_of, kind="stable")
     return Parts(
@@ -121,11 +126,15 @@ def _used(each: Encounter, rails: set[str | None], topology: Topology) -> Iterat
             yield ("uplink", (leaf,)), leaves[leaf] if each.is_directed else _FULL
 
 
-def _together(each: Encounter) -> Key:
+def _together(each: Encounter, has_rails: bool) -> tuple[Key, ...]:
+    """What all of the members share. With several rails, a link is slow on one or on all."""
     members = tuple(sorted({*each.members}))
-    if len(members) > 2:
-        return ("group", members)
-    return ("link", members if each.rail is None else (*members, each.rail))
+    if len(members) != 2:
+        return (("group", members),) if len(members) > 2 else ()
+    if each.rail is None:
+        return (("link", members),)
+    on_rail: Key = ("link", (*members, each.rail))
+    return (on_rail, ("link", members)) if has_rails else (on_rail,)
 
 
 def _of_link(each: Encounter) -> tuple[float, ...]:

@@ -96,7 +96,7 @@ def _suspects(found: Fit, counters: tuple[CounterEvidence, ...], topology: Topol
     return {
         part: suspect
         for part, suspect in likely.items()
-        if suspect.ratio is None or proof.is_proven(found, part, likely, rest)
+        if (proof.is_silent if suspect.ratio is None else proof.is_proven)(found, part, likely, rest)
     }
 
 
