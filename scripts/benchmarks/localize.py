@@ -13,6 +13,7 @@ from itertools import pairwise
 from benchmarks import extent
 from benchmarks.localize_cases import CASES, LARGE, Trial
 from benchmarks.localize_fabric import HEALTHY, Fabric, draw
+from benchmarks.localize_mixed import innocent, mixed
 from benchmarks.localize_schemes import SCHEMES
 from nccltool.localize.judge import judge
 from nccltool.localize.result import Localization, Suspect
@@ -21,6 +22,7 @@ from nccltool.localize.schedule.adaptive import FIRST_ROUNDS
 
 _STEPS = (0.9, 0.95, 0.99, 1.0)
 _LARGE_S, _LARGE_MIB = 2.0, 400
+_MIXED, _MOST_INNOCENT = 500, 0.005
 Name = tuple[str, str, tuple[str, ...]]
 """Kind, direction, subject."""
 
@@ -63,7 +65,7 @@ def main(options: Sequence[str] = ()) -> bool:
         met.append(good)
         print(_row(trial, score, others), "" if good else "MISSED", flush=True)
     print(*_reliability(verdicts), sep="\n", flush=True)
-    return all([*met, part > 1 or _large()])
+    return all([*met, part > 1 or (_large() & _mixed())])
 
 
 def of_check(trial: Trial, runs: int, begin: int = 0) -> Score:
@@ -163,6 +165,33 @@ def _reliability(verdicts: Sequence[tuple[float, bool]]) -> Iterator[str]:
     for low, high in pairwise(_STEPS):
         here = [is_right for confidence, is_right in verdicts if low <= confidence < high]
         yield f"| {low:g} to {high:g} | {len(here):,} | {f'{sum(here) / len(here):.3f}' if here else ''} |"
+
+
+def _mixed() -> bool:
+    runs = extent.of(_MIXED, 2)
+    score, wrong = of_mixed(runs)
+    for seed, names in wrong:
+        print(f"  seed {seed}: innocent {sorted(names)}")
+    good = len(wrong) <= _MOST_INNOCENT * runs
+    print(
+        f"{runs} random combinations: {score.named} of {score.faults} faults named, an innocent in {len(wrong)}"
+        f" runs (at most {_MOST_INNOCENT:g} per run), another part of what is bad {score.wrong} times"
+        f" {'ok' if good else 'MISSED'}",
+        flush=True,
+    )
+    return good
+
+
+def of_mixed(runs: int, begin: int = 0) -> tuple[Score, list[tuple[int, set[Name]]]]:
+    """Faults of several kinds at the same time; the seeds of the runs in which an innocent was named."""
+    score, wrong = Score(), []
+    for seed in range(begin, begin + runs):
+        fabric = draw(mixed(seed), seed)
+        found, truth = {named(each) for each in localized(fabric, seed).suspects}, faults(fabric)
+        score.add(found, truth, fabric.rounds)
+        if names := innocent(fabric, found, truth):
+            wrong.append((seed, names))
+    return score, wrong
 
 
 def _large() -> bool:

@@ -66,6 +66,19 @@ _WAYS = (
         has_others=False,
     ),
     Trial(
+        case=Case(name="bad link, all pairs of 64", bad_links=1, is_all_pairs=True),
+        exact=0.95,
+        has_others=False,
+    ),
+    Trial(
+        case=Case(
+            name="bad link that the first round meets, 12 rounds", bad_links=1, is_link_met=True, most_rounds=12
+        ),
+        runs=40,
+        exact=0.95,
+        has_others=False,
+    ),
+    Trial(
         case=Case(name="bad link, 8 nodes, 12 rounds", nodes=8, bad_links=1, most_rounds=12),
         exact=0.95,
         has_others=False,
@@ -101,6 +114,12 @@ _WAYS = (
     Trial(
         case=Case(name="bad uplink of 1 of 4 leaves", bad_uplinks=1, is_topology_known=True),
         exact=0.9,
+        has_others=False,
+    ),
+    Trial(
+        case=Case(name="the same, leaves unknown, 12 rounds", bad_uplinks=1, most_rounds=12),
+        runs=40,
+        wrong=0.05,
         has_others=False,
     ),
     Trial(case=Case(name="2 bad, contention in leaves", bad=2, contention=0.3), exact=0.9),

@@ -43,6 +43,8 @@ class Case:
     """Nodes that never give a result."""
     bad_links: int = 0
     """In one direction, where encounters are directed."""
+    is_link_met: bool = False
+    """The bad links are of pairs that meet in the first round; else of any two nodes."""
     bad_rails: int = 0
     """Of one node each; encounters are measured on each of 4 rails."""
     bad_uplinks: int = 0
@@ -88,6 +90,8 @@ class Fabric:
         begin = len(self.seen)
         if not self.rounds:
             self.groups = frozenset(tuple(sorted(members)) for members in groups[: self.case.bad_groups])
+            if self.case.is_link_met:
+                self.links = frozenset((one, other) for one, other in groups[: self.case.bad_links])
         loads = self._loads(groups)
         for members in groups:
             for ordered, is_directed in self._ways(tuple(members)):

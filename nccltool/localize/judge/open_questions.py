@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from nccltool.localize.encounter import Encounter
-from nccltool.localize.judge import controls
+from nccltool.localize.judge import clusters, controls
 from nccltool.localize.judge.fit import Fit
 from nccltool.localize.result import NextTest, Suspect
 from nccltool.localize.topology import Topology
@@ -50,7 +50,12 @@ def next_tests(
 ) -> tuple[NextTest, ...]:
     """What was slow together first, if its nodes are cleared; then the most doubtful nodes."""
     partners = _Partners.of(fit, suspects, topology)
-    return (*_again(fit, suspects), *_of_nodes(fit, suspects, partners), *_never_met(fit, nodes, partners))
+    return (
+        *clusters.next_tests(fit, suspects),
+        *_again(fit, suspects),
+        *_of_nodes(fit, suspects, partners),
+        *_never_met(fit, nodes, partners),
+    )
 
 
 @dataclass(slots=True)

@@ -8,7 +8,7 @@ import numpy as np
 from nccltool.localize import disturbances
 from nccltool.localize.counters import CounterEvidence
 from nccltool.localize.encounter import Encounter
-from nccltool.localize.judge import controls, groups, levels, links, nodes, open_questions, proof, rails
+from nccltool.localize.judge import clusters, controls, groups, levels, links, nodes, open_questions, proof, rails
 from nccltool.localize.judge.fit import Fit, fit
 from nccltool.localize.judge.observed import is_number
 from nccltool.localize.judge.states import SMALLEST_LOSS
@@ -61,7 +61,7 @@ def judge(
     return Localization(
         scope=scope,
         suspects=tuple(
-            sorted(suspects.values(), key=lambda each: (-round(each.confidence, 6), each.kind, each.subject))
+            sorted({*suspects.values()}, key=lambda each: (-round(each.confidence, 6), each.kind, each.subject))
         ),
         undetermined=open_pairs,
         next_tests=() if wide else open_questions.next_tests(found, suspects, nodes, topology),
@@ -93,11 +93,12 @@ def _suspects(found: Fit, counters: tuple[CounterEvidence, ...], topology: Topol
         | groups.suspects(found, topology)
     )
     rest = proof.others(found, likely)
-    return {
+    proven = {
         part: suspect
         for part, suspect in likely.items()
         if (proof.is_silent if suspect.ratio is None else proof.is_proven)(found, part, likely, rest)
     }
+    return clusters.merged(found, proven)
 
 
 def _fabric_wide(found: Fit, expected: float | None) -> str | None:
