@@ -45,7 +45,7 @@ def read(content: str, where: str, told: Told) -> tuple[Report, ...]:
             _take(series, (place, name), metric, value, problems, failed)
     reports = [report for one in series.values() for report in one.reports(told)]
     if not reports:
-        refuse(where, "it has no figures of nccl-bw or rccl-bw")
+        refuse(where, next(iter((*problems, *failed)), "it has no figures of nccl-bw or rccl-bw"))
     found = [rates.cut(where, problem) for problem in problems]
     last = replace(reports[-1], found=(*reports[-1].found, *found), stopped=tuple(failed))
     return (*reports[:-1], last)

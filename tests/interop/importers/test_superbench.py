@@ -61,6 +61,17 @@ def test_a_benchmark_that_failed_is_no_pass() -> None:
     assert "import-test-failed" in [finding.code for finding in checks.findings(last, Told())]
 
 
-def test_refused() -> None:
-    with pytest.raises(BadInput, match="it has no figures of nccl-bw or rccl-bw"):
-        importers.read(b'{"nccl-bw/return_code": 0}', "out.json", Told())
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ('{"nccl-bw/return_code": 0}', "it has no figures of nccl-bw or rccl-bw"),
+        ('{"nccl-bw/return_code": 3}', "nccl-bw/return_code is 3"),
+        ('{"nccl-bw/return_code": 0, "nccl-bw/allred', "it ends inside line 1"),
+        ('[{"name": "nccl-bw",\n "result": {', "it ends inside line 2"),
+        ('[{"name": "nccl-bw",\n "result": {\n', "line 1 is no complete JSON object"),
+    ],
+)
+def test_refused(text: str, problem: str) -> None:
+    with pytest.raises(BadInput) as error:
+        importers.read(text.encode(), "out.json", Told())
+    assert error.value.message == f"out.json: {problem}"
