@@ -74,6 +74,9 @@ _OF_RESULTS = {"results", "size", "name", "version"}
 """What a JSON file of nccl-tests has, or a record of rccl-tests; what else is missing in one is named."""
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 """What PowerShell's > writes."""
+_PRINTED = re.compile(r"#\s+size\s+count\s|# nThread \d|# Using devices|# OSU \S|#bytes\s+#iterations")
+_KEY = re.compile(r"[A-Za-z_]\w{0,40}", re.ASCII)
+_MOST_LINES = 10_000
 _SHOWN = 5
 
 
@@ -163,9 +166,25 @@ def _decoded(content: str, where: str) -> object:
     try:
         return json.loads(content, parse_constant=_no_constant)
     except json.JSONDecodeError as error:
+        if key := _key_of_output(content):
+            remedy = f"pass the lines themselves: jq -r .{key} FILE | nccltool import -"
+            refuse(where, f"each line is JSON, and the output is under the key {key}", remedy)
         refuse(f"{where}, line {error.lineno}", f"broken JSON: {error.msg} at column {error.colno}")
     except (ValueError, RecursionError) as error:
         refuse(where, f"broken JSON: {error}")
+
+
+def _key_of_output(content: str) -> str | None:
+    """Under which key a log of JSON lines has what a benchmark printed; None = it is no such log."""
+    for line in content.split("\n", _MOST_LINES)[:_MOST_LINES]:
+        try:
+            entry = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        for key, value in entry.items() if isinstance(entry, dict) else ():
+            if isinstance(value, str) and _PRINTED.search(value) and _KEY.fullmatch(key):
+                return str(key)
+    return None
 
 
 def _no_constant(word: str) -> None:

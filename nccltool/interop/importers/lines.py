@@ -107,7 +107,9 @@ def _shape(label: str) -> str:
         shape += _of_text(label[start : time.start()], number=r"(\d+)")
         shape += re.sub(r"[A-Za-z]{3}", "[A-Za-z]{3}", _of_text(time[0], number=r"\d+"))
         start = time.end()
-    return shape + _of_text(label[start:].rstrip(" "), number=r"(\d+)") + (" ?" if label.endswith(" ") else "")
+    rest = label[start:].rstrip(" ")
+    blanks = len(label[start:]) - len(rest)  # collectors cut those before an empty line
+    return shape + _of_text(rest, number=r"(\d+)") + (f" {{0,{blanks}}}" if blanks else "")
 
 
 def _of_text(text: str, *, number: str) -> str:

@@ -13,6 +13,7 @@ from itertools import count
 import pytest
 
 from nccltool.core import packed
+from nccltool.core.errors import BadInput
 from nccltool.interop import importers
 from nccltool.interop.importers import Report, Told
 from tests.interop.importers import samples
@@ -74,6 +75,9 @@ LINES: dict[str, Line] = {
     "ts -s": lambda n, line: f"{clock(n)} {line}",
     "ts %.s": lambda n, line: f"17638{n:05}.{n:06} {line}",
     "carriage return and line feed": lambda n, line: f"{line}\r",
+    "indented": lambda n, line: f"    {line}".rstrip(),
+    "cat -n": lambda n, line: f"{n:6d}  {line}",
+    "Buildkite": lambda n, line: f"\x1b_bk;t=17638{n:08}\x07{line}",
     "ANSI colours": lambda n, line: f"\x1b[36m{line}\x1b[0m",
     "colour of docker compose": lambda n, line: f"\x1b[36mnccl-1  |\x1b[0m {line}",
     "progress before a carriage return": lambda n, line: f"running {n} %\r\x1b[K{line}",
@@ -182,3 +186,17 @@ def test_a_log_of_dockers_json_file_driver() -> None:
         lines = samples.data(name).decode().splitlines(True)
         wrapped = "".join(json.dumps({"log": line, **entry}) + "\n" for line in lines)
         assert importers.read(wrapped.encode(), name, samples.told(name)) == samples.read(name)
+
+
+@pytest.mark.parametrize("key", ["MESSAGE", "textPayload", "line"])
+def test_a_log_of_json_lines_is_refused_with_the_way_to_its_text(key: str) -> None:
+    entries = ({key: line, "at": number} for number, line in enumerate(PLAIN.splitlines()))
+    with pytest.raises(BadInput) as error:
+        importers.read("\n".join(map(json.dumps, entries)).encode(), "out.json", Told())
+    assert error.value.message == f"out.json: each line is JSON, and the output is under the key {key}"
+    assert error.value.remedy == f"pass the lines themselves: jq -r .{key} FILE | nccltool import -"
+
+
+def test_lines_of_other_json_are_broken_json() -> None:
+    with pytest.raises(BadInput, match=r"^o, line 2: broken JSON: Extra data at column 1$"):
+        importers.read(b'{"results": []}\n{"results": []}\n', "o", Told())
