@@ -113,6 +113,7 @@ OTHERS = {
     "nccltool.compare.run_samples",  # how much the time may vary
     "nccltool.report.sections.bandwidth",  # the spread at each size
     "nccltool.report.sections.iterations",  # columns with their names
+    "nccltool.report.spread",  # a mark with its name
     "nccltool.train.judge",  # parts of a step, as a share of it: medians on both sides
 }
 
