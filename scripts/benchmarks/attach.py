@@ -3,6 +3,7 @@
 scripts/bench attach --trials 3 --seed 1        three of each state
 scripts/bench attach --only frozen,starting     those whose names have one of these words
 scripts/bench attach --healthy 100              looks at healthy jobs only: how many are called hung
+scripts/bench attach --cost 10                  steps of a job with looks and without, in turns
 """
 
 import argparse
@@ -14,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks import extent
+from benchmarks import attach_cost, extent
 from benchmarks.attach_jobs import Job
 from benchmarks.attach_states import BY_NAME, SCENARIOS, Scenario
 from nccltool.attach.judge.judge import judge
@@ -42,6 +43,9 @@ def main(options: Sequence[str] = ()) -> bool:
     asked = _asked(options)
     scores: list[Score] = []
     with tempfile.TemporaryDirectory(prefix="attach-", ignore_cleanup_errors=True) as base:
+        if asked.cost:
+            print("\n".join((*attach_cost.of_job(asked.cost, Path(base)), attach_cost.of_verdict())))
+            return True
         if asked.healthy:
             scores += _healthy(asked.healthy, asked.seed, Path(base))
         for trial in range(0 if asked.healthy else asked.trials):
@@ -57,6 +61,7 @@ def _asked(options: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--trials", type=int, default=extent.of(20, 1), help="of each state")
     parser.add_argument("--only", default=extent.of("", "stopped"), help="words of the names, separated by commas")
     parser.add_argument("--healthy", type=int, default=0, help="so many looks at healthy jobs, and nothing else")
+    parser.add_argument("--cost", type=int, default=0, help="so many pairs of windows, and nothing else")
     return parser.parse_args(options)
 
 
