@@ -188,5 +188,6 @@ def idle_s(view: RankView, ends: Ends) -> float | None:
 
 
 def _quiet_ms(one: SocketSeen, view: RankView) -> int | None:
-    known = [ms for ms in (one.last_sent_ms, one.last_received_ms) if ms is not None]
+    sent = None if one.backoff else one.last_sent_ms  # sending again counts as sending
+    known = [ms for ms in (sent, one.last_received_ms) if ms is not None]
     return min(known) if known and one.state == "ESTAB" and one.peer != view.found.master else None

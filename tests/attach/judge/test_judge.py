@@ -386,3 +386,26 @@ def test_gone_with_an_error_file() -> None:
     gone = (RankGone(host="n1", rank=1, how="error file", text="ValueError: bad batch"),)
     verdict = judge(look(R(), R(gone=True), gone=gone))
     assert "ValueError: bad batch" in verdict.culprits[0].evidence
+
+
+def test_what_a_stopped_rank_does_not_read_is_no_fault_of_the_network() -> None:
+    verdict = judge(look(R(backoff=5), R(state="T")))
+    assert [one.cause for one in verdict.culprits] == ["stopped"]
+
+
+def test_packets_that_are_sent_again_are_no_data() -> None:
+    """The kernel counts them as sent: only what was received tells since when nothing moves."""
+    seen = look(R(backoff=5, idle_s=60), R(backoff=5, idle_s=60))
+    host = seen.hosts[0]
+    samples = tuple(
+        replace(
+            one,
+            ranks=tuple(
+                replace(rank, sockets=tuple(replace(end, last_sent_ms=100) for end in rank.sockets or ()))
+                for rank in one.ranks
+            ),
+        )
+        for one in host.samples
+    )
+    verdict = judge(replace(seen, hosts=(replace(host, samples=samples),)))
+    assert (verdict.state, verdict.since_s, verdict.culprits[0].cause) == ("hung", 60, "network")

@@ -27,7 +27,7 @@ _STORAGE = frozenset(("loader", "loading", "checkpoint", "network"))
 
 def clues(case: Case) -> Iterator[Culprit]:
     yield from _xid(case)
-    if case.blocked is True and not case.suspects:
+    if case.blocked is True and not case.suspects and not any(view.condition for view in case.views):
         network = tuple(_sockets(case)) or tuple(_counters(case))
         yield from network
         if not network:
@@ -57,6 +57,8 @@ def _sockets(case: Case) -> Iterator[Culprit]:
     places: Counter[str] = Counter()
     for view, socket in bad:
         places.update({view.found.host, _host_of(case, socket.peer)})
+    if len(places) == 1:  # hosts that are namespaces of one, or a loopback
+        places = Counter(_address(end) for _, socket in bad for end in (socket.local, socket.peer))
     told = [
         f"{view.name}: {socket.local} to {socket.peer}, {socket.retransmissions} retransmissions, "
         f"{socket.send_queue_bytes or 0} bytes not acknowledged"
@@ -72,19 +74,21 @@ def _sockets(case: Case) -> Iterator[Culprit]:
 def _unanswered(view: RankView) -> Iterator[SocketSeen]:
     before = {(one.local, one.peer): one for one in view.samples[0].sockets or ()}
     for one in view.last.sockets or ():
-        if (
-            one.peer == view.found.master
-            or not (one.backoff or 0)
-            or not (one.send_queue_bytes or one.unacknowledged)
-        ):
-            continue
         first = before.get((one.local, one.peer))
-        if one.state == "ESTAB" and first is not None and (one.backoff or 0) >= (first.backoff or 0):
+        if one.state != "ESTAB" or one.peer == view.found.master or first is None:
+            continue
+        has_data = bool(one.send_queue_bytes or one.unacknowledged)
+        is_sent_again = bool(one.retransmissions) and (one.backoff or 0) >= max(1, first.backoff or 0)
+        if has_data and is_sent_again:  # a full window alone is the other end's doing: it does not read
             yield one
 
 
+def _address(end: str) -> str:
+    return end.rpartition(":")[0].strip("[]")
+
+
 def _host_of(case: Case, peer: str) -> str:
-    address = peer.rpartition(":")[0].strip("[]")
+    address = _address(peer)
     hosts = {view.found.host for view in case.views if address in view.found.addresses}
     return next(iter(hosts)) if len(hosts) == 1 else address
 
