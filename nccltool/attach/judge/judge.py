@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from nccltool.attach.judge.case import Case, case_of
 from nccltool.attach.judge.causes import calls, hardware, process, slow, work
 from nccltool.attach.judge.result import AttachVerdict, Culprit, JobState, RankNow
-from nccltool.attach.judge.state import message_of, state_of
+from nccltool.attach.judge.state import DEFINITE, message_of, state_of
 from nccltool.attach.judge.views import Ends, RankView, ends_of, idle_s
 from nccltool.attach.seen.job import JobLook
 
@@ -20,8 +20,10 @@ def judge(look: JobLook) -> AttachVerdict:
     found = sorted((one for clues in _CLUES for one in clues(case)), key=lambda one: -one.confidence)
     culprits = tuple(_each_once(found))
     state = state_of(case, culprits)
-    if state in ("healthy", "ending", "starting"):
-        culprits = tuple(one for one in culprits if one.level != "low") if state == "starting" else ()
+    if state in ("healthy", "ending"):
+        culprits = ()
+    elif state == "starting":  # whoever imports or computes may come
+        culprits = tuple(one for one in culprits if one.cause in DEFINITE and one.level != "low")
     since = case.since_s if case.blocked else None
     ends = ends_of(case.views)
     return AttachVerdict(

@@ -10,6 +10,8 @@ from nccltool.attach.phases.result import STARTS
 HUNG_AFTER_S = 10.0
 """Ranks of a healthy job wait for each other, but seldom that long. A stopped process needs no such time."""
 _CERTAIN: frozenset[CauseName] = frozenset(("dead", "out-of-memory", "stopped", "frozen", "traced"))
+DEFINITE: frozenset[CauseName] = _CERTAIN | {"missing-rank", "store"}
+"""What may be said of a job that starts."""
 _COMES_BACK: frozenset[CauseName] = frozenset(("checkpoint-slow", "compiling", "starting"))
 _STARTS_WITHIN_S = 120.0
 """Imports on a busy host and a cold compiler cache took tens of seconds."""
@@ -25,7 +27,7 @@ def state_of(case: Case, culprits: Sequence[Culprit]) -> JobState:
     if certain and (case.blocked is not False or not case.waiting):
         return "hung" if all(len(view.samples) > 1 for view in running) else "unknown"
     if _is_starting(case):
-        named = any(one.cause in ("missing-rank", "store") and one.level != "low" for one in culprits)
+        named = any(one.cause in DEFINITE and one.level != "low" for one in culprits)
         limit = HUNG_AFTER_S if named else _STARTS_WITHIN_S
         return "hung" if case.blocked and (case.since_s or 0.0) >= limit else "starting"
     if case.blocked is True:
@@ -68,7 +70,8 @@ def _is_starting(case: Case) -> bool:
 
 def message_of(case: Case, state: JobState, culprits: Sequence[Culprit]) -> str:
     since = f" for at least {case.since_s:.0f} s" if case.since_s else ""
-    named = [one for one in culprits if one.level != "low"]
+    allowed = DEFINITE if state == "starting" else frozenset(one.cause for one in culprits)
+    named = [one for one in culprits if one.level != "low" and one.cause in allowed]
     because = f": {named[0].message}" if named else ""
     if state == "hung":
         return f"hung{since}{because or ': no rank stands out'}"

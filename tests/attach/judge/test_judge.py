@@ -226,7 +226,7 @@ CASES: dict[str, tuple[JobLook, str, str, int | None, str]] = {
         "slow",
         "cpu-starved",
         3,
-        "high",
+        "medium",
     ),
     "11 always last": (
         look(*(R(switches=900, idle_s=0.01),) * 3, R(stack=COMPUTES, cpu=1, state="R", idle_s=0.01), samples=20),
@@ -349,6 +349,8 @@ def test_starting() -> None:
     joins = R(stack=("never-joins", "0"), connected=False, idle_s=5)
     assert judge(look(imports, imports)).state == "starting"
     assert judge(look(joins, imports)).state == "starting"
+    starved = judge(look(joins, R(stack=("imports", "1"), state="R", cpu=0.2, delay=0.9, connected=False)))
+    assert (starved.state, starved.culprits, starved.message) == ("starting", (), "starting")
 
 
 def test_ending() -> None:

@@ -1,39 +1,44 @@
 """Row 11: the job moves, and one rank is slower than the others."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from nccltool.attach.judge.case import Case
 from nccltool.attach.judge.result import Culprit, Level
 from nccltool.attach.judge.views import RankView
 
-_STARVED = 0.2
-"""Share of the time without a core that it wanted, beyond the median of the ranks."""
+_THROTTLED, _WITHOUT_A_CORE = 0.2, 0.5
+"""Share of the time beyond the median of the ranks. On a busy host, all ranks wait for cores."""
 _SLOWED = frozenset(("hw_slowdown", "hw_thermal_slowdown", "sw_thermal_slowdown", "hw_power_brake_slowdown"))
 
 
 def clues(case: Case) -> Iterator[Culprit]:
     if case.blocked is True or len(case.views) < 2:
         return
-    starved = [view for view in case.views if not view.condition and _starved(case, view)]
-    if starved and len(starved) <= len(case.views) / 2:
-        for view in starved:
-            yield case.of_rank("cpu-starved", view, "gets too little CPU time", *_starved(case, view))
+    found = [
+        (view, told, level) for view in case.views if not view.condition for told, level in _starved(case, view)
+    ]
+    if found and len({view.found.pid for view, _, _ in found}) <= len(case.views) / 2:
+        for view, told, level in found:
+            yield case.of_rank("cpu-starved", view, "gets too little CPU time", told, level=level)
         return
     yield from _slowed_gpus(case)
-    if not starved:
+    if not found:
         yield from _last_often(case)
 
 
-def _starved(case: Case, view: RankView) -> tuple[str, ...]:
-    told = []
-    for value, others, text in (
-        (view.throttled_share, [one.throttled_share for one in case.views], "throttled by its cgroup"),
-        (view.waits_for_a_core, [one.waits_for_a_core for one in case.views], "ready and without a core"),
-    ):
-        known = sorted(one for one in others if one is not None)
-        if value is not None and known and value - known[(len(known) - 1) // 2] >= _STARVED:
-            told.append(f"{text} for {min(value, 1):.0%} of the time")
-    return tuple(told)
+def _starved(case: Case, view: RankView) -> Iterator[tuple[str, Level]]:
+    throttled = _beyond(view.throttled_share, [one.throttled_share for one in case.views])
+    if throttled is not None and throttled >= _THROTTLED:
+        yield f"throttled by its cgroup for {min(view.throttled_share or 0, 1):.0%} of the time", "high"
+    delayed = _beyond(view.waits_for_a_core, [one.waits_for_a_core for one in case.views])
+    if delayed is not None and delayed >= _WITHOUT_A_CORE:
+        yield f"ready and without a core for {min(view.waits_for_a_core or 0, 1):.0%} of the time", "medium"
+
+
+def _beyond(value: float | None, everyone: Sequence[float | None]) -> float | None:
+    """By how much it is above the median."""
+    known = sorted(one for one in everyone if one is not None)
+    return None if value is None or not known else value - known[(len(known) - 1) // 2]
 
 
 def _slowed_gpus(case: Case) -> Iterator[Culprit]:
