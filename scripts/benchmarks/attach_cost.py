@@ -21,7 +21,10 @@ def of_job(rounds: int, base: Path) -> Iterator[str]:
     """A window without looks, one with looks without a pause, and so on: neighbors have the same load."""
     with Job(BY_NAME["healthy"], "ddp", 4, 0, base / "cost") as job:
         job.spoil()
-        quiet, looked, looks, cpu = [], [], [], []
+        quiet: list[float] = []
+        looked: list[float] = []
+        looks: list[float] = []
+        cpu: list[float] = []
         for _ in range(rounds):
             quiet.append(_steps_per_s(job, lambda: time.sleep(0.2)))
             looked.append(_steps_per_s(job, lambda: _look(job, looks, cpu)))
