@@ -139,12 +139,13 @@ def _nodes(variables: Mapping[str, Variable]) -> int | None:
     here = _number(variables, "LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE")
     if whole and here:
         return -(-whole // here)
-    return _number(variables, "SLURM_NNODES", "SLURM_JOB_NUM_NODES")
+    return _number(variables, "SLURM_NNODES", "SLURM_JOB_NUM_NODES", "PET_NNODES", "GROUP_WORLD_SIZE", "NNODES")
 
 
 def _local_ranks(variables: Mapping[str, Variable], facts: HostFacts) -> int | None:
     """Ranks of this node, from what launchers set; else one a GPU."""
-    here = _number(variables, "LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "SLURM_NTASKS_PER_NODE")
+    here = _number(variables, "LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "PET_NPROC_PER_NODE")
+    here = here or _number(variables, "SLURM_NTASKS_PER_NODE")
     return here or or_none(facts.visible_gpus)
 
 

@@ -62,7 +62,7 @@ def _diagnosed(asked: DoctorOrder, command: tuple[str, ...], chosen: tuple[Rule,
     hosts = [judge.host_of(facts, asked.nccl, nodes, asked.local_ranks, count, files) for facts in snapshots]
     if asked.library:
         hosts = [replace(host, answer=_answer(host, asked.library)) for host in hosts]
-    nothing = asked.without_host and not any(names.is_judged(name) for name in hosts[0].settings.variables)
+    nothing = asked.without_host and not any(_is_judged(name, chosen) for name in hosts[0].settings.variables)
     judgement = judge.nothing_to_check(chosen) if nothing else judge.judge(hosts, chosen, asked.without_host)
     # with --select, rules alone are wanted
     differ = () if asked.select else differences(snapshots, asked.ignore, asked.where is not None)
@@ -77,6 +77,13 @@ def _diagnosed(asked: DoctorOrder, command: tuple[str, ...], chosen: tuple[Rule,
         nccl=str(hosts[0].nccl) if isinstance(hosts[0].nccl, Version) else None,
         fixes=_fixes(judgement, hosts, nothing) if asked.fix else (),
         source=_names(files) if asked.without_host else "",
+    )
+
+
+def _is_judged(name: str, chosen: Sequence[Rule]) -> bool:
+    """Whether a rule is about a variable."""
+    return names.is_judged(name) or (
+        name not in names.OF_ANY_PROGRAM and any(name in rule.about for rule in chosen)
     )
 
 

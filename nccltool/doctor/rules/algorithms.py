@@ -150,7 +150,8 @@ def function_without_algorithm(host: JudgedHost, variable: Variable, text: str) 
         what = f"fail since NCCL {FUNCTION_LISTS}" if old or not version else "fail"
         message = f"NCCL_ALGO leaves no algorithm for {', '.join(short)}: these calls {what}"
         message += f"; NCCL {version} ignores the variable for them" if old else ""
-        name = f"name the function (NCCL_ALGO=allreduce:{escaped(text[:40])}) or "
+        plain = not re.search("[:;^]", text)  # else it names functions, or what to leave out
+        name = f"name the function (NCCL_ALGO=allreduce:{escaped(text[:40])}) or " if plain else ""
         remedy = f"{'' if old else name}add Ring"  # an old release does not read lists of functions
         severity: Severity | None = "warning" if old or not version else None
         yield report.better_unset(variable, message, remedy, severity=severity)

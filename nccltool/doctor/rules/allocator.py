@@ -8,6 +8,7 @@ from nccltool.core.versions import Version
 from nccltool.doctor import report
 from nccltool.doctor.rules.base import JudgedHost, Results, escaped, for_text
 from nccltool.hosts.facts import or_none
+from nccltool.hosts.nccl import variables
 from nccltool.hosts.nccl.settings import Variable
 
 _VARIABLES = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF", "PYTORCH_ALLOC_CONF")
@@ -15,6 +16,19 @@ _SEGMENTS_ALONE = Version(2, 3)
 """The first release that ignores the size of splits for expandable segments."""
 _SMALLEST_SPLIT_MB = 20
 """kLargeBuffer of c10/core/AllocatorConfig.h."""
+_OPTIONS = (
+    *(
+        "max_split_size_mb",
+        "max_non_split_rounding_mb",
+        "garbage_collection_threshold",
+        "roundup_power2_divisions",
+    ),
+    *("roundup_bypass_threshold_mb", "backend", "release_lock_on_cudamalloc", "release_lock_on_hipmalloc"),
+    *("pinned_use_cuda_host_register", "pinned_use_hip_host_register", "pinned_num_register_threads"),
+    *("pinned_use_background_threads", "pinned_reserve_segment_size_mb", "expandable_segments"),
+    *("graph_capture_record_stream_reuse", "per_process_memory_fraction", "throw_on_cudamalloc_oom"),
+)
+_MOST_SLIPS = 2
 _OPTION = re.compile(r"([^:,\[\]]*)(?::(\[[^\]]*\]|[^,\[\]]*))?(?:,|$)")
 
 
@@ -26,6 +40,12 @@ def _is_large(value: str) -> bool:
     return value.isascii() and value.isdecimal() and int(value[:9]) >= _SMALLEST_SPLIT_MB
 
 
+def _is_power_of_two(value: str) -> bool:
+    if value.startswith("["):  # a list of sizes
+        return True
+    return value.isascii() and value.isdecimal() and int(value[:9]).bit_count() == 1
+
+
 def _is_share(value: str) -> bool:
     return re.fullmatch(r"0?\.\d{1,30}", value) is not None and float(value) > 0
 
@@ -35,6 +55,7 @@ _EXPECTED: dict[str, tuple[str, Callable[[str], bool]]] = {
     "max_split_size_mb": (f"a number from {_SMALLEST_SPLIT_MB}", _is_large),
     "max_non_split_rounding_mb": (f"a number from {_SMALLEST_SPLIT_MB}", _is_large),
     "garbage_collection_threshold": ("a share between 0 and 1", _is_share),
+    "roundup_power2_divisions": ("a power of two, or a list in brackets", _is_power_of_two),
     "backend": ("native or cudaMallocAsync", lambda value: value in ("native", "cudaMallocAsync")),
 }
 """What torch expects of these options, and whether a value is that; it refuses others."""
@@ -70,8 +91,15 @@ def _wrong(text: str) -> Iterator[tuple[str, str]]:
         expected = _EXPECTED.get(name)
         if name and value is None:
             yield name, f"{escaped(name[:60])} has no value; write name:value"
+        elif name not in _OPTIONS and (meant := _meant(name)):
+            yield name, f"it knows no option {escaped(name[:60])}; did you mean {meant}?"
         elif expected and not expected[1](value):
             yield option[0].strip(","), f"{name} must be {expected[0]}"
+
+
+def _meant(name: str) -> str | None:
+    """The option of which a name is a slip away."""
+    return next((one for one in _OPTIONS if name and variables.distance(name, one) <= _MOST_SLIPS), None)
 
 
 @for_text("TRC016", "warning", *_VARIABLES, covers=())
@@ -94,3 +122,21 @@ def unsplit_segments(host: JudgedHost, variable: Variable, text: str) -> Results
     message = f"{what}: expandable segments are never split"
     severity: Severity | None = "info" if ignored else None
     yield report.better_set(variable, kept, message, part="max_split_size_mb", severity=severity)
+
+
+@for_text("TRC018", "warning", *_VARIABLES[:2], covers=())
+def contradicting_allocators(host: JudgedHost, variable: Variable, text: str) -> Results:
+    """Two variables of torch's allocator differ, or expandable segments are wanted of CUDA's own allocator.
+
+    Why: torch reads one variable and ignores the other. The backend cudaMallocAsync has no expandable segments.
+    Example: PYTORCH_CUDA_ALLOC_CONF=backend:cudaMallocAsync,expandable_segments:True
+    Instead: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
+    Source: pytorch documentation, CUDA semantics, memory management; c10/core/AllocatorConfig.cpp
+    """
+    plain = re.sub(r"\s", "", text)
+    other = host.get("PYTORCH_ALLOC_CONF")
+    if other and other != text:
+        yield report.about(variable, "PYTORCH_ALLOC_CONF has another value", "set only one of the two", part="")
+    if "backend:cudaMallocAsync" in plain and "expandable_segments:True" in plain:
+        message = "cudaMallocAsync has no expandable segments"
+        yield report.about(variable, message, "remove one of the two options", part="expandable_segments:True")

@@ -22,6 +22,7 @@ and the size and versions of the job in JudgedHost.
 """
 
 import inspect
+import ipaddress
 import re
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -272,3 +273,11 @@ def by_value(
 def listed(names: Iterable[str], most: int = 8) -> str:
     """The first of these names, and how many more there are."""
     return escaped(named(names, most))
+
+
+def is_loopback_name(address: str) -> bool:
+    """Whether an address, or the name of a host, means this host itself."""
+    try:
+        return ipaddress.ip_address(address.partition("%")[0]).is_loopback
+    except ValueError:
+        return address.lower() in ("localhost", "localhost.localdomain", "ip6-localhost")

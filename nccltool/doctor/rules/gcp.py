@@ -1,8 +1,13 @@
-"""Google Cloud: A3 Mega (TCPXO), A3 Ultra and A4 (gIB)."""
+"""Google Cloud: A3 High (TCPX), A3 Mega (TCPXO), A3 Ultra and A4 (gIB)."""
+
+import re
+from collections.abc import Mapping
 
 from nccltool.core.findings import Severity
 from nccltool.doctor import report
-from nccltool.doctor.rules.base import JudgedHost, Results, Variable, escaped, for_value, known, rule
+from nccltool.doctor.rules.base import JudgedHost, Results, Variable, escaped, for_text, for_value, known, rule
+from nccltool.hosts.facts import numbers
+from nccltool.hosts.nccl import values
 
 _DATA_NICS = 8
 """Of A3 Mega, beside the one for everything else; A3 High has four."""
@@ -93,3 +98,52 @@ def gib_without_profile(host: JudgedHost) -> Results:
         evidence=(f"NCCL_NET={escaped(net[:40])}" if net else "NCCL_NET is not set", f"{_GIB} exists"),
         severity=None if any(host.settings.beginning("NCCL_")) else "info",
     )
+
+
+_TX, _RX = "NCCL_GPUDIRECTTCPX_TX_BINDINGS", "NCCL_GPUDIRECTTCPX_RX_BINDINGS"
+_BINDING = re.compile(r"([\w.]+):(\d{1,5}(?:-\d{1,5})?(?:,\d{1,5}(?:-\d{1,5})?)*)", re.ASCII)
+
+
+@for_text("GCP004", "info", _RX, covers=())
+def threads_share_processors(host: JudgedHost, variable: Variable, text: str) -> Results:
+    """TCPX binds the threads that receive to processors of those that send.
+
+    Why: Both compete for these processors, and the bandwidth may fall. Google published such bindings until 2026.
+    Example: NCCL_GPUDIRECTTCPX_TX_BINDINGS=eth1:8-21 and NCCL_GPUDIRECTTCPX_RX_BINDINGS=eth1:20-35
+    Instead: use the bindings of Google's documentation
+    Source: https://github.com/GoogleCloudPlatform/container-engine-accelerators/pull/570
+    """
+    sending = _bindings(host.get(_TX) or "")
+    for name, cpus in _bindings(text).items():
+        if both := sorted(cpus & sending.get(name, frozenset())):
+            message = f"processor {both[0]} sends and receives for {escaped(name)}"
+            yield report.about(variable, message, "use the bindings of Google's documentation", part=name)
+            return
+
+
+def _bindings(text: str) -> Mapping[str, frozenset[int]]:
+    """The processors of each interface."""
+    found = (_BINDING.fullmatch(part.strip()) for part in text.split(";"))
+    return {match[1]: numbers(match[2]) for match in found if match}
+
+
+@for_text(
+    *("GCP005", "error", "NCCL_FASTRAK_IFNAME", "NCCL_FASTRAK_CTRL_DEV"),
+    *("NCCL_GPUDIRECTTCPX_SOCKET_IFNAME", "NCCL_GPUDIRECTTCPX_CTRL_DEV"),
+    covers=(),
+    needs=("network",),
+)
+def no_interface_for_plugin(host: JudgedHost, variable: Variable, text: str) -> Results:
+    """Google's plugin is told to use an interface that this host does not have.
+
+    Why: The plugin does not start. VM images and GKE name the interfaces in different ways, and some clusters
+    count them from eth0.
+    Example: NCCL_FASTRAK_IFNAME=eth1,eth2 on a host with enp6s0 and enp12s0
+    Instead: source ${NCCL_LIB_DIR}/nccl-env-profile.sh in the container
+    Source: https://github.com/NVIDIA/aicr/pull/422
+    """
+    there = {one.name for one in known(host.facts.network.interfaces)}
+    missing = next((word for word in values.split(text) if word not in there), None)
+    if missing:
+        message = f"this host has no interface {escaped(missing[:40])}"
+        yield report.about(variable, message, "compare with `ip -br link`", part=missing)

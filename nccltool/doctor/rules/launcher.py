@@ -8,7 +8,17 @@ from nccltool.core.findings import Severity
 from nccltool.core.host_lists import fold
 from nccltool.core.text import escaped
 from nccltool.doctor import report
-from nccltool.doctor.rules.base import JudgedHost, Results, Unknown, across, by_value, for_text, for_value, rule
+from nccltool.doctor.rules.base import (
+    JudgedHost,
+    Results,
+    Unknown,
+    across,
+    by_value,
+    for_text,
+    for_value,
+    is_loopback_name,
+    rule,
+)
 from nccltool.hosts.facts import known, numbers, or_none
 from nccltool.hosts.nccl.settings import Variable
 
@@ -33,13 +43,6 @@ def _number(host: JudgedHost, name: str) -> int | None:
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else None
 
 
-def _is_loopback(address: str) -> bool:
-    try:
-        return ipaddress.ip_address(address.partition("%")[0]).is_loopback
-    except ValueError:
-        return address.lower() in ("localhost", "localhost.localdomain", "ip6-localhost")
-
-
 def _is_first_node(host: JudgedHost) -> bool:
     """The launcher says that this is the node that the others connect to."""
     return any(_number(host, name) == 0 for name in ("NODE_RANK", "GROUP_RANK", "RANK", "SLURM_NODEID"))
@@ -55,9 +58,9 @@ def loopback_master(host: JudgedHost, variable: Variable, address: str) -> Resul
     Instead: set MASTER_ADDR to node 0's address in the network that connects the nodes
     Source: pytorch documentation, torch.distributed, environment variable initialization
     """
-    written = _is_loopback(address.strip("[]"))
+    written = is_loopback_name(address.strip("[]"))
     found = () if written else known(host.facts.names.master_addr)
-    if (written or (found and all(map(_is_loopback, found)))) and host.several_nodes:
+    if (written or (found and all(map(is_loopback_name, found)))) and host.several_nodes:
         own = not written and _is_first_node(host)
         yield report.about(
             variable,
@@ -77,7 +80,7 @@ def unresolvable_master(host: JudgedHost, variable: Variable, address: str) -> R
     Instead: use an address or a name that every node can resolve
     Source: pytorch documentation, torch.distributed, environment variable initialization
     """
-    if not _is_loopback(address.strip("[]")) and known(host.facts.names.master_addr) == ():
+    if not is_loopback_name(address.strip("[]")) and known(host.facts.names.master_addr) == ():
         remedy = f"check with getent hosts {escaped(address[:80])}; use an address or add the name to /etc/hosts"
         yield report.about(variable, "the name does not resolve on this host", remedy)
 
@@ -121,7 +124,7 @@ def _taken(host: JudgedHost, variable: Variable, port: int) -> Results:
         return
     own = {one.address for one in or_none(host.facts.network.addresses) or ()}
     master = or_none(host.facts.names.master_addr) or ()
-    if any(address in own or _is_loopback(address) for address in master):
+    if any(address in own or is_loopback_name(address) for address in master):
         yield _port(variable, f"another process already listens on it (uid {listeners[0].uid})")
 
 
@@ -184,7 +187,7 @@ def rank_twice(hosts: Sequence[JudgedHost]) -> Results:
 
 @for_value("LCH010", "error", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "NNODES", covers=())
 def impossible_size(host: JudgedHost, variable: Variable, _: str) -> Results:
-    """A number of ranks or nodes is 0, or a node has more ranks than the job.
+    """A number of ranks or nodes is 0, or is too small for the job.
 
     Why: init_process_group fails, or the ranks wait for each other until they time out.
     Example: WORLD_SIZE=8 and LOCAL_WORLD_SIZE=16
@@ -194,6 +197,9 @@ def impossible_size(host: JudgedHost, variable: Variable, _: str) -> Results:
     name, count, whole = variable.name, _number(host, variable.name), _number(host, "WORLD_SIZE")
     if count == 0:
         yield report.about(variable, f"{name} is 0", "let the launcher set it, or count from 1")
+    elif name == "WORLD_SIZE" and count and not isinstance(host.nodes, Unknown) and count < host.nodes:
+        message = f"{name} is {count}, and the job has {host.nodes} nodes"
+        yield report.about(variable, message, "let the launcher set it")
     elif name == "LOCAL_WORLD_SIZE" and count and whole and count > whole:
         yield report.about(variable, f"{name} is {count}, and WORLD_SIZE is {whole}", "let one launcher set both")
 
@@ -212,7 +218,7 @@ def no_master_address(host: JudgedHost, variable: Variable, address: str) -> Res
     try:
         parsed = ipaddress.ip_address(plain)
     except ValueError:
-        if not _HOST_NAME.fullmatch(address):
+        if not _HOST_NAME.fullmatch(address) or re.fullmatch(r"[\d.]+", address):
             remedy = "export MASTER_ADDR=<address of node 0 in the nodes' network>, and the port as MASTER_PORT"
             yield report.about(variable, "this is neither a host name nor an address", remedy)
         return
@@ -248,7 +254,7 @@ def more_ranks_than_gpus(host: JudgedHost) -> Results:
 
 def _more_ranks_than_named(host: JudgedHost) -> Results:
     """What the masks of GPUs alone tell; a mask of one GPU is how launchers give each rank its own."""
-    for name in ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"):
+    for name in ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES"):
         variable = host.variable(name)
         gpus = len(variable.value.strip(", ").split(",")) if variable else 0
         if variable and gpus > 1 and known(host.local_ranks) > gpus:

@@ -1,7 +1,16 @@
-"""libfabric beside NCCL: settings of its providers that need one another."""
+"""libfabric beside NCCL: providers, and their settings that need one another."""
+
+import re
 
 from nccltool.doctor import report
-from nccltool.doctor.rules.base import JudgedHost, Results, Variable, for_text, for_value
+from nccltool.doctor.rules.base import JudgedHost, Results, Variable, escaped, for_text, for_value
+from nccltool.hosts.nccl import values
+from nccltool.hosts.nccl.interfaces import is_inside
+
+_PROVIDERS = re.compile(
+    r"efa|cxi|tcp|net|verbs|psm[23]?|opx|shm|sm2|sockets|udp|usnic|ucx|mrail|gni|bgq|lpp|lnx|linkx|rstream"
+    r"|(ofi_)?(rxm|rxd|mrail|lnx|coll|off_coll)|(ofi_)?hook_\w+|off_coll|xnet|mlx|ucc|perf|monitor|trace|profile|debug"
+)
 
 
 @for_text("PLG012", "warning", "FI_CXI_RDZV_PROTO", covers=())
@@ -33,3 +42,51 @@ def fork_support_not_off(_: JudgedHost, variable: Variable, text: str) -> Result
     if text in ("", "0"):
         message = f"older rdma-core switches fork support on: {variable.name} is set, whatever its value"
         yield report.better_unset(variable, message, part="")
+
+
+@for_text("PLG020", "error", "FI_PROVIDER", covers=())
+def unknown_provider(host: JudgedHost, variable: Variable, text: str) -> Results:
+    """FI_PROVIDER names no provider of libfabric, or, with several nodes, only one inside the host.
+
+    Why: libfabric offers only what is listed. Where nothing of that exists, a plugin such as aws-ofi-nccl finds no
+    network.
+    Example: FI_PROVIDER=slingshot
+    Instead: FI_PROVIDER=cxi
+    Source: libfabric manual, fabric.7 and fi_provider.7
+    """
+    words = [word for word in re.split(r"[,;]", text.strip().removeprefix("^").lower()) if word]
+    unknown = next((word for word in words if not _PROVIDERS.fullmatch(word)), None)
+    if unknown:
+        message = f"libfabric has no provider {escaped(unknown[:40])}"
+        yield report.about(variable, message, "compare with `fi_info -l`", part="", severity="warning")
+    elif not text.startswith("^") and words and set(words) <= {"shm", "sm2"} and host.nodes != 1:
+        yield report.better_unset(variable, "no provider of the list connects hosts", severity="warning")
+
+
+@for_text("PLG021", "warning", "FI_HMEM_DISABLE_P2P", covers=())
+def no_peer_access(_: JudgedHost, variable: Variable, text: str) -> Results:
+    """FI_HMEM_DISABLE_P2P is on.
+
+    Why: Adapters may not access GPU memory. A plugin for NCCL then copies all data through host memory, or finds
+    no network that suits it.
+    Example: FI_HMEM_DISABLE_P2P=1
+    Instead: unset FI_HMEM_DISABLE_P2P
+    Source: libfabric manual, fabric.7, FI_HMEM_DISABLE_P2P
+    """
+    if text.strip().lower() in ("1", "true", "yes", "on"):
+        yield report.better_unset(variable, "adapters may not access GPU memory")
+
+
+@for_text("PLG022", "warning", "FI_TCP_IFACE", "FI_SOCKETS_IFACE", "NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME", covers=())
+def neighbor_told_loopback(host: JudgedHost, variable: Variable, text: str) -> Results:
+    """The interface of libfabric's TCP provider, or of NVSHMEM's startup, exists only inside the host.
+
+    Why: The other nodes are told an address that is their own, or that they cannot reach: startup fails or hangs.
+    Example: NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME=lo
+    Instead: NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME=eth0
+    Source: libfabric manual, fi_tcp.7; NVSHMEM documentation, environment variables
+    """
+    words = list(values.split(text.removeprefix("=")))
+    if words and not text.startswith("^") and all(map(is_inside, words)) and host.nodes != 1:
+        remedy = f"set {variable.name} to an interface that other nodes can reach"
+        yield report.better_unset(variable, "only processes of one node can connect over this interface", remedy)

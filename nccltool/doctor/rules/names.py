@@ -27,12 +27,12 @@ _OF_OTHER_RELEASES = re.compile(
 """Of aws-ofi-nccl; the catalog has those of its newest release."""
 
 
-_OF_ANY_PROGRAM = ("HOME", "LD_LIBRARY_PATH", "LD_PRELOAD")
+OF_ANY_PROGRAM = ("HOME", "LD_LIBRARY_PATH", "LD_PRELOAD")
 
 
 def is_judged(name: str) -> bool:
     """Whether a rule is about a variable, or can tell that its name is wrong."""
-    if name in _OF_ANY_PROGRAM:  # they bear on what is found elsewhere
+    if name in OF_ANY_PROGRAM:  # they bear on what is found elsewhere
         return False
     return name.upper() in variables.every() or bool(_PREFIX.fullmatch(name) or spelling.meant(name))
 

@@ -55,13 +55,22 @@ def nvls_forced(host: JudgedHost, variable: Variable, enabled: int) -> Results:
 def nvls_disabled(host: JudgedHost, variable: Variable, enabled: int) -> Results:
     """NCCL_NVLS_ENABLE is 0 on GPUs with NVLink SHARP.
 
-    Why: All-reduce within the node loses up to a third of its bandwidth. The setting is useful only on hosts where
-    multicast fails. Google's second profile for A3 Mega, with NCCL_PROTO=Simple, sets it by design.
+    Why: All-reduce within the node loses up to a third of its bandwidth, and in a rack, all-reduce between nodes
+    loses more. The setting is useful only on hosts where multicast fails. Google's second profile for A3 Mega,
+    with NCCL_PROTO=Simple, sets it by design.
     Example: NCCL_NVLS_ENABLE=0 on HGX H100
     Instead: unset NCCL_NVLS_ENABLE if the fabric manager works and NCCL initializes without it
     Source: https://github.com/NVIDIA/nccl/issues/2077; NCCL user guide, NCCL_NVLS_ENABLE
     """
     if enabled or len(host.gpus) < _NVLS_LEAST_GPUS:
+        return
+    if (
+        not isinstance(host.nodes, Unknown)
+        and host.nodes > 1
+        and any(RACK.search(or_none(gpu.name) or "") for gpu in host.gpus)
+    ):
+        message = "all-reduce over the NVLink of the rack does not use NVLink SHARP"
+        yield report.better_unset(variable, message, severity="warning")
         return
     capability = _capability(host.gpus)
     if capability >= _NVLS_SINCE and sum(map(_on_switch, host.gpus)) >= _NVLS_LEAST_GPUS:

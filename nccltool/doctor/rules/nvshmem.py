@@ -9,6 +9,8 @@ from nccltool.doctor.rules.base import JudgedHost, Results, Variable, for_text
 _WORDS: Mapping[str, tuple[str, ...]] = {
     "NVSHMEM_REMOTE_TRANSPORT": ("ibrc", "ibgda", "ibdevx", "ucx", "libfabric", "none"),
     "NVSHMEM_BOOTSTRAP": ("PMI", "MPI", "SHMEM", "UID", "plugin"),
+    "NVSHMEM_BOOTSTRAP_PMI": ("PMI", "PMI-1", "PMI1", "PMI-2", "PMI2", "PMIX"),
+    "NVSHMEM_IBGDA_NIC_HANDLER": ("auto", "gpu", "cpu"),
 }
 _SIZE = re.compile(r"(\d+\.?\d*|\.\d+)[kmgtKMGT]?.*", re.ASCII)
 
@@ -41,3 +43,20 @@ def traffic_class_on_infiniband(host: JudgedHost, variable: Variable, text: str)
     """
     if text != "0" and host.active_ports and not any(port.roce for port in host.active_ports):
         yield report.better_unset(variable, "the adapters use InfiniBand, which has no traffic class")
+
+
+@for_text("PLG023", "warning", "NVSHMEM_DISABLE_P2P", "NVSHMEM_HCA_PE_MAPPING", covers=())
+def nvshmem_setting_that_costs(host: JudgedHost, variable: Variable, text: str) -> Results:
+    """NVSHMEM may not use NVLink, or its mapping of adapters is ignored.
+
+    Why: With NVSHMEM_DISABLE_P2P, traffic between the GPUs of a host takes the adapters. NVSHMEM ignores
+    NVSHMEM_HCA_PE_MAPPING where NVSHMEM_HCA_LIST is set.
+    Example: NVSHMEM_DISABLE_P2P=1
+    Instead: unset NVSHMEM_DISABLE_P2P
+    Source: NVSHMEM documentation, environment variables
+    """
+    if variable.name == "NVSHMEM_DISABLE_P2P":
+        if text.strip().lower() in ("1", "true", "yes", "y"):
+            yield report.better_unset(variable, "the GPUs of a host do not use NVLink")
+    elif host.get("NVSHMEM_HCA_LIST"):
+        yield report.better_unset(variable, "NVSHMEM ignores it: NVSHMEM_HCA_LIST is set, too", part="")

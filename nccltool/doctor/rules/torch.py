@@ -84,14 +84,15 @@ def no_monitor(_: JudgedHost, variable: Variable, text: str) -> Results:
 
 @for_text("TRC005", "warning", "TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC")
 def short_heartbeat(_: JudgedHost, variable: Variable, seconds: str) -> Results:
-    """TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC is below one minute.
+    """TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC is two minutes or less.
 
-    Why: The monitor kills processes while they write a checkpoint or compile.
+    Why: The monitor kills processes while they write a checkpoint or compile. Two minutes, an early default of
+    torch, ended jobs that would have gone on.
     Example: TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC=10
     Instead: set TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC to at least 480 (the default)
-    Source: pytorch documentation, torch_nccl_environment_variables
+    Source: pytorch documentation, torch_nccl_environment_variables; https://github.com/pytorch/pytorch/pull/116267
     """
-    if values.atoi(seconds) < 60:
+    if values.atoi(seconds) <= 120:
         yield report.better_unset(variable, "the monitor kills processes during checkpoints and compilation")
 
 
@@ -136,6 +137,19 @@ def dump_folder_unusable(host: JudgedHost) -> Results:
             evidence=(f"file system: {file.fstype}",) if writable else (),
             severity="info" if writable else None,
         )
+
+
+@for_text("TRC021", "warning", "TORCH_NCCL_RETHROW_CUDA_ERRORS", covers=())
+def swallowed_timeouts(_: JudgedHost, variable: Variable, text: str) -> Results:
+    """TORCH_NCCL_RETHROW_CUDA_ERRORS is off.
+
+    Why: The watchdog swallows timeouts as well as errors of CUDA: a job that should end hangs.
+    Example: TORCH_NCCL_RETHROW_CUDA_ERRORS=0
+    Instead: unset TORCH_NCCL_RETHROW_CUDA_ERRORS
+    Source: https://github.com/pytorch/pytorch/pull/196187
+    """
+    if values.torch_bool(text) is False:
+        yield report.better_unset(variable, "the watchdog swallows timeouts, and the job hangs", part="")
 
 
 _COSTLY = (
@@ -266,3 +280,34 @@ def torch_number_with_unit(host: JudgedHost) -> Results:
         if found:
             message = f"torch reads {found[1][:20]} and drops {escaped(found[2][:20])!r}"
             yield report.about(variable, message, "write the number without a unit", part=found[2])
+
+
+@rule("TRC019", "error", covers=())
+def torch_number_too_large(host: JudgedHost) -> Results:
+    """A number for torch does not fit into 32 bits.
+
+    Why: torch raises an error while the process group is created.
+    Example: TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC=9999999999
+    Instead: TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC=86400
+    Source: pytorch c10d/Utils.hpp (getCvarInt, std::stoi)
+    """
+    for variable, entry in host.listed("TORCH_NCCL_", "TORCH_FR_"):
+        numeric = entry.type in ("integer", "bytes") and entry.component == "torch"
+        found = re.match(r"\s*[+-]?(\d{1,40})", variable.value, re.ASCII) if numeric else None
+        if found and int(found[1]) >= 2**31:
+            yield report.better_unset(variable, "torch raises an error: the number is larger than 2147483647")
+
+
+@for_text("TRC020", "warning", "TORCH_CPP_LOG_LEVEL", covers=())
+def unknown_cpp_log_level(_: JudgedHost, variable: Variable, level: str) -> Results:
+    """TORCH_CPP_LOG_LEVEL is not INFO, WARNING, ERROR, FATAL, or a number.
+
+    Why: torch prints a warning and logs only warnings: the log that was wanted is missing when a job fails.
+    Example: TORCH_CPP_LOG_LEVEL=DEBUG
+    Instead: TORCH_CPP_LOG_LEVEL=INFO
+    Source: pytorch c10/util/Logging.cpp; documentation, torch.distributed, logging
+    """
+    if level.strip().upper() not in ("INFO", "WARNING", "ERROR", "FATAL") and not re.fullmatch(
+        r"-?\d+", level.strip()
+    ):
+        yield report.better_set(variable, "INFO", "torch does not know this level and logs only warnings")

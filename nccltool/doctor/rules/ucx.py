@@ -9,6 +9,32 @@ from nccltool.hosts.nccl.interfaces import is_inside
 
 _NETWORKS = re.compile(r"all|(rc|ud|dc)(_x|_v|_verbs|_mlx5)?|ib|tcp|srd|ugni(_\w+)?|gga(_mlx5)?")
 """Transports and aliases that leave a host: UCX documentation, ucx_info -d."""
+_INSIDE = re.compile(
+    r"self|sm|shm|mm|posix|sysv|xpmem|cma|knem|cuda(_copy|_ipc)?|gdr_copy|rocm(_copy|_ipc|_gdr)?|ze(_copy|_ipc)?"
+    r"|gaudi_gdr|rdmacm|tcpcm|sockcm|gga|\w*_?gda"
+)
+"""Transports and aliases inside a host, and connection managers."""
+_LEVELS = (
+    "fatal",
+    "error",
+    "warn",
+    "diag",
+    "info",
+    "debug",
+    "trace",
+    "req",
+    "data",
+    "async",
+    "func",
+    "poll",
+    "print",
+)
+_REFUSED = {
+    "UCX_LOG_LEVEL": _LEVELS,
+    "UCX_RNDV_SCHEME": ("auto", "get_zcopy", "put_zcopy", "get_ppln", "put_ppln", "rkey_ptr", "am", "rtr"),
+}
+"""What UCX accepts, in any case of letters."""
+_PORT = re.compile(r"[\w.-]+:\d+", re.ASCII)
 _ADAPTER = re.compile(r"mlx[45]_(\d+|bond_\d+)|bnxt_re\d+|irdma\d+")
 
 
@@ -22,7 +48,7 @@ def ucx_without_network(host: JudgedHost, variable: Variable, text: str) -> Resu
     Instead: UCX_TLS=self,sm,cuda_copy,rc or unset UCX_TLS
     Source: UCX documentation, FAQ, "Which transports does UCX use?"; https://github.com/openucx/ucx/issues/4742
     """
-    words = [word.removeprefix("\\").partition(":")[0] for word in values.split(text)]
+    words = _transports(text)
     if words and not text.startswith("^") and not any(map(_NETWORKS.fullmatch, words)) and host.nodes != 1:
         message = "no transport of the list connects hosts"
         yield report.better_unset(variable, message, "add rc, ud, or tcp, or unset UCX_TLS")
@@ -68,3 +94,71 @@ def ucx_copies_through_host(host: JudgedHost, variable: Variable, text: str) -> 
         if f"{vendor}_copy" in words and not words & {f"{vendor}_ipc", vendor, "all"} and host.local_ranks != 1:
             message = f"without {vendor}_ipc, data between the GPUs of a host is copied through host memory"
             yield report.better_set(variable, f"{text},{vendor}_ipc", message, part=f"{vendor}_copy")
+
+
+@for_text("PLG017", "warning", "UCX_TLS", covers=())
+def unknown_ucx_transport(_: JudgedHost, variable: Variable, text: str) -> Results:
+    """UCX_TLS contains a word that is no transport of UCX.
+
+    Why: UCX warns that the transport is not available and goes on without it: data takes a slower way, or none is
+    left.
+    Example: UCX_TLS=rc,sm,cuda_copy,gdrcopy
+    Instead: UCX_TLS=rc,sm,cuda_copy,gdr_copy
+    Source: UCX documentation, FAQ, "Which transports does UCX use?"; ucx_info -d
+    """
+    for word in _transports(text):
+        if not _NETWORKS.fullmatch(word) and not _INSIDE.fullmatch(word):
+            message = f"UCX has no transport {escaped(word[:40])}"
+            yield report.about(variable, message, "compare with `ucx_info -d`", part=word)
+
+
+def _transports(text: str) -> list[str]:
+    return [word.removeprefix("\\").partition(":")[0] for word in values.split(text.removeprefix("^"))]
+
+
+@for_text("PLG018", "warning", "UCX_NET_DEVICES", covers=())
+def ucx_devices_of_other_transports(host: JudgedHost, variable: Variable, text: str) -> Results:
+    """UCX_TLS allows only TCP, but UCX_NET_DEVICES lists adapters; or only RDMA, and it lists interfaces.
+
+    Why: TCP uses interfaces such as eth0, and RDMA uses ports such as mlx5_0:1. No transport has a device, and UCX
+    reports that none is usable.
+    Example: UCX_TLS=tcp and UCX_NET_DEVICES=mlx5_0:1
+    Instead: UCX_TLS=rc,self,sm and UCX_NET_DEVICES=mlx5_0:1
+    Source: UCX documentation, FAQ, network devices
+    """
+    given = host.get("UCX_TLS") or ""
+    networks = [word for word in _transports(given) if _NETWORKS.fullmatch(word)]
+    devices = list(values.split(text))
+    if (
+        not networks
+        or given.startswith("^")
+        or not devices
+        or text.startswith("^")
+        or "all" in (*networks, *devices)
+    ):
+        return
+    ports = [_PORT.fullmatch(word) is not None for word in devices]
+    if all(ports) and set(networks) == {"tcp"}:
+        yield report.about(
+            variable, "UCX_TLS allows only tcp, which uses no adapter", "add rc to UCX_TLS, or list interfaces"
+        )
+    elif not any(ports) and "tcp" not in networks and not any(map(_odd, devices)):
+        yield report.about(
+            variable,
+            f"UCX_TLS allows only {escaped(networks[0][:20])}, which uses no interface",
+            "list adapters as `ucx_info -d` shows them",
+        )
+
+
+@for_text("PLG019", "error", *_REFUSED, covers=())
+def refused_ucx_value(_: JudgedHost, variable: Variable, text: str) -> Results:
+    """UCX does not know the value.
+
+    Why: UCX reports an invalid value and fails to initialize.
+    Example: UCX_LOG_LEVEL=verbose
+    Instead: UCX_LOG_LEVEL=info
+    Source: openucx/ucx src/ucs/config/types.c, src/ucp/core/ucp_context.c
+    """
+    words = _REFUSED[variable.name]
+    if text.strip().lower() not in words:
+        yield report.better_unset(variable, f"UCX fails: it expects one of {', '.join(words)}")

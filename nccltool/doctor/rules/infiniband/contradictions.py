@@ -8,7 +8,9 @@ from nccltool.doctor import report
 from nccltool.doctor.rules.base import JudgedHost, Results, Variable, for_names, for_number, for_text, rule
 from nccltool.doctor.rules.infiniband.base import HCA
 
-_MISSPELLED = re.compile(r"(mxl|mlxl|mlx[^45\d]|mlx\d*-|mlx[45][^_]|mlx5__|mlx5_[oO])")
+_MISSPELLED = re.compile(
+    r"(mxl|mlxl|mlx[^45\d]|mlx\d*-|mlx[45][^_]|mlx5__|mlx5_[oO]|mlx[45]_\d+-\d|(all|auto|any|true|false)$|MLX[45])"
+)
 """What no driver calls a device: those of mlx4 and mlx5 are mlx5_0 or mlx5_bond_0."""
 _LARGEST_TABLE = 256
 """The index of a GID is a byte: ibv_global_route.sgid_index."""
@@ -16,7 +18,7 @@ _LARGEST_TABLE = 256
 
 @for_names("IB061", "warning", HCA, covers=())
 def misspelled_adapter(_: JudgedHost, variable: Variable, wanted: object) -> Results:
-    """NCCL_IB_HCA contains a slip in the name of an mlx5 or mlx4 device.
+    """NCCL_IB_HCA contains a slip in the name of an mlx5 or mlx4 device, a range, or a word such as all.
 
     Why: NCCL ignores a name that no device has; if none is left, it uses TCP.
     Example: NCCL_IB_HCA=mlx5-0

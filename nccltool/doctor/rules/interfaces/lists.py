@@ -22,6 +22,11 @@ from nccltool.hosts.nccl.interfaces import is_inside
 from nccltool.hosts.nccl.values import NameList
 
 _GLOO, _RPC = "GLOO_SOCKET_IFNAME", "TP_SOCKET_IFNAME"
+_PLACEHOLDERS = (
+    *("auto", "all", "any", "none", "null", "default", "undefined", "xxx", "localhost", "hostname", "interface"),
+    *("iface", "ethernet", "wifi", "true", "false"),
+)
+"""What people write for an interface to be chosen or filled in; none has such a name."""
 _LONGEST_NAME = 15
 _ADAPTER = re.compile(r"mlx[45]_|rocep\d|rdmap\d|ibp\d+s\d+(f\d+)?$|bnxt_re|irdma\d")
 """RDMA devices, as their drivers and rdma-core name them."""
@@ -176,6 +181,9 @@ def impossible_interface_name(_: JudgedHost, variable: Variable, __: str) -> Res
             why = "is longer than 15 characters" if len(name) > _LONGEST_NAME else "contains an odd character"
             message = f"no interface has this name: it {why}"
             yield report.about(variable, message, "compare with `ip -br link`", part=word)
+        elif name.lower() in _PLACEHOLDERS:
+            message = f"{name} has no special meaning: it is taken for the name of an interface"
+            yield report.better_unset(variable, message, "name an interface, or unset it", part=word)
 
 
 @for_text("NETIF009", "warning", IFNAME)

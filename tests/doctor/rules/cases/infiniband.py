@@ -354,7 +354,10 @@ CASES = (
     ),
     of(
         "IB061",
-        fires=[host({"NCCL_IB_HCA": text}) for text in ("mlx5-0", "=mlx5_1,mxl5_0", "mlx_0", "^mlx50", "mlx5_o")],
+        fires=[
+            host({"NCCL_IB_HCA": text})
+            for text in ("all", "mlx5_0-7", "mlx5-0", "=mlx5_1,mxl5_0", "mlx_0", "^mlx50", "mlx5_o")
+        ],
         silent=[
             host(),
             *(host({"NCCL_IB_HCA": text}) for text in ("mlx5", "mlx5_0:1,mlx4_0", "mlx5_bond_0", "=ibp1s0")),

@@ -335,6 +335,7 @@ CASES = (
     of(
         "NETIF037",
         fires=[
+            host({"NCCL_SOCKET_IFNAME": "auto"}),
             *(host(_named(text)) for text in ("!lo", "eth0/24", "=a_very_long_name1,eth0")),
             host({"GLOO_SOCKET_IFNAME": "<interface>"}),
         ],

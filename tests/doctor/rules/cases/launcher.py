@@ -127,6 +127,7 @@ CASES = (
     of(
         "LCH005",
         fires=[
+            host({"NVIDIA_VISIBLE_DEVICES": "0,1"}),
             host({"CUDA_VISIBLE_DEVICES": "0,1,2,3"}, nvidia=nvidia(4)),
             host({"LOCAL_WORLD_SIZE": "16"}, local_ranks=None, nvidia=nvidia()),
             host({"CUDA_VISIBLE_DEVICES": "0,1,2,3"}),
@@ -178,6 +179,7 @@ CASES = (
     of(
         "LCH010",
         fires=[
+            host({"WORLD_SIZE": "1"}),
             host({"WORLD_SIZE": "0"}),
             host({"NNODES": "0"}),
             host({"WORLD_SIZE": "8", "LOCAL_WORLD_SIZE": "16"}),
@@ -192,6 +194,7 @@ CASES = (
     of(
         "LCH011",
         fires=[
+            host({"MASTER_ADDR": "10.0.0.256"}),
             *(host({"MASTER_ADDR": text}) for text in ("10.0.0.1:29500", "tcp://n1", "n1,n2", "n[1-4]", " n1")),
             *(host({"MASTER_ADDR": text}) for text in ("0.0.0.0", "::", "224.0.0.1", "255.255.255.255")),
             host({"MASTER_ADDR": "n1:29500"}, nodes=None),

@@ -49,6 +49,7 @@ CASES = (
     of(
         "NV002",
         fires=[
+            host(_OFF, nvidia=_RACK, cloud=NO_CLOUD),
             host(_OFF, nvidia=nvidia(), cloud=NO_CLOUD),
             host({**_OFF, "NCCL_PROTO": "Simple"}, nvidia=nvidia(), cloud=GCP),
         ],

@@ -104,6 +104,8 @@ CASES = (
     of(
         "TRC013",
         fires=[
+            _allocator("expandable_segment:True"),
+            _allocator("roundup_power2_divisions:3"),
             *(_allocator(f"expandable_segments{end}") for end in ("=True", ":true", ":1", "")),
             *map(_allocator, ("True", "max_split_size_mb:10", "'backend:native'")),
             host({"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True;max_split_size_mb:128"}),
@@ -158,5 +160,27 @@ CASES = (
             host({"TORCH_NCCL_TRACE_BUFFER_SIZE": "many"}),
             host({"TORCH_NCCL_DEBUG_INFO_TEMP_FILE": "/tmp/3a"}),
         ],
+    ),
+    of(
+        "TRC018",
+        fires=[
+            host({"PYTORCH_CUDA_ALLOC_CONF": "backend:native", "PYTORCH_ALLOC_CONF": "backend:cudaMallocAsync"}),
+            _allocator("backend:cudaMallocAsync,expandable_segments:True"),
+        ],
+        silent=[
+            host(),
+            _allocator("backend:cudaMallocAsync"),
+            host({"PYTORCH_CUDA_ALLOC_CONF": "backend:native", "PYTORCH_ALLOC_CONF": "backend:native"}),
+        ],
+    ),
+    of(
+        "TRC019",
+        fires=[host({"TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC": "9999999999"})],
+        silent=[host(), host({"TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC": "86400"})],
+    ),
+    of(
+        "TRC020",
+        fires=[host({"TORCH_CPP_LOG_LEVEL": "DEBUG"})],
+        silent=[host(), *(host({"TORCH_CPP_LOG_LEVEL": text}) for text in ("info", "ERROR", "0"))],
     ),
 )

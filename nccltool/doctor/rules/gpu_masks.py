@@ -1,0 +1,84 @@
+"""Masks of GPUs that hide one another, or that a runtime reads in another way."""
+
+import re
+
+from nccltool.core.text import counted
+from nccltool.doctor import report
+from nccltool.doctor.rules.base import JudgedHost, Results, Variable, escaped, for_text
+
+_INDICES = re.compile(r"\d{1,4}(,\d{1,4})*", re.ASCII)
+_AMD_WORD = re.compile(r"\d{1,4}|GPU-[0-9a-fA-F]+|-1", re.ASCII)
+
+
+@for_text("CUD011", "warning", "CUDA_VISIBLE_DEVICES", covers=())
+def gpu_outside_container(host: JudgedHost, variable: Variable, text: str) -> Results:
+    """CUDA_VISIBLE_DEVICES names a GPU that NVIDIA_VISIBLE_DEVICES keeps out of the container.
+
+    Why: In a container, the GPUs of NVIDIA_VISIBLE_DEVICES are numbered from 0. CUDA stops at the first number
+    that does not exist: that GPU and all after it are invisible.
+    Example: NVIDIA_VISIBLE_DEVICES=2,3 and CUDA_VISIBLE_DEVICES=2,3
+    Instead: NVIDIA_VISIBLE_DEVICES=2,3 and unset CUDA_VISIBLE_DEVICES
+    Source: NVIDIA Container Toolkit, specialized configurations, GPU enumeration
+    """
+    given = host.get("NVIDIA_VISIBLE_DEVICES") or ""
+    if not _INDICES.fullmatch(given) or not _INDICES.fullmatch(text):
+        return
+    left = len(set(given.split(",")))
+    word = next((word for word in text.split(",") if int(word) >= left), None)
+    if word is not None:
+        message = f"names GPU {word}, but NVIDIA_VISIBLE_DEVICES leaves only {counted(left, 'GPU')}"
+        yield report.better_unset(variable, message, part=word)
+
+
+@for_text("CUD012", "warning", "CUDA_VISIBLE_DEVICES", covers=())
+def several_mig_instances(_: JudgedHost, variable: Variable, text: str) -> Results:
+    """CUDA_VISIBLE_DEVICES names several MIG instances.
+
+    Why: A process sees only the first one, and NCCL does not connect instances of one GPU: ranks fail with an
+    invalid or a duplicate device.
+    Example: CUDA_VISIBLE_DEVICES=MIG-1,MIG-2
+    Instead: one instance for each process, or GPUs without MIG
+    Source: NVIDIA Multi-Instance GPU user guide, CUDA device enumeration
+    """
+    found = [word for word in text.split(",") if word.strip().startswith("MIG-")]
+    if len(found) > 1:
+        message = f"CUDA sees only the first of {len(found)} MIG instances"
+        yield report.about(variable, message, "give each process one instance, or use GPUs without MIG")
+
+
+@for_text("CUD013", "warning", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", covers=())
+def odd_word_in_amd_mask(host: JudgedHost, variable: Variable, text: str) -> Results:
+    """A mask of AMD GPUs contains something other than numbers and UUIDs, or contradicts CUDA_VISIBLE_DEVICES.
+
+    Why: ROCm stops at the first word that it does not know: that GPU and all after it are invisible. Where HIP and
+    CUDA masks differ, libraries disagree about which one holds, and Ray refuses to start.
+    Example: HIP_VISIBLE_DEVICES=0-3
+    Instead: HIP_VISIBLE_DEVICES=0,1,2,3
+    Source: ROCm documentation, GPU isolation techniques
+    """
+    words = text.split(",")
+    odd = next((word for word in words if not _AMD_WORD.fullmatch(word.strip())), None)
+    other = host.get("CUDA_VISIBLE_DEVICES")
+    if odd:
+        message = f"{escaped(odd[:40])!r} is no GPU: ROCm ignores it and all entries after it"
+        yield report.about(variable, message, "list numbers, separated by commas", part=odd)
+        return
+    # where ROCR_VISIBLE_DEVICES is set too, another rule judges
+    alone = variable.name == "HIP_VISIBLE_DEVICES" and host.get("ROCR_VISIBLE_DEVICES") is None
+    if alone and other and other.strip() != text.strip():
+        message = f"CUDA_VISIBLE_DEVICES is different: {escaped(other[:40])}"
+        yield report.about(variable, message, "set only one of the two", part="")
+
+
+@for_text("CUD014", "warning", "NVIDIA_VISIBLE_DEVICES", covers=())
+def container_without_gpus(host: JudgedHost, variable: Variable, text: str) -> Results:
+    """NVIDIA_VISIBLE_DEVICES keeps all GPUs out of a container that is to use NCCL.
+
+    Why: torch finds no GPU, and NCCL cannot start.
+    Example: NVIDIA_VISIBLE_DEVICES=none and NCCL_DEBUG=INFO
+    Instead: NVIDIA_VISIBLE_DEVICES=all
+    Source: NVIDIA Container Toolkit, specialized configurations, GPU enumeration
+    """
+    # `void` is what runtimes with CDI set in healthy containers
+    if text.strip() == "none" and next(host.settings.beginning("NCCL_", "RCCL_"), None):
+        yield report.better_set(variable, "all", "no GPU is in the container")

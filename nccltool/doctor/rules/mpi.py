@@ -1,0 +1,90 @@
+"""Open MPI beside NCCL: lists of transports and interfaces that it refuses or that connect no hosts."""
+
+import re
+
+from nccltool.core.unknown import Unknown
+from nccltool.doctor import report
+from nccltool.doctor.rules.base import JudgedHost, Results, Variable, escaped, for_text
+from nccltool.hosts.nccl import values
+from nccltool.hosts.nccl.interfaces import is_inside
+
+_FRAMEWORKS = tuple(f"OMPI_MCA_{name}" for name in ("btl", "pml", "mtl", "coll", "osc", "plm", "oob"))
+_INCLUDED = tuple(f"OMPI_MCA_{name}_tcp_if_include" for name in ("btl", "oob"))
+_INSIDE_HOST = {"self", "sm", "vader", "smcuda", "cma", "knem"}
+_NO_NAME = re.compile(r"[\^*?!=]")
+
+
+@for_text("MPI001", "error", *_FRAMEWORKS, covers=())
+def caret_inside_list(_: JudgedHost, variable: Variable, text: str) -> Results:
+    """A list of Open MPI's components has a ^ that is not its first character.
+
+    Why: One ^ at the beginning excludes all components that follow; a list cannot both include and exclude.
+    MPI_Init fails.
+    Example: OMPI_MCA_btl=tcp,^openib
+    Instead: OMPI_MCA_btl=^openib
+    Source: Open MPI documentation, selecting MCA components; opal/mca/base/help-mca-base.txt
+    """
+    if "^" in text[1:]:
+        remedy = "write a single ^, at the beginning, or list only what is to be used"
+        yield report.about(variable, "Open MPI fails: ^ may only be the first character", remedy)
+
+
+@for_text("MPI002", "warning", "OMPI_MCA_btl", covers=())
+def no_way_to_itself(host: JudgedHost, variable: Variable, text: str) -> Results:
+    """OMPI_MCA_btl lacks `self`, or, with several nodes, everything that leaves the host.
+
+    Why: The list replaces all transports of the messaging layer ob1. Without `self`, a rank cannot send to itself;
+    without `tcp` or another network, MPI_Init reports that processes cannot reach each other.
+    Example: OMPI_MCA_btl=tcp
+    Instead: OMPI_MCA_btl=tcp,self
+    Source: Open MPI documentation, general run-time support notes; networking support, TCP
+    """
+    words = list(values.split(text))
+    # ucx and cm do not use these transports
+    if not words or "^" in text or (host.get("OMPI_MCA_pml") or "ob1") != "ob1":
+        return
+    if "self" not in words:
+        yield report.better_set(
+            variable, f"{text},self", "a rank cannot send to itself: self is missing", "add self"
+        )
+    elif set(words) <= _INSIDE_HOST and not isinstance(host.nodes, Unknown) and host.nodes > 1:
+        yield report.better_set(variable, f"{text},tcp", "no transport of the list connects hosts", "add tcp")
+
+
+@for_text("MPI003", "warning", *_INCLUDED, covers=())
+def unusable_mpi_interface(host: JudgedHost, variable: Variable, text: str) -> Results:
+    """A list of interfaces for Open MPI contains a pattern, or only interfaces inside the host.
+
+    Why: Open MPI expects whole names or subnets. It ignores others, and over lo or docker0 no other host can be
+    reached: the job hangs or ends at startup.
+    Example: OMPI_MCA_btl_tcp_if_include=docker0
+    Instead: OMPI_MCA_btl_tcp_if_include=eth0 or 10.0.0.0/16
+    Source: Open MPI documentation, networking support, TCP
+    """
+    words = list(values.split(text))
+    if odd := next(filter(_NO_NAME.search, words), None):
+        message = f"{escaped(odd[:60])} is neither a name nor a subnet"
+        yield report.about(variable, message, "list whole names, or subnets such as 10.0.0.0/16", part=odd)
+    elif words and all(map(_is_inner, words)) and host.nodes != 1:
+        message = "only ranks of one node can connect over this interface"
+        yield report.better_unset(variable, message, f"set {variable.name} to an interface that all nodes reach")
+
+
+def _is_inner(word: str) -> bool:
+    return is_inside(word) or word.startswith("127.")
+
+
+@for_text("MPI004", "warning", "OMPI_MCA_btl_tcp_if_exclude", covers=())
+def loopback_not_excluded(host: JudgedHost, variable: Variable, text: str) -> Results:
+    """OMPI_MCA_btl_tcp_if_exclude does not contain the loopback interface.
+
+    Why: The list replaces the default, which excludes it. Open MPI then offers 127.0.0.1 to other hosts, and
+    messages do not arrive.
+    Example: OMPI_MCA_btl_tcp_if_exclude=docker0
+    Instead: OMPI_MCA_btl_tcp_if_exclude=lo,docker0
+    Source: Open MPI documentation, general run-time support notes
+    """
+    words = list(values.split(text))
+    if words and not any(word == "lo" or word.startswith("127.") for word in words) and host.nodes != 1:
+        message = "lo is missing: this list replaces the default, which excludes it"
+        yield report.better_set(variable, f"lo,{text}", message, "add lo")
