@@ -16,15 +16,18 @@ _PORT = ("port", r"(?i)(?:\bport\b[ :=]{1,2}|:)(?P<name>\d{4,5})\b(?!:)")
 _NODE = (
     "host",
     r"(?i)\b(?:node|host|worker|pod)(?:/| named |name[:=] ?|[ :=]{1,2})"
-    r"(?P<name>[a-z][\w.-]*\d[\w.-]*\w|\d+\.\d+\.\d+\.\d+)",
+    r"(?P<name>[a-z][\w.-]*\d(?:[\w.-]*\w)?|\d+\.\d+\.\d+\.\d+)",
 )
 _ADDRESS = ("address", r"(?<![\d.])(?P<name>\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}(?::\d+)?)(?![\d.])")
+_NIC_NAME = re.compile(r"\b(?:mlx[45]|bnxt_re|irdma|roce|rdmap|efa_|hfi)\w*\d\b")
+_OF_NICS = frozenset({"ib-config", "ib-link", "gdr-missing"})
 _NIC = ("device", r"\b(?P<name>(?:mlx[45]_|bnxt_re|irdma|roce|rdmap|efa_|hfi)\w*\d)\b")
 _GPU = ("gpu", r"(?i)\b(?:device(?: ordinal)?|gpu|cuda)[ :#]{0,2}(?P<name>\d{1,2})\b")
 _RANK = ("rank", r"(?i)\brank[ :=_]{0,2}(?P<name>\d{1,5})\b")
 _BUS = ("gpu", r"\b(?P<name>[\da-f]{4}:[\da-f]{2}:[\da-f]{2}\.\d)\b")
 _HOST_LABELS = frozenset(
     {"nvlink-fabric", "imex-mnnvl", "gdr-missing", "topology", "ib-link", "ib-memlock", "slow-path", "plugin"}
+    | {"ib-config"}
     | {"out-of-memory", "gpu-fault", "other", "fd-limit", "collnet-sharp", "data-corruption", "p2p-acs-iommu"}
     | {"preempted", "version-mismatch", "nccl-bug"}
 )
@@ -61,7 +64,16 @@ def named(label: str, timeline: Timeline, clues: Clues) -> Offender | None:
     found = next(_in_proofs(label, clues), None)
     if found or label not in _HOST_LABELS:
         return found
-    return _only_host(timeline) or _at_prompt(timeline, clues)
+    return _only_nic(label, timeline) or _only_host(timeline) or _at_prompt(timeline, clues)
+
+
+def _only_nic(label: str, timeline: Timeline) -> Offender | None:
+    """The NIC that commands name, where it is one."""
+    if label not in _OF_NICS:
+        return None
+    typed = (_NIC_NAME.findall(event.text) for event in timeline.of("shell.command", "bench.command"))
+    names = {name for each in typed for name in each}
+    return Offender("device", names.pop()) if len(names) == 1 else None
 
 
 def _in_proofs(label: str, clues: Clues) -> Iterator[Offender]:

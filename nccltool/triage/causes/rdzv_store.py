@@ -53,7 +53,7 @@ SIGNS_OF_FAILURE = {
 }
 _NAMING = ("store.timeout", "store.unresolved", "store.lookup-retry", "store.endpoint", "store.retry")
 
-_SEVERAL = 3
+_SEVERAL = 2
 _MET = (
     *("store.joined", "store.listening", "torchrun.joined", "nccl.version", "nccl.init-start", "nccl.bootstrap"),
     *("job.serving", "job.progress", "job.completed", "torchrun.succeeded", "bench.row"),
@@ -68,7 +68,7 @@ def clues(timeline: Timeline) -> Given:
         yield Clue(-FITS, "the rendezvous had been complete before it failed", joined)
     if (absent := timeline.first("job.pod-pending")) and timeline.failed:
         yield Clue(TYPICAL, "a pod of the job was never started", absent)
-    asked = timeline.of("store.lookup-retry", "store.retry")
+    asked = timeline.of("store.lookup-retry", "store.retry", "store.unanswered")
     is_whole = not timeline.ends_early and not timeline.unread
     if len(asked) >= _SEVERAL and is_whole and not timeline.failed and not timeline.has(*_MET):
         yield Clue(0.5, "the store was looked for, and nothing shows that it was found", asked[0])

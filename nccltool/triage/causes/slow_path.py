@@ -127,6 +127,7 @@ def _settings(timeline: Timeline) -> Given:
 def _sockets(timeline: Timeline) -> Given:
     several = timeline.nodes > 1 or any(name.startswith("NET/Socket") for name in timeline.transports)
     several = several or timeline.has("shell.verbs")
+    several = several or len({event.get("node") for event in timeline.of("bench.device")}) > 1
     if not several or not any("Socket" in name for name in timeline.networks):
         return
     event = timeline.first("nccl.no-ib") or timeline.first("nccl.socket")

@@ -14,7 +14,6 @@ failure
     gloo.no-interface    `ifa != nullptr`
     gloo.no-interface    `Unable to find interface for` => find interface for: (?P<interface>\S+)
     gloo.no-device       `unsupported gloo device`
-    gloo.unresolved      `Unable to resolve hostname to a (local) address`
     gloo.size-mismatch   `op.preamble.length <= op.nbytes` => op\.nbytes\. (?P<got>\d+) vs (?P<want>\d+)
     gloo.size-mismatch   `distributed collective mismatch|invalid tensor size at index`
 echo
@@ -23,6 +22,8 @@ echo
     gloo.peer-closed     `Application timeout caused pair closure`
     gloo.peer-closed     `originated at tensorpipe` => (?i)eof|reset|closed|broken|aborted
     gloo.timeout         Timed out waiting (?P<limit>\d+)`ms for `(?P<what>recv|send) operation
+doubt
+    gloo.unresolved      `Unable to resolve hostname to a (local) address`
 state
     gloo.connected       Rank (?P<rank>\d+) `is connected to` (?P<count>\d+) peer ranks
 """)

@@ -140,6 +140,10 @@ failure
     kernel.gpu-lost     `xpected ` => (?i)expected (?P<want>\d+) GPUs?,?
                         [ ](?:but )?(?:found|got|saw) (?!(?P=want)\b)\d+
     imex.daemon         `FailedPrepareDynamicResources` => (?i)imex|compute-?domain
+    kernel.gpu-lost     `GPUFellOffTheBus|gpu_count_mismatch|gpu_smi_unhealthy` => (?:(?:node|host)=(?P<node>[\w.
+                     -]+))?
+    kernel.ecc          `gpu_ecc_dbe|gpu_row_remap_failure|gpu_remapped_rows_pending`
+    kernel.nic-fault    `HCAFellOffTheBus` => (?:device=(?P<device>[\w.-]+))?
 echo
     kernel.segfault     (?P<name>[\w./-]{1,60})\[(?P<pid>\d+)\]: `segfault at`
     kernel.segfault     `traps: `(?P<name>[\w./-]{1,60})\[(?P<pid>\d+)\] (?:general protection|

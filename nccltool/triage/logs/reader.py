@@ -218,6 +218,8 @@ def _settled(events: list[LogEvent]) -> list[LogEvent]:
     """
     if events and _PASSED.match(events[0].text):
         return [event for event in events if event.role in ("state", "success")]
+    if events and _INFO.search(events[0].text):
+        events = [event for event in events if event.family not in ("gdr", "gdrcopy")]
     if len(events) < 2:
         return events
     if any(event.kind not in _VAGUE for event in events):
@@ -228,6 +230,8 @@ def _settled(events: list[LogEvent]) -> list[LogEvent]:
     return events
 
 
+_INFO = re.compile(r"\b(?:NCCL|RCCL) INFO (?!GDRCOPY)")
+"""What NCCL says in passing about what a host lacks is no failure."""
 _PASSED = re.compile(r"\W{0,4}(?:PASS(?:ED)?|OK|\u2713|\u2714)\b\W{0,3}\s")
 """A check that says so, whatever it has looked for."""
 _VAGUE = ("log.complaint", "nccl.warning", "ucx.failed", "efa.warned", "job.of-slurm")

@@ -97,6 +97,10 @@ failure
     host.oom         `oom_reaper: reaped process`
     host.oom         `java.lang.OutOfMemoryError`
     torch.oom        `bfc_allocator` => ran out of memory trying to allocate(?!.*not a failure)
+    job.preempted    `will be ` => (?i)\b(?:node|instance|vm|host)\b.{0,40}\bwill be (?:terminated|reclaimed|take
+                     n)\b
+    job.preempted    `reemption of ` => (?i)preemption of (?:ranks?|nodes?|workers?|pods?)
+    job.timed-out    `rc=124|exit code 124|status 124`
 echo
     job.exit         `FAILED` => ^\s*\d+(?:\.\S+)?\s+(?:\S+\s+)*FAILED\s+(?:.*\s)?\d+:\d+\b
     job.exit         `srun: error:` (?P<node>[\w.-]+): tasks? (?P<tasks>[\d,\-\[\]]+): (?P<how>.+)
@@ -142,6 +146,7 @@ success
     job.completed    `return code = 0|job finished`
     job.completed    (?:exited with|with|finished,?) `exit code 0`\b
     job.completed    ^(?:all )?`done`\b(?!:? [\d.]+%)
+    job.completed    `WEXITSTATUS 0`
 """,
     hosts_in=("node", "address"),
 )

@@ -25,7 +25,7 @@ _DEADLY = {
 """Failures that no process survives: steps behind them are those of other ranks, unless the job was restarted."""
 _BY_THE_TRAINER = re.compile(
     r"train_runtime|Trainer\.fit|^\s*\d+\s+(?:\S+\s+)*COMPLETED\b.*\b0:0|COMPLETED ExitCode 0:0|"
-    r"^OK\b|^\W*\d+ passed\b"
+    r"WEXITSTATUS 0$|^OK\b|^\W*\d+ passed\b"
 )
 """Ends that only the program itself prints, or the scheduler's record of the whole job."""
 _MOVES = ("job.progress", "bench.row")
@@ -60,6 +60,8 @@ class JobCourse:
         self._is_open = False
         """No work is behind the last failure: a word about an end, as `echo done` in a script, takes none back."""
         self._steps_before = 0
+        self._only_links, self._links_back = True, False
+        """Links went down, and nothing else failed; they came up again."""
         self._has_begun = False
         """A job was started, or has said something: what failed before that is the host's, and outlives no job."""
         self._open_test: LogEvent | None = None
@@ -68,6 +70,7 @@ class JobCourse:
 
     def add(self, event: LogEvent, place: Place) -> None:
         self._follow(event, place)
+        self._watch_links(event)
         self._watch(event)
 
     @property
@@ -87,6 +90,8 @@ class JobCourse:
 
     def recovered(self) -> bool:
         """Whether a job came to its end in order after whatever failed, with the settings that it had."""
+        if self._links_back:
+            return True
         enough = 1 if self._only_waited else _STEPS_ON
         if len(self._steps_since) >= enough and not self._changed_since:
             return True
@@ -126,6 +131,14 @@ class JobCourse:
             self._changed_since = self._last_failure is not None and self._has_begun
             self._has_begun = True
         self._has_begun = self._has_begun or event.family in _OF_JOBS or event.role == "echo"
+
+    def _watch_links(self, event: LogEvent) -> None:
+        """Links that come up again after they were all that failed, as when a host starts."""
+        if event.role in ("failure", "echo"):
+            self._only_links = self._only_links and event.kind == "kernel.link-down"
+            self._links_back = False
+        elif event.kind == "kernel.link-up":
+            self._links_back = self._only_links
 
     def _restart(self, event: LogEvent, place: Place) -> None:
         """NCCL's version in another file than the failure is the start of another rank."""
