@@ -7,6 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from nccltool.attach import run as attach_run
+from nccltool.attach.options import AttachOptions
+from nccltool.attach.report import AttachReport
 from nccltool.compare import baselines, inputs, judge, run_samples
 from nccltool.compare.effects import CompareSettings
 from nccltool.compare.result import Comparison
@@ -62,6 +65,10 @@ def paired(pairs: Pairs) -> LocalizedRun:
 
 def diagnosed(words: DoctorOptions, start: StartOptions, command: Command) -> Diagnosis:
     return doctor_run.diagnose(doctor_options.order(words, start), command)
+
+
+def attached(options: AttachOptions, command: Command) -> AttachReport:
+    return attach_run.attach(options, command)
 
 
 def triaged(paths: Sequence[str], trust_pickle: bool, command: Command) -> TriageReport:

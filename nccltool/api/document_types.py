@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from nccltool.attach.document import AttachDocument
 from nccltool.compare.result import (
     Baseline,
     BaselineRow,
@@ -377,6 +378,7 @@ DOCUMENTS: Mapping[str, type[msgspec.Struct]] = {
     "saved-baseline": SavedBaselineDocument,
     "suite": SuiteDocument,
     "train": TrainDocument,
+    "attach": AttachDocument,
     "triage": TriageDocument,
     "validated-checks": ValidatedChecksDocument,
     "version": VersionDocument,

@@ -26,6 +26,7 @@ SECTIONS = {
         "nccl-tests": "Translate a command of nccl-tests into probe",
     },
     "Find the cause": {
+        "attach": "Show what a running job does, and which rank holds it up",
         "triage": "Find the root cause of a failed job in its logs",
         "localize": "Name slow nodes, rails, and links from results of pairs",
         "explain": "Explain any word that nccltool prints",

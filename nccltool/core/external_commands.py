@@ -19,8 +19,13 @@ class Done:
     err: str
 
 
-def run(argv: Sequence[str], timeout_s: float, env: Mapping[str, str] | None = None) -> Done | Unknown:
-    """Run a command without a shell. Unknown: it could not be started, or it took too long and was killed."""
+def run(
+    argv: Sequence[str], timeout_s: float, env: Mapping[str, str] | None = None, longest: int = _LONGEST
+) -> Done | Unknown:
+    """Run a command without a shell. Unknown: it could not be started, or it took too long and was killed.
+
+    `longest`: bytes of what it prints that are kept.
+    """
     said = " ".join(argv[:3])
     try:
         done = subprocess.run(
@@ -30,5 +35,5 @@ def run(argv: Sequence[str], timeout_s: float, env: Mapping[str, str] | None = N
         return Unknown(f"`{said}` took longer than {timeout_s:g} s")
     except (OSError, ValueError) as error:
         return Unknown(f"`{said}` cannot be started: {error}")
-    out, err = (stream[:_LONGEST].decode(errors="backslashreplace") for stream in (done.stdout, done.stderr))
+    out, err = (stream[:longest].decode(errors="backslashreplace") for stream in (done.stdout, done.stderr))
     return Done(code=done.returncode, out=out, err=err)

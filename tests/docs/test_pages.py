@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import click
+import msgspec
 import pytest
 
+from nccltool.attach import document as attach_document
 from nccltool.cli.commands.probe import asked
 from nccltool.cli.root import cli
 from nccltool.core import documents, findings, statistics
@@ -158,7 +160,7 @@ def test_every_variable_has_its_row() -> None:
     assert rows == {"NCCLTOOL_NO_CONFIG", fault_injection.VARIABLE, "NCCLTOOL_PYTHON"}
 
 
-JSON_PAGES = ("json.md", "json-train.md", "json-checks.md", "json-pairs.md")
+JSON_PAGES = ("json.md", "json-train.md", "json-checks.md", "json-pairs.md", "json-attach.md")
 
 
 def _keys(heading: str) -> list[str]:
@@ -192,11 +194,21 @@ def _keys(heading: str) -> list[str]:
         ("`candidates[]`", incident.Candidate),
         ("`suspects[]`", localize_result.Suspect),
         ("`next_tests[]`", localize_result.NextTest),
+        ("`attach.ranks[]`", attach_document.AttachedRank),
+        ("`attach.culprits[]`", attach_document.AttachedCulprit),
     ],
     ids=str,
 )
 def test_every_key_has_its_row(heading: str, noun: type) -> None:
-    assert _keys(heading) == [field.name for field in dataclasses.fields(noun)]
+    names = [*noun.__struct_fields__] if issubclass(noun, msgspec.Struct) else None
+    assert _keys(heading) == (names or [field.name for field in dataclasses.fields(noun)])
+
+
+def test_every_key_of_attach_has_its_row() -> None:
+    shared = documents.RunDocument.__struct_fields__
+    assert _keys("`attach`") == [
+        name for name in attach_document.AttachDocument.__struct_fields__ if name not in shared
+    ]
 
 
 _FACTOR = re.compile(r"^\| `(\w+)` \|.*\| ([^|]+) \|$", re.MULTILINE)

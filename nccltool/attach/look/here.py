@@ -35,6 +35,7 @@ def look(order: LookOrder, wait: Callable[[float], None] = time.sleep) -> LookAn
     if order.native and samples:
         samples[-1] = _with_native(samples[-1], order, own, tree, missing)
     after = processes.rows(tree)
+    agents = tuple(replace(agent, state=after[agent.pid].state) for agent in agents if agent.pid in after)
     ended = (*gone.gone(after, own, agents, host, tree), *_ended(own, after, host))
     paused_s = order.interval_s * max(0, len(samples) - 1)
     return LookAnswer(

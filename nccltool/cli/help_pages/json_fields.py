@@ -6,7 +6,7 @@ from nccltool.cli.help_pages.base import in_order, known, titled
 from nccltool.core import manual
 
 ABOUT = "keys of JSON documents"
-_PAGES = ("json.md", "json-train.md", "json-checks.md", "json-pairs.md")
+_PAGES = ("json.md", "json-train.md", "json-checks.md", "json-pairs.md", "json-attach.md")
 
 
 def _rows() -> Iterator[tuple[str, str, str]]:

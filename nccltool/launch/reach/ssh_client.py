@@ -49,7 +49,7 @@ def launch(hosts: Sequence[Host], program: Sequence[str], remote_python: str, wh
     counts = Counter(host.name for host in hosts)
     commands = tuple(
         Command(
-            argv=(*program, *_OPTIONS, *_target(host), remote),
+            argv=argv(host, program, remote),
             nodes=(number,),
             host=host.name if counts[host.name] == 1 else f"{host.name}:{host.port or 22}",
         )
@@ -58,6 +58,11 @@ def launch(hosts: Sequence[Host], program: Sequence[str], remote_python: str, wh
     return NodeCommands(
         launcher="ssh", why=why, commands=commands, remote=True, explain=explain, is_broken=is_broken
     )
+
+
+def argv(host: Host, program: Sequence[str], remote: str) -> tuple[str, ...]:
+    """The ssh (`program`: its words) that runs a command, quoted for the shell there, on a host."""
+    return (*program, *_OPTIONS, *_target(host), remote)
 
 
 def program(options: StartOptions) -> tuple[str, ...]:

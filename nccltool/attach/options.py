@@ -1,0 +1,67 @@
+"""The options of `nccltool attach`, and the order that they are turned into."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from nccltool.attach.look.order import LookOrder
+from nccltool.core.errors import BadInput
+from nccltool.launch.options import StartOptions
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AttachOptions:
+    """As they were given; a field has the name of its option."""
+
+    pid: int | None = None
+    program: str | None = None
+    job: str | None = None
+    kubernetes: str | None = None
+    container: str | None = None
+    from_: str | None = None
+    save: str | None = None
+    interval: float = 1.5
+    samples: int = 2
+    native: bool = False
+    timeout: float = 30.0
+    hosts: str | None = None
+    hostfile: str | None = None
+    ssh: str = "ssh"
+    remote_python: str | None = None
+
+    @property
+    def start(self) -> StartOptions:
+        """Those that name hosts."""
+        return StartOptions(
+            hosts=self.hosts, hostfile=self.hostfile, ssh=self.ssh, remote_python=self.remote_python
+        )
+
+
+_PLACES = ("hosts", "hostfile", "job", "kubernetes", "from_")
+
+
+def checked(options: AttachOptions) -> AttachOptions:
+    """Raises BadInput for options that contradict each other."""
+    named = [name for name in _PLACES if getattr(options, name) is not None]
+    if len(named) > 1:
+        first, second = (f"--{name.rstrip('_')}" for name in named[:2])
+        raise BadInput(f"{first} and {second} name different places to look at", "omit one")
+    if options.pid is not None and named:
+        where = named[0].rstrip("_")
+        raise BadInput(
+            f"--pid names a process of this host, and --{where} other places",
+            "use --program to choose a job there",
+        )
+    if options.container is not None and options.kubernetes is None:
+        raise BadInput("--container has no meaning without --kubernetes", "add --kubernetes NAMESPACE/NAME")
+    if options.from_ is not None and (options.native or options.save is not None):
+        what = "--native" if options.native else "--save"
+        raise BadInput(f"{what} has no meaning with --from", "omit it: nothing is looked at again")
+    if options.save is not None and Path(options.save).exists() and not Path(options.save).is_dir():
+        raise BadInput(f"--save {options.save} is not a folder", "name a new folder")
+    return options
+
+
+def look_order(options: AttachOptions) -> LookOrder:
+    return LookOrder(
+        pid=options.pid, program=options.program or "", samples=options.samples, interval_s=options.interval
+    )

@@ -1,0 +1,85 @@
+"""Runs the commands that look at other hosts: all at once, each with a deadline and a bound on what it may say."""
+
+import subprocess
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import msgspec
+
+from nccltool.attach.look.order import LookAnswer, LookOrder
+from nccltool.attach.reach.far_end import answer_of
+from nccltool.attach.seen.job import Unread
+
+_AT_ONCE = 64
+_LARGEST = 256 << 20
+"""Bytes of one command: a rank takes about 20 KB."""
+_LONGEST_REASON = 200
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FarCommand:
+    """A command whose far end looks at one host, or at each of several."""
+
+    argv: tuple[str, ...]
+    name: str
+    """For people: the host, or `job 4711`."""
+    hosts: int = 1
+    """Answers that it should give."""
+    remedy: str = ""
+
+
+def ask(
+    commands: Sequence[FarCommand], order: LookOrder, timeout_s: float
+) -> tuple[tuple[LookAnswer, ...], tuple[Unread, ...]]:
+    """The answers of all hosts, and those hosts that gave none."""
+    data = msgspec.json.encode(order)
+    with ThreadPoolExecutor(max(1, min(_AT_ONCE, len(commands)))) as pool:
+        found = list(pool.map(lambda command: _asked(command, data, timeout_s), commands))
+    answers = tuple(answer for given, _ in found for answer in given)
+    return answers, tuple(unread for _, unread in found if unread is not None)
+
+
+def _asked(command: FarCommand, data: bytes, timeout_s: float) -> tuple[list[LookAnswer], Unread | None]:
+    try:
+        started = subprocess.Popen(
+            command.argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+    except OSError as error:
+        return [], _miss(command, f"{command.argv[0]} cannot be started: {error.strerror}")
+    with started:
+        try:
+            out, err = started.communicate(data, timeout_s)
+            late = False
+        except subprocess.TimeoutExpired:
+            started.kill()
+            out, err = started.communicate()
+            late = True
+    return _answers(command, out[:_LARGEST], err.decode(errors="replace"), started.returncode, late, timeout_s)
+
+
+def _answers(
+    command: FarCommand, out: bytes, err: str, code: int, late: bool, timeout_s: float
+) -> tuple[list[LookAnswer], Unread | None]:
+    try:
+        found = list(_read(out))
+    except ValueError as error:
+        return [], _miss(command, f"its answer is damaged: {error}")
+    if len(found) >= command.hosts:
+        return found, None
+    said = [line.strip() for line in err.splitlines() if line.strip()]
+    ended = f"no answer within {timeout_s:g} s" if late else f"exit code {code}"
+    reason = f"{said[-1][:_LONGEST_REASON]} ({ended})" if said else ended
+    if found:
+        reason = f"{command.hosts - len(found)} of {command.hosts} hosts did not answer: {reason}"
+    return found, _miss(command, reason)
+
+
+def _read(out: bytes) -> Iterator[LookAnswer]:
+    for line in out.split(b"\n"):
+        if (found := answer_of(line)) is not None:
+            yield found
+
+
+def _miss(command: FarCommand, reason: str) -> Unread:
+    return Unread(what=command.name, reason=reason, missing=command.remedy, host=command.name)

@@ -1,0 +1,33 @@
+"""python -m nccltool.attach.reach.far_end: looks at the host that it runs on.
+
+The order comes on standard input, so that nothing of it has to be quoted for a shell; the answer is one line on
+standard output, behind a byte that no banner or log has.
+"""
+
+import sys
+
+import msgspec
+
+from nccltool.attach.look import here
+from nccltool.attach.look.order import LookAnswer, LookOrder
+
+MARK = b"\x1e"
+"""RS, as in RFC 7464."""
+MODULE = ("-P", "-m", "nccltool.attach.reach.far_end")
+_LARGEST_ORDER = 1 << 20
+
+
+def answer_of(line: bytes) -> LookAnswer | None:
+    """The answer in a line; None when it has none. Raises ValueError when it is damaged."""
+    _, mark, rest = line.partition(MARK)
+    return msgspec.json.decode(rest, type=LookAnswer) if mark else None
+
+
+def main() -> None:
+    order = msgspec.json.decode(sys.stdin.buffer.read(_LARGEST_ORDER), type=LookOrder)
+    sys.stdout.buffer.write(MARK + msgspec.json.encode(here.look(order)) + b"\n")
+    sys.stdout.buffer.flush()
+
+
+if __name__ == "__main__":
+    main()

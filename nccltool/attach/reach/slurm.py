@@ -1,0 +1,47 @@
+"""The nodes of a Slurm job, reached by a step that shares them with the job's own steps."""
+
+import re
+import shutil
+import sys
+
+from nccltool.attach.reach.asking import FarCommand
+from nccltool.attach.reach.far_end import MODULE
+from nccltool.core import external_commands
+from nccltool.core.errors import BadInput, NotJudged
+from nccltool.core.unknown import Unknown
+
+_JOB = re.compile(r"\d{1,12}(?:_\d{1,9})?(?:\+\d{1,5})?")
+_OPTIONS = ("--overlap", "--ntasks-per-node=1", "--cpu-bind=none", "--mpi=none", "--kill-on-bad-exit=0", "--quiet")
+_ASK_S = 10.0
+
+
+def commands(job: str, remote_python: str | None) -> tuple[FarCommand, ...]:
+    """One srun for all nodes of the job. Raises BadInput, NotJudged."""
+    if not _JOB.fullmatch(job):
+        raise BadInput(f"--job {job[:40]!r} is not the number of a Slurm job", "for example --job 4711")
+    if shutil.which("srun") is None or shutil.which("squeue") is None:
+        raise BadInput(f"--job {job}: srun or squeue not found", "run this on a login node of the cluster")
+    nodes = _nodes(job)
+    python = remote_python or sys.executable
+    return (
+        FarCommand(
+            argv=("srun", f"--jobid={job}", f"--nodes={nodes}", *_OPTIONS, python, *MODULE),
+            name=f"Slurm job {job}",
+            hosts=nodes,
+            remedy="run it as the owner of the job; if a node is down, name the others with --hosts",
+        ),
+    )
+
+
+def _nodes(job: str) -> int:
+    """Of a job that runs. Raises NotJudged."""
+    argv = ("squeue", "--noheader", f"--jobs={job}", "--states=RUNNING", "--format=%D")
+    done = external_commands.run(argv, _ASK_S)
+    if isinstance(done, Unknown):
+        raise NotJudged(f"--job {job}: {done.reason}", "check the controller: scontrol ping")
+    count = done.out.split()
+    if done.code or len(count) != 1 or not count[0].isdecimal():
+        said = done.err.strip().splitlines()
+        why = f": {said[-1][:200]}" if said else ""
+        raise NotJudged(f"--job {job} does not run{why}", "squeue --me lists your jobs")
+    return int(count[0])

@@ -1,0 +1,96 @@
+"""The answer of `nccltool attach`: what was seen, the verdict on it, and the findings that follow. Pure."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from nccltool.attach import finding_kinds
+from nccltool.attach.judge.judge import judge
+from nccltool.attach.judge.result import AttachVerdict, Culprit
+from nccltool.attach.seen.job import JobLook, Unread
+from nccltool.core import verdicts
+from nccltool.core.documents import RunInfo, begun_now
+from nccltool.core.findings import Finding, FindingKind, Severity, Subject
+from nccltool.core.verdicts import Verdict
+
+_MOST_CULPRITS = 8
+_AGAIN = "look again after some seconds, with more time between the samples: --interval 5"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AttachReport:
+    """What came of looking at a job."""
+
+    info: RunInfo
+    look: JobLook
+    answer: AttachVerdict
+    findings: tuple[Finding, ...]
+    verdict: Verdict
+
+    @property
+    def unread(self) -> tuple[Unread, ...]:
+        """All that could not be read, hosts that were not reached first."""
+        return (*self.look.unreached, *(one for host in self.look.hosts for one in host.unread))
+
+
+def report(look: JobLook, command: tuple[str, ...]) -> AttachReport:
+    answer = judge(look)
+    findings = tuple(_findings(look, answer))
+    hosts = tuple(dict.fromkeys(host.host for host in look.hosts))
+    return AttachReport(
+        info=begun_now(command, hosts=hosts, nodes=len(hosts), world_size=look.world_size),
+        look=look,
+        answer=answer,
+        findings=findings,
+        verdict=verdicts.of_findings(findings, can_tell=bool(answer.ranks)),
+    )
+
+
+def _findings(look: JobLook, answer: AttachVerdict) -> Iterator[Finding]:
+    if answer.state == "hung":
+        yield from _held_up(answer, finding_kinds.JOB_HUNG, "error")
+    elif answer.state == "slow":
+        yield from _held_up(answer, finding_kinds.JOB_SLOW, "warning")
+    elif answer.state == "unknown":
+        yield finding_kinds.JOB_UNCLEAR.finding(
+            subject=_RUN, message=answer.message, evidence=answer.notes, remedy="; ".join(answer.lacking) or _AGAIN
+        )
+    for one in look.unreached:
+        yield finding_kinds.NOT_LOOKED_AT.finding(
+            subject=Subject(kind="host", name=one.host or one.what),
+            message=f"{one.what} was not looked at: {one.reason}",
+            remedy=one.missing,
+        )
+
+
+_RUN = Subject(kind="run", name="job")
+
+
+def _held_up(answer: AttachVerdict, kind: FindingKind, severity: Severity) -> Iterator[Finding]:
+    """The job, with what holds it up as far as that is likely; then the others that may."""
+    likely = [one for one in answer.culprits if one.level != "low"]
+    first = likely[0] if likely else None
+    yield kind.finding(
+        subject=_subject(first) if first is not None and first.level == "high" else _RUN,
+        severity=severity,
+        message=answer.message if first is None else f"{answer.message} ({first.level} confidence)",
+        evidence=answer.notes if first is None else _evidence(first),
+        remedy=_AGAIN if first is None else "; ".join(first.next_steps),
+    )
+    for one in [one for one in answer.culprits if one is not first][:_MOST_CULPRITS]:
+        yield kind.finding(
+            subject=_subject(one),
+            severity="info" if severity == "warning" or one.level == "low" else "warning",
+            message=f"{one.message} ({one.level} confidence)",
+            evidence=_evidence(one),
+            remedy="; ".join(one.next_steps),
+        )
+
+
+def _evidence(one: Culprit) -> tuple[str, ...]:
+    return (*one.evidence, *(f"it could also be: {rival}" for rival in one.rivals))
+
+
+def _subject(one: Culprit) -> Subject:
+    if one.rank is not None:
+        return Subject(kind="rank", name=str(one.rank))
+    return Subject(kind="host", name=one.host) if one.host else _RUN

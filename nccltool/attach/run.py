@@ -1,0 +1,91 @@
+"""From the options of `nccltool attach` to its report: looks at all hosts at once, and judges what they saw."""
+
+from collections.abc import Sequence
+
+from nccltool.attach import saved
+from nccltool.attach.look import here
+from nccltool.attach.look.order import JobHere, LookAnswer, LookOrder
+from nccltool.attach.options import AttachOptions, checked, look_order
+from nccltool.attach.reach import asking, kubernetes, slurm, ssh
+from nccltool.attach.reach.asking import FarCommand
+from nccltool.attach.report import AttachReport, report
+from nccltool.attach.seen.job import JobLook, Unread
+from nccltool.core.errors import BadInput, NotJudged
+from nccltool.core.text import listed
+from nccltool.launch.named_hosts import named_hosts
+from nccltool.launch.reach import ssh_client
+
+_NATIVE_MOST = 3
+"""Suspects whose native frames are read: each is stopped for up to two seconds."""
+
+
+def attach(options: AttachOptions, command: tuple[str, ...]) -> AttachReport:
+    """Look at a job and say what it does. Raises BadInput, NotJudged."""
+    options = checked(options)
+    if options.from_ is not None:
+        return report(saved.load(options.from_), command)
+    order = look_order(options)
+    found = report(looked(options, order), command)
+    if options.native and (suspects := _suspects(found)):
+        again = LookOrder(job=_job(found.look), interval_s=order.interval_s, native=suspects)
+        found = report(looked(options, again), command)
+    if options.save is not None:
+        saved.save(options.save, found.look)
+    return found
+
+
+def looked(options: AttachOptions, order: LookOrder) -> JobLook:
+    """What all hosts saw of one job. Raises BadInput, NotJudged."""
+    commands = _commands(options)
+    if not commands:
+        return joined([here.look(order)], ())
+    answers, unreached = asking.ask(commands, order, options.timeout + order.interval_s * order.samples)
+    return joined(answers, unreached)
+
+
+def _commands(options: AttachOptions) -> Sequence[FarCommand]:
+    if options.start.has_hosts:
+        return ssh.commands(named_hosts(options.start), ssh_client.program(options.start), options.remote_python)
+    if options.job is not None:
+        return slurm.commands(options.job, options.remote_python)
+    if options.kubernetes is not None:
+        return kubernetes.commands(options.kubernetes, options.container, options.remote_python)
+    return ()
+
+
+def joined(answers: Sequence[LookAnswer], unreached: Sequence[Unread]) -> JobLook:
+    """The looks of hosts together. Raises BadInput where several jobs run, NotJudged where none was seen."""
+    looks = tuple(answer.look for answer in answers if answer.look is not None)
+    jobs = dict.fromkeys(rank.job for look in looks for rank in look.ranks)
+    several = next((answer for answer in answers if answer.look is None and len(answer.jobs) > 1), None)
+    if several is not None or len(jobs) > 1:
+        every = {job.job: job for answer in answers for job in answer.jobs}
+        raise BadInput(
+            f"{len(every)} jobs run there: {listed(map(_told, every.values()))}",
+            "choose one with --program SCRIPT, or on this host with --pid PID",
+        )
+    silent = tuple(
+        Unread(what=f"host {answer.host}", reason=answer.reason, host=answer.host)
+        for answer in answers
+        if answer.look is None
+    )
+    if not looks:
+        reasons = dict.fromkeys(f"{one.what}: {one.reason}" for one in (*unreached, *silent))
+        raise NotJudged(
+            f"no rank was seen: {listed(reasons)}",
+            "run it where the job runs, as its user or as root, or name the hosts: --hosts, --job, --kubernetes",
+        )
+    return JobLook(hosts=looks, unreached=(*unreached, *silent))
+
+
+def _told(job: JobHere) -> str:
+    return f"{job.program or 'a program'} ({job.ranks} ranks here, pid {job.pid})"
+
+
+def _job(look: JobLook) -> str:
+    return next((rank.job for _, rank in look.ranks()), "")
+
+
+def _suspects(found: AttachReport) -> tuple[int, ...]:
+    named = (culprit.rank for culprit in found.answer.culprits)
+    return tuple(dict.fromkeys(rank for rank in named if rank is not None))[:_NATIVE_MOST]

@@ -1,0 +1,140 @@
+"""A look at a job for people: the verdict, who holds it up, what ranks do, their stacks, and what was not read."""
+
+from collections.abc import Iterator, Sequence
+
+from nccltool.attach.judge.result import PhaseGroup, RankNow
+from nccltool.attach.report import AttachReport
+from nccltool.attach.seen.job import HostSample
+from nccltool.attach.views import stack_tree
+from nccltool.core import notices
+from nccltool.core.host_lists import briefly
+from nccltool.core.look import Look
+from nccltool.core.notices import BELOW, INDENT, verdict_line
+from nccltool.core.text import counted, escaped
+
+_MOST_GROUPS = 12
+_MOST_UNREAD = 4
+_MOST_RANGES = 6
+_TREE_LINES = 14
+"""Of the merged stacks on a screen."""
+
+
+def render(report: AttachReport, look: Look) -> str:
+    head = verdict_line(look, report.verdict.status, _headline(report))
+    head += look.wrapped(INDENT + escaped(_circumstances(report)), 2 * INDENT)
+    below = [list(_groups(report, look)), list(_stacks(report, look)), list(_notes(report, look))]
+    taken = len(head) + sum(len(block) + 1 for block in below if block) + 2
+    found = notices.shown(look, [notices.of_finding(one) for one in report.findings], taken)
+    blocks = (head, found, *below)
+    return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
+
+
+def _headline(report: AttachReport) -> str:
+    return f"attach: {report.answer.message}"
+
+
+def _circumstances(report: AttachReport) -> str:
+    ranks = [rank for _, rank in report.look.ranks()]
+    programs = dict.fromkeys(rank.program for rank in ranks if rank.program)
+    parts = [next(iter(programs))] if programs else []
+    world = report.look.world_size
+    of = f" of {world}" if world is not None and world != len(ranks) else ""
+    parts.append(f"{len(ranks)}{of} ranks on {briefly(report.info.hosts)}")
+    launchers = dict.fromkeys(rank.launcher for rank in ranks if rank.launcher)
+    parts += launchers
+    restarts = max((rank.restarts for rank in ranks if rank.restarts is not None), default=0)
+    parts += [f"attempt {restarts + 1}"] if restarts else []
+    parts += list(_samples(report))
+    return ", ".join(parts)
+
+
+def _samples(report: AttachReport) -> Iterator[str]:
+    """How long was looked: a job that moves slower than that looks as if it hung."""
+    series = [host.samples for host in report.look.hosts if host.samples]
+    if series:
+        yield f"{counted(len(series[0]), 'sample')} over {max(map(_span_s, series)):.1f} s"
+    if (rate := report.answer.operations_per_s) is not None:
+        yield f"{rate:.3g} operations/s"
+    if (kill_in_s := report.answer.kill_in_s) is not None:
+        yield f"the watchdog ends the job in {_duration(kill_in_s)}"
+
+
+def _span_s(samples: Sequence[HostSample]) -> float:
+    return samples[-1].at_s - samples[0].at_s
+
+
+def _groups(report: AttachReport, look: Look) -> Iterator[str]:
+    """Ranks that do the same are one row."""
+    groups = report.answer.groups
+    most = len(groups) if look.verbose or look.height is None else _MOST_GROUPS
+    rows = [_row(group, report.answer.ranks, look) for group in groups[:most]]
+    if rows:
+        yield from look.table(("ranks", "hosts", "what they do", "where", "for"), rows, flexible=2).splitlines()
+    if len(groups) > most:
+        yield f"and {counted(len(groups) - most, 'more group')}; -v shows all"
+
+
+def _row(group: PhaseGroup, ranks: Sequence[RankNow], look: Look) -> tuple[str, ...]:
+    of = [one for one in ranks if one.rank in group.ranks or (one.host, one.pid) in group.pids]
+    since = [one.since_s for one in of if one.since_s is not None]
+    what = f"{group.condition}, {group.phase.text}" if group.condition else group.phase.text
+    if group.condition:
+        what = look.painted(escaped(what), "warn")
+    return (
+        _ranks(group),
+        escaped(briefly(dict.fromkeys(one.host for one in of))),
+        what if group.condition else escaped(what),
+        escaped(group.phase.where),
+        f"{_duration(min(since))}" if since else "",
+    )
+
+
+def _ranks(group: PhaseGroup) -> str:
+    """`0-62, 64`."""
+    parts = list(_ranges(group.ranks))
+    text = ", ".join(parts[:_MOST_RANGES]) + (", ..." if len(parts) > _MOST_RANGES else "")
+    if len(group.ranks) > 1:
+        text += f" ({len(group.ranks)})"
+    nameless = [f"pid {pid}" for _, pid in group.pids][:_MOST_RANGES] if not group.ranks else []
+    return text or ", ".join(nameless)
+
+
+def _ranges(ranks: Sequence[int]) -> Iterator[str]:
+    begin = last = None
+    for rank in sorted(ranks):
+        if last is not None and begin is not None and rank != last + 1:
+            yield f"{begin}-{last}" if last > begin else f"{begin}"
+            begin = rank
+        begin, last = (rank if begin is None else begin), rank
+    if begin is not None and last is not None:
+        yield f"{begin}-{last}" if last > begin else f"{begin}"
+
+
+def _stacks(report: AttachReport, look: Look) -> Iterator[str]:
+    if report.answer.state == "healthy" and not look.verbose:
+        return
+    lines = stack_tree.lines(report.look)
+    most = len(lines) if look.verbose or look.height is None else _TREE_LINES
+    if lines:
+        yield look.painted("main threads", "strong")
+        yield from (INDENT + escaped(line) for line in lines[:most])
+    if len(lines) > most:
+        yield f"{INDENT}and {counted(len(lines) - most, 'more line')}; -v shows all"
+
+
+def _notes(report: AttachReport, look: Look) -> Iterator[str]:
+    unread = report.unread[len(report.look.unreached) :]
+    most = len(unread) if look.verbose else _MOST_UNREAD
+    for one in unread[:most]:
+        missing = f" (missing: {one.missing})" if one.missing else ""
+        yield from look.wrapped(escaped(f"not read: {one.what} on {one.host}: {one.reason}{missing}"), INDENT)
+    if len(unread) > most:
+        yield f"and {len(unread) - most} more could not be read; -v shows all"
+    if look.verbose or look.height is None or look.height > 2 * (_TREE_LINES + BELOW):
+        yield from (line for note in report.answer.notes for line in look.wrapped(escaped(note), INDENT))
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"

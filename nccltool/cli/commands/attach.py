@@ -1,0 +1,79 @@
+"""nccltool attach."""
+
+from typing import Any
+
+import click
+
+from nccltool.cli.command import ToolCommand
+from nccltool.cli.deliveries import several
+from nccltool.cli.options import OUTPUT, PATIENCE, CommandEnded, Number, exit_styled, group, option, verbose
+from nccltool.cli.tree import section
+
+_FORMATS = ("table", "json", "nagios")
+
+
+@click.command("attach", cls=ToolCommand, short_help="Show what a running job does, and which rank holds it up")
+@section(
+    "Which job",
+    option("--pid", type=click.IntRange(1), metavar="PID", help="The job of this process on this host."),
+    option("--program", metavar="SCRIPT", help="The job that runs SCRIPT, where several jobs run."),
+    option("--from", "from_", type=click.Path(), metavar="DIR", help="Check a look that --save wrote."),
+)
+@section(
+    "Where to look",
+    option("--hosts", metavar="HOSTS", help="Look at these hosts over ssh: n[01-04],user@x3:2222."),
+    option("--hostfile", type=click.Path(dir_okay=False), help="Read the hosts from FILE, one per line."),
+    option("--job", metavar="ID", help="Look at all nodes of a Slurm job."),
+    option("--kubernetes", metavar="NAMESPACE/NAME", help="Look into the pods of a job with kubectl exec."),
+    option("--container", metavar="NAME", help="With --kubernetes: container of the ranks.  [default: the first]"),
+    option("--ssh", default="ssh", metavar="COMMAND", help="ssh command, with its own options."),
+    option("--remote-python", metavar="PATH", help="Python on the hosts.  [default: the path of this one]"),
+)
+@section(
+    "How to look",
+    option(
+        "--interval",
+        type=Number(1),
+        default=1.5,
+        metavar="SECONDS",
+        settable="project",
+        help="Time between samples.",
+    ),
+    option("--samples", type=click.IntRange(2, 100), default=2, settable="project", help="Samples to take."),
+    option("--native", is_flag=True, help="Also read native frames of suspects, which stops each up to 2 s."),
+)
+@section(
+    PATIENCE,
+    option(
+        "--timeout",
+        type=Number(1),
+        default=30.0,
+        metavar="SECONDS",
+        settable="project",
+        help="Give up on a host after SECONDS, in addition to the samples.",
+    ),
+)
+@section(
+    OUTPUT,
+    option("--save", type=click.Path(file_okay=False), help="Save what was seen, redacted, in DIR."),
+    verbose,
+    several(*_FORMATS),
+)
+@exit_styled
+def command(**options: Any) -> None:
+    """Show what a running job does, and which rank holds it up.
+
+    Finds the ranks of a job that was started by any launcher, looks at them twice, and compares them. The job
+    needs no preparation and is not changed: nothing is written, signaled, or stopped. Exit code 1: the job
+    hangs; 0: it moves, starts, or ends; 4: nothing could be checked.
+    """
+    from nccltool.api import commands
+    from nccltool.attach.options import AttachOptions
+    from nccltool.attach.views import renderer
+    from nccltool.cli.outlet import deliver_each, ready_to_deliver
+    from nccltool.core.documents import this_command
+
+    ready_to_deliver()
+    report = commands.attached(group(AttachOptions, options), this_command())
+    deliver_each(lambda form, look: renderer(form, look)(report))
+    raise CommandEnded(report.verdict.status, report.verdict.exit_code)

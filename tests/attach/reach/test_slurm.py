@@ -1,0 +1,43 @@
+"""The nodes of a Slurm job."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from nccltool.attach.reach import slurm
+from nccltool.core.errors import BadInput, NotJudged
+from tests.attach.reach.fakes import on_the_path
+
+
+def test_one_srun_for_all_nodes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    on_the_path(monkeypatch, tmp_path, squeue="echo 4", srun="")
+    (command,) = slurm.commands("4711", None)
+    assert command.argv[:3] == ("srun", "--jobid=4711", "--nodes=4")
+    assert "--overlap" in command.argv
+    assert command.argv[-4:] == (sys.executable, "-P", "-m", "nccltool.attach.reach.far_end")
+    assert command.hosts == 4
+
+
+@pytest.mark.parametrize(
+    ("squeue", "message"),
+    [
+        ("echo Invalid job id >&2; exit 1", "--job 4711 does not run: Invalid job id"),
+        ("exit 0", "--job 4711 does not run"),
+    ],
+)
+def test_a_job_that_does_not_run(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, squeue: str, message: str
+) -> None:
+    on_the_path(monkeypatch, tmp_path, squeue=squeue, srun="")
+    with pytest.raises(NotJudged) as caught:
+        slurm.commands("4711", None)
+    assert caught.value.message == message
+
+
+def test_what_is_no_job(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="is not the number"):
+        slurm.commands("-rf", None)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(BadInput, match="srun or squeue not found"):
+        slurm.commands("1", None)

@@ -1,0 +1,54 @@
+"""From options to a report."""
+
+import pytest
+
+from nccltool.attach import run
+from nccltool.attach.look.order import JobHere, LookAnswer
+from nccltool.attach.options import AttachOptions
+from nccltool.attach.seen.job import HostLook, Unread
+from nccltool.attach.seen.ranks import RankFound
+from nccltool.core.errors import BadInput, NotJudged
+from tests.attach.seen.looks import SHIPPED
+
+
+def _answer(host: str, *jobs: str, look: str = "") -> LookAnswer:
+    here = tuple(JobHere(job=job, program=f"{job}.py", ranks=2, pid=7) for job in jobs)
+    if not look:
+        return LookAnswer(
+            host=host, jobs=here, reason=f"{len(jobs)} jobs run here" if jobs else "no rank runs here"
+        )
+    ranks = (RankFound(host=host, pid=7, job=look),)
+    return LookAnswer(host=host, jobs=here, look=HostLook(host=host, ranks=ranks, samples=()))
+
+
+def test_hosts_are_one_job() -> None:
+    gone = Unread(what="n3", reason="timed out", host="n3")
+    look = run.joined([_answer("n1", "a", look="a"), _answer("n2", "a", look="a"), _answer("n4")], [gone])
+    assert [host.host for host in look.hosts] == ["n1", "n2"]
+    assert look.unreached == (gone, Unread(what="host n4", reason="no rank runs here", host="n4"))
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        [_answer("n1", "a", "b")],
+        [_answer("n1", "a", look="a"), _answer("n2", "b", look="b")],
+        [_answer("n1", "a", look="a"), _answer("n2", "a", "b")],
+    ],
+)
+def test_several_jobs_are_named(answers: list[LookAnswer]) -> None:
+    with pytest.raises(BadInput) as caught:
+        run.joined(answers, ())
+    assert caught.value.message == ("2 jobs run there: a.py (2 ranks here, pid 7), b.py (2 ranks here, pid 7)")
+
+
+def test_nobody_was_seen() -> None:
+    with pytest.raises(NotJudged) as caught:
+        run.joined([_answer("n1")], [Unread(what="n3", reason="timed out")])
+    assert caught.value.message == "no rank was seen: n3: timed out, host n1: no rank runs here"
+
+
+def test_a_saved_look_is_checked_again() -> None:
+    report = run.attach(AttachOptions(from_=str(SHIPPED)), ("nccltool", "attach"))
+    assert (report.answer.state, report.verdict.exit_code) == ("hung", 1)
+    assert (report.info.hosts, report.info.world_size) == (("n1",), 3)
