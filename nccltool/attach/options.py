@@ -22,7 +22,7 @@ class AttachOptions:
     interval: float = 1.5
     samples: int = 2
     native: bool = False
-    timeout: float = 30.0
+    host_timeout: float = 30.0
     hosts: str | None = None
     hostfile: str | None = None
     ssh: str = "ssh"

@@ -79,7 +79,7 @@ def _held_up(answer: AttachVerdict, kind: FindingKind, severity: Severity) -> It
     for one in [one for one in answer.culprits if one is not first][:_MOST_CULPRITS]:
         yield kind.finding(
             subject=_subject(one),
-            severity="info" if severity == "warning" or one.level == "low" else "warning",
+            severity="info" if severity == "error" and one.level == "low" else "warning",
             message=f"{one.message} ({one.level} confidence)",
             evidence=_evidence(one),
             remedy="; ".join(one.next_steps),

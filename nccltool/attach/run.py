@@ -39,7 +39,7 @@ def looked(options: AttachOptions, order: LookOrder) -> JobLook:
     commands = _commands(options)
     if not commands:
         return joined([here.look(order)], ())
-    answers, unreached = asking.ask(commands, order, options.timeout + order.interval_s * order.samples)
+    answers, unreached = asking.ask(commands, order, options.host_timeout + order.interval_s * order.samples)
     return joined(answers, unreached)
 
 
@@ -57,8 +57,7 @@ def joined(answers: Sequence[LookAnswer], unreached: Sequence[Unread]) -> JobLoo
     """The looks of hosts together. Raises BadInput where several jobs run, NotJudged where none was seen."""
     looks = tuple(answer.look for answer in answers if answer.look is not None)
     jobs = dict.fromkeys(rank.job for look in looks for rank in look.ranks)
-    several = next((answer for answer in answers if answer.look is None and len(answer.jobs) > 1), None)
-    if several is not None or len(jobs) > 1:
+    if len(jobs) > 1 or any(answer.is_ambiguous for answer in answers):
         every = {job.job: job for answer in answers for job in answer.jobs}
         raise BadInput(
             f"{len(every)} jobs run there: {listed(map(_told, every.values()))}",

@@ -30,7 +30,9 @@ RunEffect = Literal["answer", "incomplete", "unknown", "note"]
 """What a finding does to a run. answer: an error is a check that failed; incomplete: an error ended the
 measurement; unknown: something could not be told; note: there are no errors of this kind."""
 
-ManualPage = Literal["findings.md", "findings-hosts.md", "findings-results.md", "findings-pairs.md"]
+ManualPage = Literal[
+    "findings.md", "findings-hosts.md", "findings-results.md", "findings-pairs.md", "findings-jobs.md"
+]
 MANUAL_PAGES: tuple[ManualPage, ...] = get_args(ManualPage)
 """Those of docs/ with a section for each code."""
 

@@ -14,9 +14,8 @@ from tests.attach.seen.looks import SHIPPED
 def _answer(host: str, *jobs: str, look: str = "") -> LookAnswer:
     here = tuple(JobHere(job=job, program=f"{job}.py", ranks=2, pid=7) for job in jobs)
     if not look:
-        return LookAnswer(
-            host=host, jobs=here, reason=f"{len(jobs)} jobs run here" if jobs else "no rank runs here"
-        )
+        reason = f"{len(jobs)} jobs run here" if jobs else "no rank runs here"
+        return LookAnswer(host=host, jobs=here, reason=reason, is_ambiguous=len(jobs) > 1)
     ranks = (RankFound(host=host, pid=7, job=look),)
     return LookAnswer(host=host, jobs=here, look=HostLook(host=host, ranks=ranks, samples=()))
 

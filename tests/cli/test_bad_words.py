@@ -95,7 +95,7 @@ def file(tmp_path: Path) -> Path:
         ("probe --quiet=1", "nccltool probe --help"),
         ("triage x --for 3", "add --follow"),
         ("attach --hosts a --job 3", "omit one"),
-        ("attach --hosts a --pid 3", "choose a job there with --program"),
+        ("attach --hosts a --pid 3", "use --program to choose a job there"),
         ("attach --from x --native", "omit it: nothing is looked at again"),
         ("attach --from no-such-folder", "name a folder that --save wrote"),
         ("sbatch probe --nodes 0", "nccltool probe --help"),

@@ -27,7 +27,8 @@ def look(order: LookOrder, wait: Callable[[float], None] = time.sleep) -> LookAn
     jobs = tuple(_jobs(found.ranks))
     job, reason = chosen_job(order, found, rows)
     if reason:
-        return LookAnswer(host=host, jobs=jobs, reason=reason)
+        is_ambiguous = len(jobs) > 1 and not (order.job or order.program or order.pid)
+        return LookAnswer(host=host, jobs=jobs, reason=reason, is_ambiguous=is_ambiguous)
     own = tuple(rank for rank in found.ranks if rank.job == job)
     agents = tuple(agent for agent in found.agents if agent.job == job)
     missing = [*found.unread]

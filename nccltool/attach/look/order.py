@@ -45,3 +45,5 @@ class LookAnswer:
     """All on this host that this user may see."""
     reason: str = ""
     """Why there is no look."""
+    is_ambiguous: bool = False
+    """Several jobs could have been meant."""

@@ -36,20 +36,18 @@ _FORMATS = ("table", "json", "nagios")
         type=Number(1),
         default=1.5,
         metavar="SECONDS",
-        settable="project",
         help="Time between samples.",
     ),
-    option("--samples", type=click.IntRange(2, 100), default=2, settable="project", help="Samples to take."),
+    option("--samples", type=click.IntRange(2, 100), default=2, help="Samples to take."),
     option("--native", is_flag=True, help="Also read native frames of suspects, which stops each up to 2 s."),
 )
 @section(
     PATIENCE,
     option(
-        "--timeout",
+        "--host-timeout",
         type=Number(1),
         default=30.0,
         metavar="SECONDS",
-        settable="project",
         help="Give up on a host after SECONDS, in addition to the samples.",
     ),
 )
