@@ -60,7 +60,7 @@ def of_verdict() -> str:
     ranks = [R(host=f"n{number // _A_HOST + 1}", connected=False) for number in range(_RANKS)]
     ranks[171] = R(host="n22", stack=SLEEPS, connected=False)
     seen = look_at(*ranks, span_s=12.0)
-    began = time.perf_counter()
+    began, cpu = time.perf_counter(), time.process_time()
     verdict = judge(seen)
-    took = time.perf_counter() - began
-    return f"verdict on {_RANKS} ranks: {took:.2f} s: {verdict.message}"
+    took, cpu = time.perf_counter() - began, time.process_time() - cpu
+    return f"verdict on {_RANKS} ranks: {took:.2f} s, {cpu:.2f} s of CPU time: {verdict.message}"
