@@ -10,11 +10,13 @@ import gc
 import os
 import sys
 import tempfile
+import traceback
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from typing import NoReturn
 
 import msgspec
 
@@ -83,33 +85,30 @@ def _load() -> None:
 
 
 def _all(asked: argparse.Namespace, base: Path) -> Iterator[Fuzzed]:
-    """What workers, processes of their own, find."""
-    readers = []
+    """What workers, processes of their own, find. Each writes to a file, so that none waits for another."""
+    workers: dict[int, Path] = {}
     for worker in range(asked.workers):
-        reading, writing = os.pipe()
-        if not os.fork():
-            os.close(reading)
-            _work(asked, base / str(worker), worker, writing)
-        os.close(writing)
-        readers.append(os.fdopen(reading, "rb"))
-    for reader in readers:
-        with reader:
-            for line in reader:
-                yield msgspec.json.decode(line, type=Fuzzed)
-    for _ in readers:
-        os.wait()
+        found = base / f"{worker}.jsonl"
+        workers[os.fork() or _work(asked, base / str(worker), worker, found)] = found
+    for _ in range(asked.workers):
+        process, status = os.wait()
+        if status:
+            raise SystemExit(f"a worker ended early, with status {os.waitstatus_to_exitcode(status)}")
+        for line in workers[process].read_bytes().splitlines():
+            yield msgspec.json.decode(line, type=Fuzzed)
 
 
-def _work(asked: argparse.Namespace, folder: Path, worker: int, writing: int) -> None:
+def _work(asked: argparse.Namespace, folder: Path, worker: int, found: Path) -> NoReturn:
     status = 1
     try:
         folder.mkdir()
         fuzz_samples.stage(folder)
-        with os.fdopen(writing, "wb") as out:
+        with found.open("wb") as out:
             for seed in range(asked.seed + worker, asked.seed + asked.inputs, asked.workers):
                 out.write(msgspec.json.encode(_one(seed, asked, folder)) + b"\n")
-                out.flush()
         status = 0
+    except BaseException:  # noqa: BLE001 - a fork must not go on as its parent
+        traceback.print_exc()
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
