@@ -105,6 +105,11 @@ def refusal(name: str) -> BadInput | None:
 
 def translate(words: Sequence[str]) -> Translation:
     """The command of probe that does what a command of nccl-tests does. Raises BadInput."""
+    if strange := next((word for word in words if not word.isprintable()), None):
+        raise BadInput(
+            f"{shortened(strange, 80)!r} has a character that cannot be printed",
+            "type that word of the command again",
+        )
     at = next((index for index, word in enumerate(words) if _PROGRAM.fullmatch(word)), None)
     if at is None:
         raise BadInput(

@@ -2,12 +2,14 @@
 
 import json
 import re
+import resource
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
 from nccltool.core.errors import BadInput
 from nccltool.core.text import escaped, shortened
+from nccltool.core.units import format_bytes
 from nccltool.report import charts
 
 _CLIP = re.compile(r'(id="|url\(#)(clip\d+|gradient_\d+)')
@@ -20,15 +22,25 @@ _PLACES = re.compile(r' (?:d|transform|x|y|x1|x2|y1|y2|width|height)="[^"]*"')
 _DIGITS = re.compile(r"(\d+\.\d\d)\d+")
 """Of places alone: in a text, a digit that is dropped is a wrong number."""
 _LONGEST = 300
+_ADDRESSES = 96 << 30
+"""V8, which draws, reserves addresses and aborts the process where it may not: with vl-convert 1.9, 64 GiB were
+too few and 72 GiB enough. It writes to a small part of them."""
 
 
 def require(what: str = "HTML") -> None:
     """Find out before the work that charts can be drawn. Raises BadInput."""
+    instead = "use --format markdown" if what == "HTML" else f"leave out {what}"
+    allowed, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if allowed != resource.RLIM_INFINITY and allowed < _ADDRESSES:
+        needs, has = format_bytes(_ADDRESSES), format_bytes(allowed)
+        raise BadInput(
+            f"{what} needs {needs} of address space, and ulimit -v allows {has}",
+            f"run ulimit -v unlimited, or {instead}",
+        )
     try:
         import jinja2
         import vl_convert  # noqa: F401
     except ImportError as error:
-        instead = "use --format markdown" if what == "HTML" else f"leave out {what}"
         raise BadInput(
             f"{what} needs Jinja2 and vl-convert-python, which are not installed",
             f"pip install 'nccltool[report]', or {instead}",

@@ -27,7 +27,8 @@ _ROOT = Path(__file__).resolve().parents[2]
 INPUTS = extent.of(20_000, 100)
 _OF_SAMPLES = (
     *("tests.preflight.views.test_table", "tests.support.streams"),
-    *("tests.train.test_checkpoints", "tests.train.test_judge"),
+    *("tests.train.test_checkpoints", "tests.train.test_judge", "tests.history.test_prometheus"),
+    *("tests.report.materials", "tests.history.samples"),
 )
 _LATE = ("asyncio", "sqlite3", "yaml")
 """Libraries that commands import when they need them."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from random import Random
 
 from benchmarks import fuzz_mutations as mutations
-from benchmarks import fuzz_options, fuzz_samples
+from benchmarks import fuzz_options, fuzz_results, fuzz_samples
 from benchmarks.fuzz_samples import RUN_ID, RUNS
 from benchmarks.fuzz_trial import FuzzInput
 
@@ -367,6 +367,13 @@ TARGETS: Mapping[str, Callable[[Random], FuzzInput]] = {
     "logs": _logs,
     "recording": _recording,
     "checkpoint": _checkpoint,
+    "other results": fuzz_results.other_results,
+    "pairs": fuzz_results.pairs,
+    "report": fuzz_results.report,
+    "history": fuzz_results.history,
+    "Prometheus": fuzz_results.prometheus,
+    "assistant": fuzz_results.assistant,
+    "nccl-tests": fuzz_results.nccl_tests,
     "variables": _launcher,
     "words": _words,
     "options": fuzz_options.draw,

@@ -84,6 +84,7 @@ def test_differences_are_said(options: str, differences: list[str]) -> None:
         ("all_reduce_perf -Q", "nccl-tests: option -Q not recognized"),
         ("all_reduce_perf --iter", "nccl-tests: option --iters requires argument"),
         ("all_reduce_perf -b 8 foo", "unexpected 'foo'"),
+        ("mpirun -H n1\x1b[2J all_reduce_perf", r"'n1\x1b[2J' has a character that cannot be printed"),
         ("all_reduce_perf -h", "all_reduce_perf -h measures nothing"),
         ("all_reduce_perf -g 0", "-g 0: expected a whole number of at least 1"),
         ("all_reduce_perf -z 1 -G 1", "-z and -G: probe cannot combine them"),
