@@ -83,3 +83,9 @@ def did_you_mean(word: str, known: Sequence[str], *more: str) -> str:
 def counted(count: int, word: str) -> str:
     """`1 rank`, `2 ranks`."""
     return f"{count} {word}{'' if count == 1 else 's'}"
+
+
+def whole(text: str, most_digits: int = 18) -> int | None:
+    """The number that plain digits write; None for all else. `int` fails on superscripts, which are digits for
+    `isdigit`, and on thousands of digits."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= most_digits else None

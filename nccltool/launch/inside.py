@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from nccltool.core.errors import BadInput
+from nccltool.core.text import shortened, whole
 from nccltool.launch import gpu_shares
 from nccltool.launch.launchers.base import expand_counts
 from nccltool.launch.options import StartOptions
@@ -192,7 +193,8 @@ def _node_rank(dialect: _Dialect, env: Mapping[str, str]) -> int:
         return _number(env, dialect.rank)  # as in Kubernetes: a container for each rank
     uri = next((env[name] for name in _DAEMONS if name in env), "") if dialect.name == "mpirun" else ""
     match = re.match(r"[^;]*\.(\d+)(?:;|$)", uri)
-    return int(match[1]) if match else UNNUMBERED
+    number = whole(match[1]) if match else None
+    return UNNUMBERED if number is None else number
 
 
 def _mpirun_host(env: Mapping[str, str]) -> str:
@@ -240,9 +242,12 @@ def parse_endpoint(text: str) -> tuple[str, int]:
     """Host and port of `host:port` or `[v6]:port`."""
     host, _, port = text.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
-    if not host or not port.isdecimal() or not 0 < int(port) < 65536:
-        raise BadInput(f"--rdzv-endpoint {text!r} is not HOST:PORT", "for example --rdzv-endpoint node1:29500")
-    return host, int(port)
+    number = whole(port) or 0
+    if not host or not 0 < number < 65536:
+        raise BadInput(
+            f"--rdzv-endpoint {shortened(text, 80)!r} is not HOST:PORT", "for example --rdzv-endpoint node1:29500"
+        )
+    return host, number
 
 
 def first_host(nodelist: str) -> str:
@@ -257,6 +262,8 @@ def _number(env: Mapping[str, str], name: str, default: int | None = None) -> in
     text = env.get(name)
     if text is None and default is not None:
         return default
-    if not re.fullmatch(r"\d+", text or "", re.ASCII):
-        raise BadInput(f"the launcher's variable {name}={text!r} is not a number", "start the job again")
-    return int(text or "")
+    number = whole(text or "")
+    if number is None:
+        told = repr(shortened(text, 80)) if text is not None else "(not set)"
+        raise BadInput(f"the launcher's variable {name}={told} is not a number", "start the job again")
+    return number

@@ -24,6 +24,7 @@ from hypercorn.asyncio import serve as hypercorn_serve
 from hypercorn.config import Config
 
 from nccltool.core.errors import BadInput
+from nccltool.core.text import shortened, whole
 from nccltool.monitor import host_headers
 from nccltool.monitor.web_config import WebConfig
 
@@ -162,12 +163,14 @@ async def _send(
 def listen(address: str) -> socket.socket:
     """A socket on HOST:PORT or :PORT (all addresses). Raises BadInput."""
     host, colon, port = address.rpartition(":")
-    if not colon or not port.isdigit() or int(port) > 65535:
+    number = whole(port)
+    if not colon or number is None or number > 65535:
         raise BadInput(
-            f"--listen {address!r} is not HOST:PORT", "write 127.0.0.1:9779, or :9779 for all addresses"
+            f"--listen {shortened(address, 80)!r} is not HOST:PORT",
+            "write 127.0.0.1:9779, or :9779 for all addresses",
         )
     try:
-        return _listening(host.strip("[]"), int(port))
+        return _listening(host.strip("[]"), number)
     except OSError as error:
         reason = error.strerror or str(error)
         raise BadInput(f"--listen {address}: {reason}", "choose another port or address") from error

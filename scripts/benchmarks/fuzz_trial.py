@@ -132,14 +132,15 @@ def _ends_in_time(child: int) -> bool:
 
 
 def _waited_for_a_core_s(group: int) -> float:
-    """How long the processes of a group could have run and did not: on a busy machine that is most of the time."""
+    """How long the threads of a group could have run and did not: on a busy machine that is most of the time. One
+    that sleeps until another has done its part has waited with it."""
     waited = 0
     for folder in Path("/proc").iterdir():
         if not folder.name.isdecimal():
             continue
         with suppress(OSError, ValueError, IndexError):
             if int((folder / "stat").read_text().rpartition(")")[2].split()[2]) == group:
-                waited += int((folder / "schedstat").read_text().split()[1])
+                waited += sum(int(one.read_text().split()[1]) for one in folder.glob("task/*/schedstat"))
     return waited / 1e9
 
 

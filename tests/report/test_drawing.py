@@ -1,6 +1,7 @@
 """SVG: texts stay texts, ids differ, and what is missing has a remedy."""
 
 import builtins
+import resource
 from typing import Any
 from xml.etree import ElementTree
 
@@ -57,3 +58,10 @@ def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None
     with pytest.raises(BadInput, match="vl-convert-python, which are not installed") as caught:
         drawing.require()
     assert "nccltool[report]" in caught.value.remedy
+
+
+def test_too_little_address_space_is_said_before_v8_aborts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda which: (4 << 30, resource.RLIM_INFINITY))
+    with pytest.raises(BadInput, match="needs 96 GiB of address space, and ulimit -v allows 4 GiB") as caught:
+        drawing.require()
+    assert "ulimit -v unlimited" in caught.value.remedy
