@@ -17,7 +17,7 @@ from nccltool.core.documents import RunDocument, RunInfo
 from nccltool.core.errors import BadInput
 from nccltool.core.findings import CheckStatus, Finding
 from nccltool.core.statistics import Stats
-from nccltool.core.text import shortened
+from nccltool.core.text import shortened, whole
 from nccltool.core.units import format_bytes
 from nccltool.history.records import (
     ALL_HOSTS,
@@ -153,8 +153,9 @@ def _accused(finding: Finding, info: RunInfo) -> str | None:
     if len(info.hosts) == 1:
         return info.hosts[0]
     per_host = info.ranks_per_node
-    known = info.nodes == len(info.hosts) and not info.emulated and per_host and subject.name.isdecimal()
-    node = int(subject.name) // per_host if known and per_host else -1
+    rank = whole(subject.name)
+    known = info.nodes == len(info.hosts) and not info.emulated and rank is not None
+    node = (rank or 0) // per_host if known and per_host else -1
     return info.hosts[node] if 0 <= node < len(info.hosts) else None
 
 

@@ -6,6 +6,7 @@ They count all traffic of the host, or of the network namespace of a container, 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from nccltool.core.text import whole
 from nccltool.hosts.facts.leaves import or_none
 from nccltool.hosts.sources.base import Tree
 
@@ -95,8 +96,8 @@ def _tcp(tree: Tree, unread: list[str]) -> Iterator[tuple[tuple[str, str], int]]
         pairs = [line.split() for line in lines if line.startswith(f"{family}:")]
         found = dict(zip(pairs[0], pairs[1], strict=False)) if len(pairs) == 2 else {}
         for name in names:
-            if found.get(name, "").isdigit():
-                yield (TCP, name), int(found[name])
+            if (count := whole(found.get(name, ""), 20)) is not None:
+                yield (TCP, name), count
             else:
                 unread.append(f"{file} has no {name}")
 

@@ -1,5 +1,6 @@
 """How much more memory processes may take here before the kernel ends one of them: of the host and of a cgroup."""
 
+from nccltool.core.text import whole
 from nccltool.core.unknown import Unknown
 from nccltool.hosts.facts.leaves import Count, known, or_unknown
 from nccltool.hosts.sources.base import Tree
@@ -41,5 +42,5 @@ def _left_of(tree: Tree, group: str, limit: str, usage: str, given_back: str) ->
     """As the kubelet counts: what was read from files, and not lately, is given back when memory is short."""
     most, used = known(tree.number(f"{group}/{limit}")), known(tree.number(f"{group}/{usage}"))
     files = tree.row(f"{group}/memory.stat", given_back, " ")
-    cached = int(files) if isinstance(files, str) and files.isdigit() else 0
+    cached = (whole(files, 20) if isinstance(files, str) else None) or 0
     return max(most - max(used - cached, 0), 0)

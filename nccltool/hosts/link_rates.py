@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from nccltool.core.text import whole
 from nccltool.core.unknown import Unknown
 from nccltool.hosts.facts import Text
 from nccltool.hosts.facts.leaves import NotKnown, Number, known, or_none, or_unknown
@@ -185,11 +186,11 @@ def _slot(tree: Tree, folder: str) -> PcieSlot | None:
 def _pcie(function: Path) -> tuple[float, str] | None:
     """(bytes per second each way, `16 GT/s x16`) that a device can do."""
     speed = re.match(r"(\d+(?:\.\d+)?) GT/s", or_none(Tree().text(f"{function}/max_link_speed")) or "")
-    width = or_none(Tree().text(f"{function}/max_link_width")) or ""
+    width = whole(or_none(Tree().text(f"{function}/max_link_width")) or "")
     used = _PCIE_USED.get(float(speed[1])) if speed else None
-    if speed is None or used is None or not width.isdigit() or not 1 <= int(width) <= 32:
+    if speed is None or used is None or width is None or not 1 <= width <= 32:
         return None
-    return float(speed[1]) * 1e9 * int(width) * used / 8, f"{float(speed[1]):g} GT/s x{width}"
+    return float(speed[1]) * 1e9 * width * used / 8, f"{float(speed[1]):g} GT/s x{width}"
 
 
 def _is_bare(tree: Tree) -> bool:

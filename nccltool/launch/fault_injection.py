@@ -9,6 +9,7 @@ from typing import Any
 
 from nccltool.core.errors import BadInput
 from nccltool.core.findings import Finding, Subject
+from nccltool.core.text import shortened, whole
 from nccltool.core.units import parse_bytes
 from nccltool.launch.finding_kinds import FAULT_INJECTED
 
@@ -79,11 +80,12 @@ def _value(key: str, text: str, ops: Collection[str]) -> Any:
         except BadInput as error:
             raise _bad(error.message, error.remedy) from error
     if key in ("rank", "ms", "step", "attempt"):
-        if not text.isdecimal():
-            raise _bad(f"{key}={text} is not a number", f"write {key}=1")
-        if key == "step" and not int(text):
+        number = whole(text)
+        if number is None:
+            raise _bad(f"{key}={shortened(text, 40)} is not a number", f"write {key}=1")
+        if key == "step" and not number:
             raise _bad("there is no step 0", "steps start at 1")
-        return int(text)
+        return number
     allowed = PLACES if key == "at" else ops
     if allowed and text not in allowed:
         raise _bad(f"{key}={text} is not valid", f"choose from {', '.join(allowed)}")

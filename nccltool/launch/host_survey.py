@@ -17,7 +17,7 @@ from nccltool.launch.job import Job
 from nccltool.launch.launchers.base import NodeCommands, last_said
 from nccltool.launch.reach.arrivals import slowness
 from nccltool.launch.session import NodeProcess, Session
-from nccltool.launch.standstill import Standstill
+from nccltool.launch.standstill import LONGEST_LOOK_S, Standstill
 
 COME_S = 20.0
 """In which hosts must have come: ssh gives up on one after 7 s, and a snapshot takes 5 s at most."""
@@ -48,6 +48,8 @@ class Survey:
     cut_short: str = ""
     """Why answers were not waited for as long as they may take."""
     seconds: float = 0.0
+    stopped_s: float = 0.0
+    """Of these, how long this command did not run itself."""
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -158,7 +160,9 @@ class _Surveying:
 
     def _goes_on(self, end: float) -> bool:
         now = time.monotonic()
-        self._stood_s += self._standstill.look(now)
+        stood_s = self._standstill.look(now)
+        self._stood_s += stood_s
+        self.survey.stopped_s += stood_s if stood_s > LONGEST_LOOK_S else 0.0
         return self._session.speaking and now - self._stood_s < end and not self._stop()
 
     def _hurried(self, end: float) -> str:

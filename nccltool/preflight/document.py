@@ -31,6 +31,7 @@ class PreflightDocument(RunDocument, kw_only=True):
     trainings: tuple[TrainingResult, ...] = ()
     folder: str = ""
     would_exit: int | None = None
+    stopped_s: float = 0.0
     stage_times: tuple[StageDuration, ...] = ()
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from nccltool.core import processes, run_directory
 from nccltool.core.errors import BadInput
 from nccltool.launch.fault_injection import VARIABLE, Fault
+from nccltool.launch.standstill import Standstill
 from nccltool.localize import document as localized
 from nccltool.probe.headline import INTERRUPTED
 from nccltool.probe.result import Run
@@ -61,9 +62,17 @@ class Came:
     """The signal by which somebody else ended the command."""
 
 
-def run(calls: Sequence[Call], folder: Path, at_once: int, stop: Callable[[], bool]) -> list[Came]:
-    """Run all of them, so many at once. `stop` says whether to end all now."""
+def run(
+    calls: Sequence[Call],
+    folder: Path,
+    at_once: int,
+    stop: Callable[[], bool],
+    stood: Callable[[float], None] = lambda _: None,
+) -> list[Came]:
+    """Run all of them, so many at once. `stop` says whether to end all now; `stood` hears for how many seconds
+    this command was stopped itself."""
     waiting, started = list(calls), list[_Started]()
+    standstill = Standstill(time.monotonic())
     try:
         while waiting or any(one.living for one in started):
             if stop():
@@ -71,8 +80,10 @@ def run(calls: Sequence[Call], folder: Path, at_once: int, stop: Callable[[], bo
             while waiting and sum(one.living for one in started) < at_once:
                 started.append(_Started(waiting.pop(0), folder))
             time.sleep(_TICK_S)
+            stood(standstill.look(time.monotonic()))
             for one in started:
                 one.mind_the_time()
+            standstill.worked(time.monotonic())  # to end a command takes its time
     finally:
         for one in started:
             one.note_its_end()

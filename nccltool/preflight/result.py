@@ -165,5 +165,7 @@ class Preflight:
     """Where all of it is kept."""
     would_exit: int | None = None
     """What the exit code would have been; None = it is that one."""
+    stopped_s: float = 0.0
+    """Of the duration, how long the command itself did not run."""
     stage_times: tuple[StageDuration, ...] = ()
     """Those that ran, or were found to have nothing to do; of older releases none is known."""

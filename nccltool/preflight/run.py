@@ -139,6 +139,7 @@ def preflight(ask: PreflightOrder, base: Path, command: tuple[str, ...], watch: 
         ),
         runs=tuple(run for one in results for run in one.runs),
         duration_s=time.monotonic() - begin,
+        stopped_s=round(context.stopped_s, 1),
         # those over all nodes, where there are any
         measurements=next((run.measurements for run in reversed(told) if run.measurements), ()),
         trainings=next((run.trainings for run in reversed(told) if isinstance(run, TrainRun)), ()),
@@ -199,7 +200,8 @@ def _kept_back(stage: Stage, part: Any, ask: PreflightOrder, context: StageConte
         return replace(skip, reason=f"{broken} failed")
     if context.end is not None and needs > left:
         reason = f"it needs about {needs:.0f} s, but the remaining budget is {left:.0f} s"
-        return replace(unknown, reason=reason)
+        lost = f"; nccltool itself was stopped for {context.stopped_s:.0f} s" if context.stopped_s else ""
+        return replace(unknown, reason=reason + lost)
     return None
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from nccltool.core.findings import CheckStatus, Finding, FindingKind, Subject
+from nccltool.core.text import whole
 from nccltool.hosts import differences
 from nccltool.launch.finding_kinds import COMMAND_KILLED, DEADLINE, GPU_UNUSABLE, TORCH_WITHOUT_GPU, WORLD_OF_ONE
 from nccltool.launch.job import node_name
@@ -65,8 +66,8 @@ class StageRun:
     def host_of(self, finding: Finding) -> str | None:
         """None = it names none of ours."""
         subject = finding.subject
-        if subject.kind == "rank" and subject.name.isdecimal():
-            return self.host_of_rank(int(subject.name))
+        if subject.kind == "rank" and (rank := whole(subject.name)) is not None:
+            return self.host_of_rank(rank)
         if subject.kind == "host":
             name = self.names.get(subject.name, subject.name)
             numbered = {node_name(number): host for number, host in enumerate(self.hosts)}

@@ -14,6 +14,7 @@ from nccltool.core import external_commands, user_files
 from nccltool.core.documents import RunInfo
 from nccltool.core.errors import NccltoolError
 from nccltool.core.findings import Finding, Subject, define
+from nccltool.core.text import whole
 from nccltool.core.verdicts import Verdict
 from nccltool.triage.incident import Incident, Offender
 
@@ -83,7 +84,8 @@ def _whose(offender: Offender | None, folder: Path) -> Offender | None:
     """A process by its rank; that of an agent or of somebody else is told by the evidence alone."""
     if offender is None or offender.kind != "process":
         return offender
-    rank = _processes(folder).get(int(offender.name)) if offender.name.isdecimal() else None
+    process = whole(offender.name)
+    rank = None if process is None else _processes(folder).get(process)
     return None if rank is None else Offender("rank", str(rank))
 
 

@@ -10,6 +10,7 @@ from nccltool.core import user_files
 from nccltool.core.documents import RunDocument, decoded
 from nccltool.core.errors import BadInput
 from nccltool.core.findings import Finding
+from nccltool.core.text import whole
 from nccltool.triage.causes.base import FITS, Clue, Clues
 from nccltool.triage.incident import Offender
 from nccltool.triage.logs.base import LogEvent
@@ -106,7 +107,7 @@ def _event(finding: Finding, file: str, text: bytes) -> LogEvent:
         file=file,
         line=_line_of(f'"code": "{finding.code}"', text),
         host=finding.subject.name if finding.subject.kind == "host" else None,
-        rank=int(rank) if rank.isdecimal() else None,
+        rank=whole(rank),
         fields={
             "causes": " ".join(finding.kind.root_causes),
             "strength": str(FITS if finding.kind.is_symptom else SAW),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from nccltool.core.text import LineCutter
+from nccltool.core.text import LineCutter, whole
 
 
 @pytest.mark.parametrize(
@@ -19,3 +19,14 @@ def test_lines_out_of_pieces(pieces: list[bytes], lines: list[bytes]) -> None:
     cutter = LineCutter(longest=5)
     assert [*(line for piece in pieces for line in cutter.take(piece)), *cutter.end()] == lines
     assert cutter.end() == []
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        *(("0", 0), ("007", 7), ("9" * 18, 10**18 - 1), ("1" * 19, None), ("1" * 5000, None), ("", None)),
+        *(("\u00b2", None), ("\u0665", None), ("-1", None), ("1.5", None), (" 1", None), ("1_0", None)),
+    ],
+)
+def test_whole_numbers_of_strangers(text: str, number: int | None) -> None:
+    assert whole(text) == number

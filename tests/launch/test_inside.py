@@ -324,6 +324,10 @@ def test_no_launcher(env: Mapping[str, str]) -> None:
         ({**TORCHRUN, "RANK": "x"}, "the launcher's variable RANK='x' is not a number"),
         ({**TORCHRUN, "RANK": "-1"}, "the launcher's variable RANK='-1' is not a number"),
         ({**TORCHRUN, "RANK": "1x"}, "the launcher's variable RANK='1x' is not a number"),
+        (
+            {**TORCHRUN, "RANK": "1" * 5000},
+            f"the launcher's variable RANK='{'1' * 80}... (5000 characters)' is not a number",
+        ),
         ({**TORCHRUN, "RANK": "4"}, "inconsistent launcher variables: RANK=4 but WORLD_SIZE=4"),
         ({**TORCHRUN, "WORLD_SIZE": "0"}, "inconsistent launcher variables: RANK=3 but WORLD_SIZE=0"),
         ({**TORCHRUN, "MASTER_PORT": "http"}, "the launcher's variable MASTER_PORT='http' is not a number"),

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from nccltool.core import processes
+from nccltool.launch.standstill import Standstill
 from nccltool.preflight import nested_runs
 from nccltool.preflight.nested_runs import Call
 
@@ -66,3 +67,24 @@ def test_what_was_not_begun_was_interrupted(started: list[str], tmp_path: Path) 
     calls = [call(name, "import time; time.sleep(60)") for name in ("a", "b")]
     found = nested_runs.run(calls, tmp_path, 1, lambda: bool(started))
     assert (len(started), found[1].why_not) == (1, "interrupted")
+
+
+class _Suspended(Standstill):
+    """25 s pass before the second look."""
+
+    def __init__(self, now: float) -> None:
+        super().__init__(now)
+        self._looks = 0
+
+    def look(self, now: float) -> float:
+        self._looks += 1
+        return 25.0 if self._looks == 2 else super().look(now)
+
+
+def test_how_long_this_command_was_stopped_itself(
+    started: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nested_runs, "Standstill", _Suspended)
+    told: list[float] = []
+    nested_runs.run([call("a", "import time; time.sleep(0.3)")], tmp_path, 1, lambda: False, told.append)
+    assert 25.0 in told

@@ -5,7 +5,7 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 
 from nccltool.core.findings import Severity
 from nccltool.core.host_lists import fold
-from nccltool.core.text import counted, escaped
+from nccltool.core.text import counted, escaped, whole
 from nccltool.core.units import format_bytes
 from nccltool.core.unknown import Unknown
 from nccltool.core.versions import Version, parse
@@ -204,8 +204,8 @@ def _cuda_is_new(host: JudgedHost) -> bool:
     version = parse(cuda) if cuda else None
     if version is not None:
         return version >= Version(12, 6)
-    driver = known(host.facts.nvidia.driver).partition(".")[0]
-    return driver.isdecimal() and int(driver) >= 560  # the branch that brought CUDA 12.6
+    driver = whole(known(host.facts.nvidia.driver).partition(".")[0])
+    return driver is not None and driver >= 560  # the branch that brought CUDA 12.6
 
 
 @across("SHM008", "warning", covers=("P2P-028",), needs=("boot_id", "container"))

@@ -14,6 +14,7 @@ from pathlib import Path
 from threading import Thread
 from typing import TypeVar
 
+from nccltool.core.text import whole
 from nccltool.core.unknown import Unknown
 from nccltool.hosts.facts import Address, Text
 from nccltool.hosts.facts.leaves import Count, Flag, NotKnown, Texts, known, or_unknown, then
@@ -93,9 +94,9 @@ class Tree:
     def meminfo(self, name: str, factor: int = 1024) -> int:
         """A row of /proc/meminfo; most are in kilobytes."""
         word = known(self.row("/proc/meminfo", name)).split()[0]
-        if not word.isdigit():
+        if (number := whole(word)) is None:
             raise NotKnown(f"/proc/meminfo has no {name}")
-        return int(word) * factor
+        return number * factor
 
     @or_unknown
     def mounts(self) -> tuple[tuple[str, list[str]], ...]:

@@ -6,12 +6,15 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from nccltool.core.text import whole
 from nccltool.core.unknown import Unknown
 from nccltool.hosts.facts import Limit, ProcessLimits, Shm, ShmFile, Text
 from nccltool.hosts.facts.leaves import NotKnown, Texts, all_unknown, known, or_unknown, then
 from nccltool.hosts.sources.base import CAPTURED, Source, Tree
 
 _LIMITS = "/proc/self/limits"
+_DIGITS = 20
+"""Of the largest number that the kernel writes, of 64 bits."""
 _ROWS = {
     "Max open files": ("nofile_soft", "nofile_hard"),
     "Max locked memory": ("memlock_soft_bytes", "memlock_hard_bytes"),
@@ -58,9 +61,11 @@ def _limit(lines: Texts, title: str, column: int) -> int | None:
     if not rows or len(rows[0]) < 2:
         raise NotKnown(f"{_LIMITS} has no {title}")
     word = rows[0][column]
-    if word != "unlimited" and not word.isdigit():
-        raise NotKnown(f"{_LIMITS} contains {word!r}")
-    return None if word == "unlimited" else int(word)
+    if word == "unlimited":
+        return None
+    if (number := whole(word, _DIGITS)) is None:
+        raise NotKnown(f"{_LIMITS} contains {word[:40]!r}")
+    return number
 
 
 @or_unknown
@@ -123,14 +128,15 @@ def _smallest(tree: Tree, groups: list[str], name: str) -> Limit:
     found = [text for text in texts if isinstance(text, str)]
     if not found:
         return Unknown(f"no cgroup of this process has {name}")
-    return min((int(text) for text in found if text.isdigit()), default=None)
+    return min((number for text in found if (number := whole(text, _DIGITS)) is not None), default=None)
 
 
 @or_unknown
 def _quota(tree: Tree, group: str) -> float | None:
     """`200000 100000` -> 2.0; `max 100000` -> None."""
     quota, _, period = known(tree.text(f"{group}/cpu.max")).partition(" ")
-    return int(quota) / int(period) if quota.isdigit() and period.isdigit() and int(period) else None
+    used, of = whole(quota), whole(period)
+    return used / of if used is not None and of else None
 
 
 @or_unknown

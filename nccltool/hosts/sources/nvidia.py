@@ -13,6 +13,7 @@ from uuid import UUID
 
 from msgspec.structs import replace
 
+from nccltool.core.text import whole
 from nccltool.core.unknown import Unknown
 from nccltool.hosts import cuda_mask
 from nccltool.hosts.facts import Gpu, Nvidia, NvLink, Setting, Text
@@ -115,12 +116,12 @@ def _described(tree: Tree, address: str) -> Gpu:
     rows = tree.rows(f"{_DRIVER}/gpus/{address}/information")
     if isinstance(rows, Unknown):
         return all_unknown(Gpu, rows.reason, pci=address)
-    minor = rows.get("Device Minor", "")
+    minor = whole(rows.get("Device Minor", ""))
     return all_unknown(
         Gpu,
         "only NVML reports it",
         pci=address,
-        minor=int(minor) if minor.isdigit() else Unknown(f"{_DRIVER}/gpus has no Device Minor"),
+        minor=Unknown(f"{_DRIVER}/gpus has no Device Minor") if minor is None else minor,
         uuid=_told(rows, "GPU UUID"),
         name=_told(rows, "Model"),
         vbios=_told(rows, "Video BIOS"),

@@ -7,7 +7,7 @@ from statistics import fmean
 from typing import NoReturn
 
 from nccltool.core.errors import BadInput
-from nccltool.core.text import counted
+from nccltool.core.text import counted, whole
 from nccltool.core.units import format_bytes
 from nccltool.interop.importers import columns as layout
 from nccltool.interop.importers import operations, sweep, torn
@@ -203,7 +203,7 @@ class OneTest:
         """The rows with what is said about them elsewhere."""
         only = self.notes.get("measured", "").partition(" only")[0].replace(" ", "-")
         given = self.notes.get("iterations", "").split()
-        each = iter(int(count) for count in given if count.isdecimal())
+        each = (count for word in given if (count := whole(word)) is not None)
         common = int(self.parameters[1]) or None if self.parameters else None
         for row in rows:
             halves = []

@@ -16,6 +16,7 @@ import msgspec
 from nccltool.core import external_commands
 from nccltool.core.errors import BadInput
 from nccltool.core.findings import Finding, Subject
+from nccltool.core.text import whole
 from nccltool.core.unknown import Unknown
 from nccltool.launch import finding_kinds
 from nccltool.launch.launchers.base import (
@@ -93,7 +94,7 @@ def of_cluster(text: str) -> tuple[_RayNode, ...]:
 
 def _place(node: _RayNode) -> list[str | int]:
     """In the order of their numbers; Ray lists nodes in any."""
-    return [int(part) if part.isdecimal() else part for part in re.split(r"([0-9]+)", node.host)]
+    return [int(part) if part.isdecimal() else part for part in re.split(r"([0-9]{1,18})", node.host)]
 
 
 def _names(nodes: Sequence[_RayNode]) -> tuple[str, ...]:
@@ -184,7 +185,8 @@ def _gpus(node: _RayNode, options: StartOptions) -> int:
     if options.backend == "gloo":
         return 0
     wanted = options.nproc_per_node or ""
-    return min(node.gpus, int(wanted)) if wanted.isdecimal() else node.gpus
+    count = whole(wanted)
+    return node.gpus if count is None else min(node.gpus, count)
 
 
 _TOLD = re.compile(rf"{ray_driver.COMPLAINT}: (\S+): (.*)")

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from nccltool.core.errors import BadInput
 from nccltool.core.host_lists import has_wide_range, unfold
-from nccltool.core.text import listed
+from nccltool.core.text import listed, whole
 from nccltool.launch import inside
 from nccltool.launch.launchers.base import (
     MOST_NODES,
@@ -83,7 +83,7 @@ def allocation(env: Mapping[str, str]) -> Allocation | None:
         nodes=nodes,
         tasks_per_node=tasks,
         gpus_per_node=_gpus_per_node(env, tasks, len(nodes)),
-        end_time=int(end) if end.isdecimal() and end.isascii() else None,
+        end_time=whole(end),
     )
 
 

@@ -17,6 +17,7 @@ from nccltool.launch.fault_injection import Fault
 from nccltool.launch.host_survey import Survey
 from nccltool.launch.job import Job
 from nccltool.launch.launchers.base import LaunchPlan
+from nccltool.launch.standstill import LONGEST_LOOK_S
 from nccltool.launch.start_costs import Started
 from nccltool.preflight import host_verdicts, nested_runs, probe_run
 from nccltool.preflight.activity import Activity
@@ -70,6 +71,8 @@ class StageContext:
     """Of the stages below."""
     baseline: Callable[[RunInfo, Sequence[Measurement]], Sequence[Against]] | None = None
     """Holds the numbers of a run against earlier ones; None = it is not asked for."""
+    stopped_s: float = 0.0
+    """How long this command did not run, while it waited for others: Ctrl-Z, a suspended job, a paused machine."""
     assumed_gpus: int = 0
     """On each host, for an estimate, as long as no host has been looked at."""
     _survey: Survey | None = None
@@ -84,6 +87,7 @@ class StageContext:
             job = Job(run_id=new_id(), kind="reach", env=dict(where.env), node_variable=where.node_variable)
             self.activity.step = f"looking at {counted(len(self.hosts_once), 'host')}"
             self._survey = host_survey.take(launch, job, self.hosts, self.left_s(), self.stop)
+            self.stopped_s += self._survey.stopped_s
         return self._survey
 
     @property
@@ -186,7 +190,7 @@ class StageContext:
         hosts = briefly(self.hosts[node] for call in calls for node in call.nodes)
         several = f"{len(calls)} runs of " if len(calls) > 1 else ""
         self.activity.step = f"{several}{calls[0].words[0]} on {hosts}" if calls else ""
-        came, names = nested_runs.run(calls, self.folder / "runs", at_once, self.stop), self.names
+        came, names = nested_runs.run(calls, self.folder / "runs", at_once, self.stop, self._stood), self.names
         return [
             StageRun(
                 stage=stage,
@@ -201,6 +205,9 @@ class StageContext:
             )
             for call, one in zip(calls, came, strict=True)
         ]
+
+    def _stood(self, seconds: float) -> None:
+        self.stopped_s += seconds if seconds > LONGEST_LOOK_S else 0.0
 
     def over_all(self, stage: str, command: Sequence[str], judge: Judge) -> StageResult:
         """One run over the nodes that are left, and second tests of the hosts that it names."""

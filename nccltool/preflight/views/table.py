@@ -9,6 +9,7 @@ from nccltool.core.host_lists import briefly
 from nccltool.core.look import PLAIN, Look, Tone
 from nccltool.core.notices import Notice, circumstances, shown, verdict_line
 from nccltool.core.text import counted, escaped, named, shortened
+from nccltool.core.units import format_seconds
 from nccltool.preflight.result import STATUSES, CheckOutcome, HostVerdict, Preflight, worst
 from nccltool.preflight.views import base
 from nccltool.probe.headline import INTERRUPTED
@@ -33,7 +34,13 @@ def render(preflight: Preflight, look: Look = PLAIN) -> str:
 
 def _circumstances(preflight: Preflight, look: Look) -> list[str]:
     info = replace(preflight.info, duration_s=preflight.duration_s)
-    return circumstances(look, info)
+    lines = circumstances(look, info)
+    if preflight.stopped_s:
+        lost = format_seconds(preflight.stopped_s)
+        lines.append(
+            look.painted(f"nccltool itself was stopped for {lost} of it (Ctrl-Z, SIGSTOP, a pause)", "dim")
+        )
+    return lines
 
 
 def headline(preflight: Preflight) -> str:

@@ -29,6 +29,7 @@ Contact the owner of the job template or module file that sets the variable.
 import re
 from collections.abc import Iterator
 
+from nccltool.core.text import whole
 from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Clues, Given, LogEvent, Offender, Timeline
 
 DECIDES = "whether the job works with the variable unset"
@@ -145,7 +146,8 @@ def _hidden(timeline: Timeline) -> LogEvent | None:
 
 
 def _is_short(event: LogEvent, own: str) -> bool:
-    return own.isdecimal() and int(own) > event.get("seen").count(",")
+    number = whole(own)
+    return number is not None and number > event.get("seen").count(",")
 
 
 _AGAINST_PEERS = {"NCCL_P2P_LEVEL": ("0", "LOC"), "NCCL_P2P_DISABLE": ("1",), "NCCL_SHM_DISABLE": ("1",)}

@@ -28,6 +28,7 @@ Ask the platform team to raise the default limit of the host.
 
 import re
 
+from nccltool.core.text import whole
 from nccltool.triage.causes.base import HINT, SAYS, TYPICAL, Clue, Clues, Given, Offender, Timeline
 
 DECIDES = "`ulimit -n` inside the job and `ls /proc/PID/fd | wc -l`"
@@ -41,7 +42,7 @@ _SOCKETS = "NCCL_NSOCKS_PERTHREAD"
 
 def clues(timeline: Timeline) -> Given:
     event = timeline.first(
-        "shell.files", where=lambda e: e.get("limit").isdecimal() and int(e.get("limit")) <= 1024
+        "shell.files", where=lambda e: (limit := whole(e.get("limit"))) is not None and limit <= 1024
     )
     if event and timeline.failed:
         yield Clue(HINT, "the limit on open files is low", event)

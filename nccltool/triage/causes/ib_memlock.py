@@ -27,6 +27,7 @@ slurmd does not end running jobs; the new limit applies to new jobs.
 Ask the platform team to correct the unit file or the container runtime.
 """
 
+from nccltool.core.text import whole
 from nccltool.triage.causes.base import FITS, SAYS, Clue, Clues, Given, LogEvent, Offender, Timeline
 
 DECIDES = "`ulimit -l` inside the job"
@@ -50,7 +51,7 @@ def clues(timeline: Timeline) -> Given:
 
 def _limit(timeline: Timeline) -> LogEvent | None:
     return timeline.first(
-        "shell.memlock", where=lambda e: e.get("limit").isdecimal() and int(e.get("limit")) < _SMALL_KBYTES
+        "shell.memlock", where=lambda e: (limit := whole(e.get("limit"))) is not None and limit < _SMALL_KBYTES
     )
 
 

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 
+from nccltool.core.text import whole
 from nccltool.triage.logs.base import CUT, LogEvent, family_of
 from nccltool.triage.timeline.exits import exit_of, timeouts_of
 from nccltool.triage.timeline.job_course import JobCourse
@@ -91,8 +92,8 @@ class TimelineBuilder:
             self._host(host).add(event)
         if event.kind in ("nccl.init-start", "nccl.init-complete", "nccl.comm") and host:
             self._communicator(event, host)
-        if event.kind == "shell.world" and event.get("world").isdecimal():
-            self._world.add(int(event.get("world")))
+        if event.kind == "shell.world" and (ranks := whole(event.get("world"))) is not None:
+            self._world.add(ranks)
 
     def _communicator(self, event: LogEvent, host: str) -> None:
         size = int(event.get("nranks") or 0)
