@@ -58,7 +58,7 @@ def carry_out(
         ready_to_deliver()
         ready_to_draw(options.get("plot"))
     is_silent = options["quiet"] or not order.leads
-    launcher = f"launcher: {order.launch.launcher} ({order.launch.why})"
+    launcher = escaped(f"launcher: {order.launch.launcher} ({order.launch.why})")
     with (
         signals.held(),
         progress.shown(run_progress.RunNews(), launcher, is_silent, options["events"]) as shown,
