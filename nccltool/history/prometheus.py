@@ -225,7 +225,7 @@ class _Asked:
             return msgspec.json.decode(text, type=_Answer).data.result
         except HTTPError as error:
             raise self._refused(error) from error
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise BadInput(
                 f"{self._server.url} did not answer as a Prometheus does", "check the address"
             ) from error

@@ -211,7 +211,7 @@ Said = TypeVar("Said")
 def _decoded(part: _Part, text: str | msgspec.Raw, kind: type[Said]) -> Said:
     try:
         return msgspec.json.decode(text, type=kind)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise _other_release(part, str(error)) from error
 
 

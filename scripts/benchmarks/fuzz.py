@@ -8,11 +8,13 @@ scripts/bench fuzz --only snapshot                 only inputs of this reader
 import argparse
 import gc
 import os
+import signal
 import sys
 import tempfile
 import traceback
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -94,6 +96,9 @@ def _all(asked: argparse.Namespace, base: Path) -> Iterator[Fuzzed]:
     for _ in range(asked.workers):
         process, status = os.wait()
         if status:
+            for other in workers.keys() - {process}:
+                with suppress(ProcessLookupError):
+                    os.kill(other, signal.SIGTERM)
             raise SystemExit(f"a worker ended early, with status {os.waitstatus_to_exitcode(status)}")
         for line in workers[process].read_bytes().splitlines():
             yield msgspec.json.decode(line, type=Fuzzed)

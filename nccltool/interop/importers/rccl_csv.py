@@ -39,6 +39,14 @@ def recognises(content: str) -> bool:
     return _MARK.match(content) is not None
 
 
+def _cells(line: str) -> list[str]:
+    """None of a line that is no CSV, such as one with a carriage return in it."""
+    try:
+        return next(csv.reader([line]), [])
+    except csv.Error:
+        return []
+
+
 def read(content: str, where: str, told: Told) -> tuple[Report, ...]:
     """The test in a file. Raises BadInput."""
     text = rates.lines(content)
@@ -50,7 +58,7 @@ def read(content: str, where: str, told: Told) -> tuple[Report, ...]:
     records, torn = [], []
     for number, line in text.whole[1:]:
         if line.strip():
-            record = _record(heading, next(csv.reader([line]), []))
+            record = _record(heading, _cells(line))
             records += [record] if record else []
             torn += [] if record else [f"line {number}: {line[:80]}"]
     if not records:
