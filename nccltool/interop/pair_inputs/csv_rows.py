@@ -35,7 +35,8 @@ _UNITS: Mapping[str, float] = {
 } | {"b/s": 1.0}
 """In small letters, without those that could be bytes or bits."""
 _AMBIGUOUS = frozenset(f"{word}b{per}" for word in "kmgt" for per in ("/s", "ps"))
-_HEADING_UNIT = re.compile(r"^(.*?)[\s_]*[(\[]([^)\]]+)[)\]]$")
+_HEADING_UNIT = re.compile(r"^(.{0,100}?)[\s_]{0,9}[(\[]([^)\]]{1,40})[)\]]$")
+"""Bounded, since the time of a search without bounds grows with the square of a cell."""
 _CELL = re.compile(r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,3})?)\s*([A-Za-z/]*)", re.ASCII)
 _NOTHING = frozenset(
     {"", "-", "--", "?", "na", "n/a", "none", "null", "nan", "+nan", "-nan", "fail", "failed", "failure"}
