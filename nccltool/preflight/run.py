@@ -126,9 +126,8 @@ def preflight(ask: PreflightOrder, base: Path, command: tuple[str, ...], watch: 
         interrupted = bool(came)
         outcomes = folder.with_evidence(context, kept_in)
     verdict = host_verdicts.verdict(outcomes, interrupted)
-    told = [one.run for one in results if one.run is not None]
     found = Preflight(
-        info=_info(begun, context, told),
+        info=_info(begun, context, told := [one.run for one in results if one.run is not None]),
         verdict=replace(verdict, exit_code=0) if ask.observe else verdict,
         would_exit=verdict.exit_code if ask.observe else None,
         suite=context.suite.name,
