@@ -39,6 +39,14 @@ def test_what_is_slow_is_named_and_nothing_else(bench: ModuleType, name: str, ru
     assert trial.is_met(score.exact / runs, score.named / max(score.faults, 1), score.wrong / runs)
 
 
+@pytest.mark.parametrize("seed", [8, 11, 13, 15])
+def test_noise_that_explains_one_suspect_explains_others(bench: ModuleType, seed: int) -> None:
+    """Noise that only slows makes several healthy nodes look slow: those tell how much of it there is."""
+    name = "no fault, noise of 10 % that only slows, 64 nodes"
+    trial = next(each for each in bench.CASES if each.case.name == name)
+    assert bench.of_check(trial, 1, begin=seed).wrong == 0
+
+
 def test_other_schemes_err_where_this_check_does_not(bench: ModuleType) -> None:
     trial = next(each for each in bench.CASES if each.case.name == "4 bad, first node among them")
     assert bench.of_check(trial, 3).exact == 3

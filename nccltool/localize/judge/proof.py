@@ -59,14 +59,15 @@ class Others:
         return float((np.maximum(self.ratios - self.middle(most), -most) ** 2).sum())
 
 
-def others(fit: Fit, accused: Collection[int]) -> Others:
-    """Without anyone accused, and without what was slow with a node that was never cleared."""
+def others(fit: Fit, accused: Collection[int], *, with_doubts: bool) -> Others:
+    """Without anyone accused, and without doubts: without what was slow with a node that was never cleared."""
     is_free = ~_touched(fit, accused)
     is_told = fit.observed.has_number & is_free
     silent = int((is_free & ~fit.observed.has_number).sum())
-    slow = np.flatnonzero(is_told & fit.is_slow)
-    cleared = {node: controls.is_cleared(fit, node, set()) for each in slow for node in fit.nodes_of[each]}
-    is_told[[each for each in slow if not all(cleared[node] for node in fit.nodes_of[each])]] = False
+    if not with_doubts:
+        slow = np.flatnonzero(is_told & fit.is_slow)
+        cleared = {node: controls.is_cleared(fit, node, set()) for each in slow for node in fit.nodes_of[each]}
+        is_told[[each for each in slow if not all(cleared[node] for node in fit.nodes_of[each])]] = False
     return Others(
         ratios=fit.ratios[is_told],
         is_expected=fit.levels.is_expected,

@@ -92,13 +92,24 @@ def _suspects(found: Fit, counters: tuple[CounterEvidence, ...], topology: Topol
         | rails.suspects(found, counters)
         | groups.suspects(found, topology)
     )
-    rest = proof.others(found, likely)
-    proven = {
+    proven, before = _proven(found, likely, likely), likely
+    while len(proven) < len(before):
+        proven, before = _proven(found, proven, likely), proven
+    return clusters.merged(found, proven)
+
+
+def _proven(found: Fit, accused: Mapping[int, Suspect], likely: Mapping[int, Suspect]) -> dict[int, Suspect]:
+    """Those of the accused whom noise does not explain.
+
+    If it explains one of the likely ones, there is more noise than it seemed: what was measured with that one
+    shows how much, and so does all that is slow and unexplained.
+    """
+    rest = proof.others(found, accused, with_doubts=len(accused) < len(likely))
+    return {
         part: suspect
-        for part, suspect in likely.items()
+        for part, suspect in accused.items()
         if (proof.is_silent if suspect.ratio is None else proof.is_proven)(found, part, likely, rest)
     }
-    return clusters.merged(found, proven)
 
 
 def _fabric_wide(found: Fit, expected: float | None) -> str | None:
