@@ -21,7 +21,7 @@ from nccltool.train import document
 _TICK_S = 0.05
 _ENDS_S = 10.0
 """How long a command may take to end in order after SIGINT."""
-_GRACE_S = 15.0
+GRACE_S = 15.0
 """A command has a deadline of its own, after which it names who hangs; it is killed so long after that."""
 _AROUND_S = 5.0
 """What a command takes besides its own deadline, to start and to end its processes: 2.7 to 5.2 s on two
@@ -110,7 +110,7 @@ class _Started:
         self._said = folder / f"{call.label}.stderr"
         with self._said.open("wb") as err:
             self.process = processes.start_nccltool(words, env, subprocess.DEVNULL, err)
-        self._kill_at = time.monotonic() + self._limit_s + _GRACE_S
+        self._kill_at = time.monotonic() + self._limit_s + GRACE_S
         self._killed = False
         self._ended_by_itself: int | None = None
         """The exit code of a command that nobody here had asked to end."""
@@ -132,7 +132,7 @@ class _Started:
         where = str(folders[-1]) if folders else ""
         run, why_not = None, self._last_words()
         if self._killed:
-            why_not = f"killed: it did not end within {self._limit_s + _GRACE_S:.0f} s"
+            why_not = f"killed: it did not end within {self._limit_s + GRACE_S:.0f} s"
         elif where:
             try:
                 run = self._load(Path(where))

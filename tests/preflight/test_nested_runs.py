@@ -33,7 +33,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_why_there_is_no_run(started: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nested_runs, "_GRACE_S", -0.9)
+    monkeypatch.setattr(nested_runs, "GRACE_S", -0.9)
     calls = (
         call("error", "import sys; sys.exit('begin\\nError: no such word\\n  -> other')"),
         call("last", "import sys; sys.exit('begin\\nkilled by me\\n')"),
