@@ -7,6 +7,7 @@ import msgspec
 from nccltool.core import documents, run_directory
 from nccltool.core.documents import RunDocument
 from nccltool.core.errors import BadInput
+from nccltool.localize import coverage
 from nccltool.localize.encounter import Encounter
 from nccltool.localize.localized import LocalizedRun
 from nccltool.localize.result import Localization, NextTest, Scope, Suspect
@@ -49,6 +50,8 @@ class LocalizeDocument(RunDocument, kw_only=True):
     smallest_visible_fault: float | None
     healthy_busbw_bytes_per_s: float | None
     expected_busbw_bytes_per_s: float | None = None
+    links: int | None = None
+    links_measured: int | None = None
     pairs: tuple[MeasuredPair, ...]
     groups: tuple[MeasuredGroup, ...] = ()
     sources: tuple[str, ...] = ()
@@ -56,7 +59,7 @@ class LocalizeDocument(RunDocument, kw_only=True):
 
 
 def document_of(run: LocalizedRun) -> LocalizeDocument:
-    found = run.localization
+    found, covered = run.localization, coverage.of(run)
     return LocalizeDocument(
         schema=documents.SCHEMA,
         kind=run.kind,
@@ -73,6 +76,8 @@ def document_of(run: LocalizedRun) -> LocalizeDocument:
         smallest_visible_fault=found.smallest_visible_fault,
         healthy_busbw_bytes_per_s=found.healthy_busbw_bytes_per_s,
         expected_busbw_bytes_per_s=run.expected_busbw_bytes_per_s,
+        links=covered and covered.links,
+        links_measured=covered and covered.measured,
         pairs=tuple(_pair(one) for one in run.encounters if len(one.members) == 2),
         groups=tuple(_group(one) for one in run.encounters if len(one.members) != 2),
         sources=run.sources,

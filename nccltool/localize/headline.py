@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from nccltool.core.text import counted, named
-from nccltool.localize import within
+from nccltool.localize import coverage, within
 from nccltool.localize.accusations import kind_of, slow_and_silent, suspect_text
 from nccltool.localize.localized import LocalizedRun
 from nccltool.localize.result import Localization
@@ -20,13 +20,37 @@ def headline(run: LocalizedRun) -> str:
     return f"{run.kind}: {'; '.join((*_ended(run), *_found(run), amount))}"
 
 
-def noise_line(found: Localization) -> str:
-    """`noise 3 %; smallest fault that these measurements could have shown: 9 %`."""
+def noise_line(run: LocalizedRun) -> str:
+    """`noise 3 %; smallest fault that these measurements could have shown: 9 %; 63 of 2016 links measured`."""
+    covered = coverage.of(run)
+    return "; ".join((_noise(run.localization), *([f"{_links(covered)} measured"] if covered else [])))
+
+
+def unseen_line(run: LocalizedRun) -> str | None:
+    """Where nothing slow was found: how many links may be slow nevertheless, and how to measure them."""
+    covered = coverage.of(run)
+    if run.localization.scope != "nothing-slow" or covered is None or not covered.unseen:
+        return None
+    those = (
+        "1 link was not measured and" if covered.unseen == 1 else f"{covered.unseen} links were not measured and"
+    )
+    command = f"nccltool pairs{' --within' if run.is_within else ''} --all-pairs"
+    return f"{those} may be slow: {command} measures every link"
+
+
+def _noise(found: Localization) -> str:
     if found.noise is None:
         return "noise unknown: too few measurements"
     seen = found.smallest_visible_fault
     least = "unknown" if seen is None else f"{100 * seen:.2g} %"
     return f"noise {100 * found.noise:.2g} %; smallest fault that these measurements could have shown: {least}"
+
+
+def _links(covered: coverage.Coverage) -> str:
+    """`63 of 2016 links`; `all 28 links`."""
+    if covered.unseen:
+        return f"{covered.measured} of {counted(covered.links, 'link')}"
+    return f"all {covered.links} links" if covered.links > 1 else "the only link"
 
 
 def _ended(run: LocalizedRun) -> Iterator[str]:
@@ -55,4 +79,6 @@ def _found(run: LocalizedRun) -> Iterator[str]:
     elif doubts:
         yield from doubts
     else:
-        yield "nothing slow found" if is_over else "nothing slow found so far"
+        covered = coverage.of(run)
+        where = f" on {_links(covered)}" if covered else ""
+        yield f"nothing slow found{where}{'' if is_over else ' so far'}"

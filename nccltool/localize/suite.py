@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from nccltool.core import junit
 from nccltool.core.junit import JunitCase, JunitSuite
-from nccltool.localize.headline import headline, noise_line
+from nccltool.localize.headline import headline, noise_line, unseen_line
 from nccltool.localize.localized import LocalizedRun
 
 
@@ -15,7 +15,7 @@ def suite(run: LocalizedRun) -> JunitSuite:
         info=run.info,
         verdict=run.verdict,
         headline=headline(run),
-        text=noise_line(run.localization),
+        text="; ".join(filter(None, (noise_line(run), unseen_line(run)))),
         cases=tuple(_cases(run)),
     )
 

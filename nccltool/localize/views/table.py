@@ -7,7 +7,7 @@ from nccltool.core.notices import INDENT, circumstances, verdict_line
 from nccltool.core.text import counted, escaped, shortened
 from nccltool.localize import heat_map, within
 from nccltool.localize.accusations import next_text, rate_text
-from nccltool.localize.headline import headline, noise_line
+from nccltool.localize.headline import headline, noise_line, unseen_line
 from nccltool.localize.localized import LocalizedRun
 
 _SIGNS = ("█", "▓", "▒", "░", "·")
@@ -40,7 +40,9 @@ def _verdict(run: LocalizedRun, look: Look) -> Iterator[str]:
     speed = found.healthy_busbw_bytes_per_s
     healthy = "healthy speed unknown" if speed is None else f"healthy {rate_text(speed)}"
     told = f", expected {rate_text(expected)}" if expected is not None else ""
-    yield from look.wrapped(f"{INDENT}{healthy}{told}; {noise_line(found)}", 2 * INDENT)
+    yield from look.wrapped(f"{INDENT}{healthy}{told}; {noise_line(run)}", 2 * INDENT)
+    if unseen := unseen_line(run):
+        yield from look.wrapped(f"{INDENT}{unseen}", 2 * INDENT)
 
 
 def _next(run: LocalizedRun, look: Look) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from nccltool.core.text import counted
 from nccltool.localize.accusations import suspect_text
-from nccltool.localize.headline import noise_line
+from nccltool.localize.headline import noise_line, unseen_line
 from nccltool.localize.localized import LocalizedRun
 from nccltool.localize.result import NextTest, Suspect
 from nccltool.report import charts
@@ -22,7 +22,9 @@ def of(material: Material) -> ReportSection | None:
     parts: list[Part] = []
     if found.suspects:
         parts += [_table(found.suspects), *([_chart(found.suspects)] if len(found.suspects) > 1 else [])]
-    parts.append(NotePart(text=noise_line(found)))
+    parts.append(NotePart(text=noise_line(run)))
+    if unseen := unseen_line(run):
+        parts.append(NotePart(text=unseen, tone="warn"))
     if found.undetermined:
         slow = tuple(" - ".join(members) for members in found.undetermined)
         parts.append(NotePart(text="Slow, and nothing explains it; nobody is accused:", lines=slow, tone="warn"))

@@ -53,7 +53,7 @@ def _part(part: Part, look: Look) -> Iterator[str]:
         case NotePart():
             word, _, rest = escaped(shortened(part.text, _LONGEST)).partition(" ")
             tone = _TONES.get(part.tone)
-            yield f"{look.painted(word, tone) if tone else word} {rest}"
+            yield from look.wrapped(f"{look.painted(word, tone) if tone else word} {rest}", _INDENT)
             yield from (f"{_INDENT}{escaped(shortened(line, _LONGEST))}" for line in part.lines[:3])
         case FoldPart():
             yield escaped(part.summary)

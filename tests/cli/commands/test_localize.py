@@ -41,6 +41,7 @@ def test_issue_106(nccltool: Nccltool, pairs: str, tmp_path: Path) -> None:
     cleared = {"404", "632", "641", "699"}
     for doubtful in ("284", "678"):
         assert any(doubtful in members and members & cleared for members in proposed)
+    assert (said["links_measured"], said["links"]) == (5, 21)
     assert exclude.read_text() == "644\n"
 
 
@@ -65,7 +66,7 @@ def test_the_healthy_ones(nccltool: Nccltool, tmp_path: Path) -> None:
     exclude.write_text("n1\n")
     done = nccltool("localize", str(file), "--write-exclude", str(exclude))
     assert (done.code, exclude.read_text()) == (0, "")
-    assert done.out.startswith("PASS localize: nothing slow found; 28 measurements of 8 nodes\n")
+    assert done.out.startswith("PASS localize: nothing slow found on all 28 links; 28 measurements of 8 nodes\n")
 
 
 def test_a_fabric_below_what_is_expected(nccltool: Nccltool, tmp_path: Path) -> None:

@@ -31,8 +31,16 @@ def test_every_measurement_with_v() -> None:
 
 def test_a_healthy_one_has_no_map() -> None:
     text = table.render(localized(info(), OF_106[1:2], localization(scope="nothing-slow")))
-    assert text.startswith("PASS localize: nothing slow found")
+    assert text.startswith("PASS localize: nothing slow found on the only link; 1 measurement of 2 nodes\n")
     assert "slowest nodes" not in text
+    assert "--all-pairs" not in text
+
+
+def test_a_healthy_one_says_which_links_it_cannot_judge() -> None:
+    text = table.render(localized(info(), OF_106, localization(scope="nothing-slow")))
+    assert text.startswith("PASS localize: nothing slow found on 5 of 21 links; 5 measurements of 7 nodes\n")
+    unseen = "    16 links were not measured and may be slow: nccltool pairs --all-pairs measures every link\n"
+    assert unseen in text
 
 
 def test_a_run_of_pairs_says_where_it_ran() -> None:
