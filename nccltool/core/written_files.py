@@ -24,7 +24,7 @@ _NO_ROOM_BESIDE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY)
 def replacing(path: Path, mode: int = _ANYONE) -> Iterator[BinaryIO]:
     """A file under a random name beside `path`, whose place it takes once it is on the disk. Raises OSError.
 
-    Whatever `path` was before is left alone: where it is a link, the link is replaced and not what it leads to.
+    Where `path` is a link, the link is replaced and not what it leads to. A device, pipe, or socket is an OSError.
     """
     beside = _beside(path)
     with os.fdopen(os.open(beside, _NEW, mode), "wb") as file:
@@ -77,6 +77,8 @@ def check(path: Path) -> None:
 def _beside(path: Path) -> Path:
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if path.exists() and not path.is_symlink() and not path.is_file():  # root could replace /dev/null
+        raise FileExistsError(errno.EEXIST, "Is a device, pipe, or socket", str(path))
     return path.with_name(f".{path.name[:_OF_NAME]}.{secrets.token_hex(8)}.tmp")
 
 

@@ -93,7 +93,7 @@ def bundle(
             _add(archive, f"{root}/manifest.json", json.dumps(manifest, indent=2).encode() + b"\n")
     except OSError as error:
         raise BadInput(
-            f"--output {file} cannot be written: {error.strerror}", "use a file system with free space"
+            f"--output {file} cannot be written: {error.strerror}", "name a file in a folder with free space"
         ) from error
     return secrets, tuple(missing)
 

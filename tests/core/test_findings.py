@@ -62,6 +62,7 @@ host-unknown host-refused host-unreachable host-misconfigured host-silent host-l
 path-cut large-packets-lost
 slurm-node-failed slurm-out-of-memory slurm-task-killed gpu-unusable shm-unusable
 node-slow node-absent rail-slow link-slow
+job-hung
 """
 _OF_NOBODY = """
 stream-missing stream-cut import-test-failed group-slow fabric-wide pairs-undetermined
@@ -70,7 +71,7 @@ rdzv-secret
 slurm-cancelled slurm-time-limit slurm-preempted slurm-requeued slurm-refused
 world-size world-of-one ranks-per-node version-mismatch duplicate-gpu
 plugin-failed unsupported split-impossible port-in-use interface-unusable run-dir-full torch-without-gpu
-backend-unavailable
+backend-unavailable nothing-fits
 """
 """Nothing is wrong with what they name: a log is missing, a scheduler or the order ended it, hosts differ."""
 _NOTES = """
@@ -78,7 +79,7 @@ busbw-unknown not-compared dip left-out reference-cost resumed restarted triage 
 checkpoint-damaged checkpoint-none checkpoint-unfinished profile-not-written loopback-hostname clock-skew
 strangers-refused fault-injected no-run-secret retransmits path-slow link-errors counters-unread
 import-inconsistent import-rows-missing import-another-test import-under-minimum import-nccl-error
-metrics-not-handed-over pairs-not-measured nodes-not-measured pairs-too-few pairs-left-out
+metrics-not-handed-over pairs-not-measured nodes-not-measured pairs-too-few pairs-left-out job-slow job-unclear not-looked-at
 """
 ACCUSE = {
     ("error", "warning"): {"late-rank"},

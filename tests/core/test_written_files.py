@@ -123,3 +123,13 @@ def test_a_full_device() -> None:
     written_files.check(Path("/dev/full"))
     with pytest.raises(OSError, match=os.strerror(errno.ENOSPC)):
         written_files.put(Path("/dev/full"), b"x")
+
+
+def test_a_pipe_or_device_is_never_replaced(tmp_path: Path) -> None:
+    """Root could put a file in the place of /dev/null."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(FileExistsError, match="Is a device, pipe, or socket"):
+        written_files.replace(pipe, b"x")
+    assert [one.name for one in tmp_path.iterdir()] == ["pipe"]
+    assert pipe.is_fifo()
