@@ -146,7 +146,9 @@ def _for(one: PlannedStrategy, machine: Machine) -> Iterator[str]:
     """The rules that the choice follows."""
     layout, time = one.layout, one.time
     if layout.strategy == "ddp":
-        yield "all of the model fits on each GPU, so nothing has to be gathered"
+        is_whole = layout.gpus == layout.data
+        part = "all of the model fits on each GPU" if is_whole else "its part of the model fits on each GPU"
+        yield f"{part}, so no parameters have to be gathered"
     if layout.strategy in ("fsdp", "hsdp"):
         share = time.exposed / time.total
         yield f"parameters are split over the ranks; {100 * share:.1f} % of the step waits for communication"
@@ -154,18 +156,18 @@ def _for(one: PlannedStrategy, machine: Machine) -> Iterator[str]:
         yield f"shards of {layout.shard} stay inside a node; only reduced gradients cross the network"
     if layout.tensor > 1:
         seconds = sum(call.seconds for call in time.calls if call.calls.axis == "tensor")
-        where = "inside a node" if layout.tensor <= machine.gpus else "across nodes"
-        yield f"tensor parallelism stays {where}: {format_seconds(seconds)} of a step"
+        where = "stays inside a node" if layout.tensor <= machine.gpus else "crosses nodes"
+        yield f"tensor parallelism {where}: {format_seconds(seconds)} of a step"
     if layout.pipeline > 1:
         yield f"the bubble of the pipeline takes {100 * time.bubble / time.total:.0f} % of the step"
     if layout.context > 1:
-        yield f"each GPU has a {_part(layout.context)} of a sequence, whose activations would not fit otherwise"
+        yield f"each GPU has {_part(layout.context)} of a sequence, whose activations would not fit otherwise"
     if layout.recompute != "none":
         yield f"{layout.recompute} recomputation is the least that fits"
 
 
 def _part(degree: int) -> str:
-    return {2: "half", 4: "quarter", 8: "eighth"}.get(degree, f"1/{degree}")
+    return {2: "half", 4: "a quarter", 8: "an eighth"}.get(degree, f"1/{degree}")
 
 
 def _slower(one: PlannedStrategy, choice: PlannedStrategy) -> Iterator[str]:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from nccltool.core.documents import begun_now
 from nccltool.core.errors import BadInput
 from nccltool.core.findings import Finding, Subject
+from nccltool.core.text import counted
 from nccltool.core.verdicts import of_findings
 from nccltool.plan import choice, search
 from nccltool.plan.finding_kinds import NOTHING_FITS
@@ -53,23 +54,37 @@ def _nothing_fits(order: PlanOrder, least: PlannedStrategy) -> Finding:
     needed, there = least.memory.total / 2**30, order.machine.memory_bytes / 2**30
     return NOTHING_FITS.finding(
         subject=Subject(kind="run", name=order.model.name),
-        message=f"{order.model.name} does not fit on {order.wanted.gpus} GPUs of {there:.1f} GiB: "
-        f"the least that it needs is {needed:.1f} GiB, as {least.layout.name}",
+        message=f"{order.model.name} does not fit on {counted(order.wanted.gpus, 'GPU')} of {there:.1f} GiB: "
+        f"{least.layout.name} needs least, {needed:.1f} GiB and a margin of {100 * choice.MARGIN:.0f} %",
         evidence=least.reasons,
         remedy=_remedy(order),
     )
 
 
 def _remedy(order: PlanOrder) -> str:
-    """The smallest number of the same GPUs that does, by doubling."""
-    gpus = order.wanted.gpus
-    while (gpus := 2 * gpus) <= _MOST_GPUS:
-        batch = max(order.recipe.global_batch, gpus)
-        recipe = replace(order.recipe, global_batch=-(-batch // gpus) * gpus)
-        wanted = replace(order.wanted, gpus=gpus)
-        there, _ = choice.planned(order.model, recipe, order.machine, order.mfu, wanted)
-        if there and there[0].fits:
-            return (
-                f"use --gpus {gpus} ({there[0].layout.name} fits), GPUs with more memory, or a shorter --sequence"
-            )
-    return "use GPUs with more memory or a shorter --sequence"
+    """The smallest number of the same GPUs that does, in whole nodes."""
+    more = "GPUs with more memory, or a shorter --sequence"
+    enough = order.wanted.gpus
+    while (enough := 2 * enough) <= _MOST_GPUS:
+        if found := _fitting(order, enough):
+            break
+    else:
+        return f"use {more}".replace(",", "")
+    node = order.machine.gpus
+    short, enough = enough // 2 // node, -(-enough // node)  # nodes that are too few, and enough
+    while enough - short > 1:
+        middle = (short + enough) // 2
+        if fewer := _fitting(order, middle * node):
+            enough, found = middle, fewer
+        else:
+            short = middle
+    return f"use --gpus {found.layout.gpus} ({found.layout.name} fits), {more}"
+
+
+def _fitting(order: PlanOrder, gpus: int) -> PlannedStrategy | None:
+    """What fits on so many GPUs, with a batch that they can share."""
+    batch = max(order.recipe.global_batch, gpus)
+    recipe = replace(order.recipe, global_batch=-(-batch // gpus) * gpus)
+    wanted = replace(order.wanted, gpus=gpus)
+    there, _ = choice.planned(order.model, recipe, order.machine, order.mfu, wanted)
+    return there[0] if there and there[0].fits else None

@@ -35,7 +35,7 @@ def shapes(model: Model, wanted: Wanted, sequence: int, gpus_per_node: int) -> I
         data = wanted.gpus // (tensor * context * pipeline)
         base = ParallelLayout(tensor=tensor, context=context, pipeline=pipeline, schedule=wanted.schedule)
         for layout in _data_parallel(model, base, data, wanted, gpus_per_node):
-            if not wanted.strategies or layout.strategy in (*wanted.strategies, "none"):
+            if not wanted.strategies or wanted.gpus == 1 or layout.strategy in wanted.strategies:
                 yield layout
 
 

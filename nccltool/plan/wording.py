@@ -43,10 +43,9 @@ def what(plan: Plan) -> str:
     """The model, the batch, and how it is trained."""
     model, recipe = plan.model, plan.recipe
     active = f" ({billions(model.active_parameters)} active)" if model.experts else ""
-    return (
-        f"{billions(model.parameters)} parameters{active}, {model.layers} layers; {recipe.global_batch} sequences "
-        f"of {recipe.sequence} tokens per step; {recipe.precision.name}, {recipe.optimizer.name}"
-    )
+    batch = f"{counted(recipe.global_batch, 'sequence')} of {counted(recipe.sequence, 'token')} per step"
+    size = f"{billions(model.parameters)} parameters{active}, {model.layers} layers"
+    return f"{size}; {batch}; {recipe.precision.name}, {recipe.optimizer.name}"
 
 
 def batch(plan: Plan, one: PlannedStrategy) -> str:
@@ -73,4 +72,12 @@ def training(plan: Plan) -> str | None:
     days = plan.training_s / 86400
     hours = plan.training_s / 3600 * plan.gpus
     time = f"{days:.1f} days" if days >= 2 else f"{plan.training_s / 3600:.1f} hours"
-    return f"{plan.tokens / 1e9:.4g} billion tokens: {time}, {hours:,.0f} GPU hours, without failures and restarts"
+    cost = f"{hours:,.0f} GPU hours, without failures and restarts"
+    return f"{_tokens(plan.tokens)}: {time}, {cost}"
+
+
+def _tokens(count: int) -> str:
+    for word, size in (("trillion", 1e12), ("billion", 1e9), ("million", 1e6)):
+        if count >= size:
+            return f"{count / size:.4g} {word} tokens"
+    return counted(count, "token")

@@ -79,7 +79,8 @@ busbw-unknown not-compared dip left-out reference-cost resumed restarted triage 
 checkpoint-damaged checkpoint-none checkpoint-unfinished profile-not-written loopback-hostname clock-skew
 strangers-refused fault-injected no-run-secret retransmits path-slow link-errors counters-unread
 import-inconsistent import-rows-missing import-another-test import-under-minimum import-nccl-error
-metrics-not-handed-over pairs-not-measured nodes-not-measured pairs-too-few pairs-left-out job-slow job-unclear not-looked-at
+metrics-not-handed-over pairs-not-measured nodes-not-measured pairs-too-few
+pairs-left-out job-slow job-unclear not-looked-at
 """
 ACCUSE = {
     ("error", "warning"): {"late-rank"},

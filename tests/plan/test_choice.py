@@ -31,7 +31,7 @@ def test_a_small_model_is_not_split() -> None:
     """It fits as it is, and reducing its gradients hides behind the backward pass."""
     found, _ = choice.planned(models.of_word("125M"), recipe(512, 1024), H100, None, Wanted(gpus=8))
     assert found[0].layout.strategy == "ddp"
-    assert found[0].reasons == ("all of the model fits on each GPU, so nothing has to be gathered",)
+    assert found[0].reasons == ("all of the model fits on each GPU, so no parameters have to be gathered",)
 
 
 def test_each_strategy_that_is_not_chosen_says_why() -> None:

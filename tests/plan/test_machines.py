@@ -22,7 +22,7 @@ def test_the_machines_that_come_along_are_whole(name: str) -> None:
     ("old", "new", "said"),
     [
         ("memory = ", "memroy = ", "unknown key machine.memroy"),
-        ('"80 GB"', "80", "must be a number with its unit"),
+        ('"79.6 GiB"', "80", "must be a number with its unit"),
         ("gpus = 8", "gpus = 0", "must be a whole number from 1"),
         ("NVIDIA H100 80GB HBM3", "Acme 1", "the peak of Acme 1 is unknown"),
     ],

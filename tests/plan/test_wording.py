@@ -24,6 +24,6 @@ def test_the_whole_training() -> None:
     made = plan(64)
     days = 1e12 / made.strategies[0].tokens_per_s / 86400
     hours = 24 * days * 64
-    said = f"1000 billion tokens: {days:.1f} days, {hours:,.0f} GPU hours, without failures and restarts"
+    said = f"1 trillion tokens: {days:.1f} days, {hours:,.0f} GPU hours, without failures and restarts"
     assert wording.training(made) == said
     assert wording.training(plan(1)) is None

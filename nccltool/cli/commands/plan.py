@@ -105,7 +105,7 @@ def command(model: str, emit: str | None, run_dir: str | None, **options: Any) -
     ready_to_deliver()
     order = from_options(model, group(PlanOptions, options), run_directory.base_folder(run_dir))
     plan = run.plan(order, this_command())
-    if emit:
+    if emit and plan.choice:
         deliver(files.emit(plan, emit), options["output"])
     else:
         deliver_each(lambda form, look: views.renderer(form, look)(plan))

@@ -14,9 +14,15 @@ def chosen(plan: Plan) -> PlannedStrategy:
 
 
 def nodes_of(plan: Plan) -> tuple[int, int]:
-    """(nodes, GPUs of each)."""
+    """(nodes, GPUs of each). Raises BadInput if the last one would not be full."""
     per_node = min(plan.gpus, plan.machine.gpus)
-    return -(-plan.gpus // per_node), per_node
+    nodes, rest = divmod(plan.gpus, per_node)
+    if rest:
+        raise BadInput(
+            f"--gpus {plan.gpus} does not fill nodes of {per_node} GPUs",
+            f"use --gpus {nodes * per_node} or {(nodes + 1) * per_node}",
+        )
+    return nodes, per_node
 
 
 def comment(plan: Plan) -> str:

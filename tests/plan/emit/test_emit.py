@@ -49,5 +49,7 @@ def test_what_a_framework_cannot_do_is_said() -> None:
         emit.emit(plan(64, strategies=("fsdp",), tensor=2, pipeline=1), "deepspeed")
     with pytest.raises(BadInput, match="torchtitan has no zero1"):
         emit.emit(plan(64, strategies=("zero1",), tensor=2), "torchtitan")
+    with pytest.raises(BadInput, match="--gpus 12 does not fill nodes of 8 GPUs"):
+        emit.emit(plan(12), "slurm")
     with pytest.raises(BadInput, match="nothing fits"):
         emit.emit(plan(1), "torchrun")

@@ -17,7 +17,7 @@ def test_the_table_begins_with_the_answer() -> None:
     lines = views.renderer("table")(plan(64)).splitlines()
     assert lines[0].startswith("PASS plan: llama-3-8b on 64 GPUs (h100): fsdp")
     assert "8.03B parameters, 32 layers; 256 sequences of 8192 tokens per step; mixed, adamw-fused" in lines[1]
-    assert any(line.strip().startswith("1000 billion tokens: ") for line in lines)
+    assert any(line.strip().startswith("1 trillion tokens: ") for line in lines)
 
 
 def test_the_table_has_a_bar_for_each_term_of_memory() -> None:
