@@ -72,6 +72,6 @@ def decode(line: str | bytes) -> AnyInstruction:
     """The instruction of a line. Raises msgspec.DecodeError."""
     try:
         instruction: AnyInstruction = _decoder.decode(line)
-    except UnicodeDecodeError as error:  # of a key, msgspec says it so
+    except (UnicodeDecodeError, RecursionError) as error:  # of a key, or nested: msgspec says it so
         raise msgspec.DecodeError(str(error)) from error
     return instruction

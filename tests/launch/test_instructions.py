@@ -34,3 +34,8 @@ def test_a_node_is_told_what_is_for_it(whole: Instruction, part: Instruction) ->
 def test_what_is_no_instruction_is_refused(line: bytes) -> None:
     with pytest.raises(msgspec.DecodeError):
         instructions.decode(line)
+
+
+def test_what_is_nested_too_deeply_is_no_instruction() -> None:
+    with pytest.raises(msgspec.DecodeError):
+        instructions.decode(b'{"of":' + b"[" * 200_000)

@@ -5,8 +5,8 @@ import re
 from nccltool.localize.topologies.base import refuse, unfolded
 from nccltool.localize.topology import Topology
 
-_MARK = re.compile(r"^\s*(SwitchName|BlockName)\s*=", re.IGNORECASE | re.MULTILINE)
-_PAIR = re.compile(r"(\w+)\s*=\s*(\S+)")
+_MARK = re.compile(r"^[ \t]*(SwitchName|BlockName)\s*=", re.IGNORECASE | re.MULTILINE)
+_PAIR = re.compile(r"\b(\w++)\s*+=\s*+(\S+)")
 _GOES_ON = re.compile(r"\\\n[ \t]*")
 _COMMENT = re.compile(r"(?<!\\)#.*")
 

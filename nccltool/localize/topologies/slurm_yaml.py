@@ -8,7 +8,7 @@ from nccltool.core.text import escaped, shortened
 from nccltool.localize.topologies.base import refuse, unfolded
 from nccltool.localize.topology import Topology
 
-_MARK = re.compile(r"^\s*-\s+[\"']?topology[\"']?\s*:", re.MULTILINE)
+_MARK = re.compile(r"^[ \t]*-[ \t]+[\"']?topology[\"']?\s*:", re.MULTILINE)
 _LARGEST = 4 << 20
 """Characters: a tree of 100,000 nodes has some 2 MiB if no name is folded, and PyYAML reads 1 MiB in seconds."""
 _KINDS = (("tree", "switches", "switch"), ("block", "blocks", "block"))

@@ -66,7 +66,7 @@ def _row(one: TrainingResult) -> tuple[str, ...]:
         one.strategy,
         one.status,
         base.seconds(one.step_time_s.seconds if one.step_time_s else None),
-        _number(one.throughput_tokens_per_s, ".4g"),
+        _number(one.throughput_tokens_per_s, ",.0f"),
         base.percent(one.exposed_communication_ratio),
         base.percent(one.scaling_efficiency),
         _number(oracle.max_abs_error if oracle else None, ".2g"),
