@@ -22,6 +22,8 @@ PROJECT = ".nccltool.toml"
 """In the current folder. Not in those above it: what applies is what `ls -a` shows."""
 _SOURCES = "nccltool.config"
 _LARGEST = 1 << 20
+_LONGEST_LINE = 10_000
+"""A key of many parts in one takes memory that grows with its square."""
 _SILENCE_S = 1.0
 """A file, or a pipe that is being written: each command reads it, and completion too."""
 _OPTION = re.compile(r"--([a-z][a-z-]*)")
@@ -83,6 +85,8 @@ class _File:
             raise BadInput(error.message, "correct it, or use --no-config") from error
         try:
             text = data.decode("utf-8-sig")
+            if any(len(line) > _LONGEST_LINE for line in text.splitlines()):
+                raise ValueError(f"a line has more than {_LONGEST_LINE} characters")
             entries = sorted(self._entries(tomllib.loads(text), ()), key=lambda entry: len(entry[0]))
         except (ValueError, RecursionError) as error:  # also of numbers with too many digits
             raise BadInput(f"{self.path} is not TOML: {escaped(str(error))}", "correct the file") from error

@@ -196,3 +196,10 @@ def test_without_a_home_there_is_no_file_of_the_user() -> None:
     assert config.user_file({}) is None
     assert config.user_file({"HOME": "/h"}) == Path("/h/.config/nccltool/config.toml")
     assert config.user_file({"HOME": "/h", "XDG_CONFIG_HOME": "/c"}) == Path("/c/nccltool/config.toml")
+
+
+def test_a_line_without_end_is_refused(files: Files, nccltool: Nccltool) -> None:
+    files.user.write_text("a" + ".a" * 100_000 + " = 1\n")
+    said = nccltool("runs")
+    assert (said.code, said.out) == (2, "")
+    assert "a line has more than 10000 characters" in said.err

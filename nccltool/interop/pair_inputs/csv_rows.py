@@ -144,6 +144,14 @@ def read(content: str, where: str) -> PairFile:
     return PairFile(encounters=tuple(kept.encounters), notes=notes)
 
 
+def _quoted(text: str, between: str) -> list[str]:
+    """Cells, some in quotes; of what no quotes can be, such as a cell of 128 KiB, as they stand."""
+    try:
+        return next(csv.reader([text], delimiter=between))
+    except csv.Error:
+        return text.split(between)
+
+
 def _rows(content: str) -> Iterator[tuple[int, list[str]]]:
     """Lines with their cells: neither blank ones nor comments."""
     between = ""
@@ -156,7 +164,7 @@ def _rows(content: str) -> Iterator[tuple[int, list[str]]]:
             cells = text.split()
             yield number, [*cells[:2], *_joined(cells[2:])]
         elif '"' in text:
-            yield number, [cell.strip() for cell in next(csv.reader([text], delimiter=between))]
+            yield number, [cell.strip() for cell in _quoted(text, between)]
         else:
             cells = text.split(between)
             is_bare = " " not in text and text.isprintable()

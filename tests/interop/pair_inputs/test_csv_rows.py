@@ -119,3 +119,8 @@ def test_rows_come_back(rows: list[tuple[str, str, float]], between: str) -> Non
     unique = {(frozenset(row[:2]), row[2]) for row in rows}
     found = {(frozenset(one.members), one.busbw_bytes_per_s) for one in _read(text)}
     assert found == {(names, rate * 1e9) for names, rate in unique}
+
+
+def test_a_cell_that_no_quotes_can_hold_is_no_traceback() -> None:
+    with pytest.raises(BadInput):
+        csv_rows.read('a,b,busbw\nn1,"' + "x" * 200_000 + ",3\n", "p.csv")
