@@ -87,7 +87,7 @@ def _held_up(answer: AttachVerdict, kind: FindingKind, severity: Severity) -> It
 
 
 def _evidence(one: Culprit) -> tuple[str, ...]:
-    return (*one.evidence, *(f"it could also be: {rival}" for rival in one.rivals))
+    return (*one.evidence, *(f"other possible cause: {rival}" for rival in one.rivals))
 
 
 def _subject(one: Culprit) -> Subject:

@@ -51,7 +51,7 @@ def test_findings(
     assert found.verdict.exit_code == exit_code
     for one in found.findings:
         if one.subject.kind == "rank":
-            assert one.evidence == ("state T", "it could also be: a debugger")
+            assert one.evidence == ("state T", "other possible cause: a debugger")
             assert one.remedy == "kill -CONT 9"
 
 

@@ -15,6 +15,8 @@ from nccltool.attach.seen.sources import RecorderSeen
 _ENOUGH = 0.9
 """Share of the ranks that must have been read: the decision table lowers the confidence below it."""
 _NCCL_THREADS = "pt_nccl"
+_IN_PROC: frozenset[CauseName] = frozenset(("dead", "out-of-memory", "stopped", "frozen", "traced"))
+"""What /proc and cgroups show without any stack."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,6 +40,14 @@ class Case:
     recorders: tuple[RecorderSeen, ...]
     ras: RasEvidence
     is_nccl: bool
+    is_blind: bool
+    """No stack of any rank was read: /proc, cgroups, and connections are all there is."""
+    unseen: tuple[int, ...] = ()
+    """Ranks of the job that no host that was looked at should have, or of which that is not known."""
+
+    @property
+    def running(self) -> tuple[RankView, ...]:
+        return tuple(view for view in self.views if view.condition != "dead")
 
     @property
     def lowered(self) -> tuple[str, ...]:
@@ -52,6 +62,12 @@ class Case:
         if all(len(view.samples) < 2 for view in self.views):
             yield "there is only one sample"
 
+    @property
+    def _is_in_proc(self) -> bool:
+        """Whether /proc was read of nearly all ranks, twice."""
+        read = [view for view in self.views if len(view.samples) > 1]
+        return len(read) >= _ENOUGH * (len(self.views) + self.not_looked_at)
+
     def culprit(
         self,
         cause: CauseName,
@@ -65,7 +81,8 @@ class Case:
         """With the level of its row, or `level` where the evidence is weaker, less what lowers all."""
         row = BY_CAUSE[cause]
         place = min(LEVELS.index(row.level), LEVELS.index(level or row.level))
-        place = max(0, place - bool(self.lowered))
+        is_lowered = bool(self.lowered) and not (cause in _IN_PROC and self._is_in_proc)
+        place = max(0, place - is_lowered)
         return Culprit(
             cause=cause,
             level=LEVELS[place],
@@ -74,7 +91,7 @@ class Case:
             rank=rank,
             host=host,
             evidence=tuple(one for one in evidence if one),
-            rivals=(*rivals, *row.rivals),
+            rivals=(*rivals, *row.rivals, *(row.rivals_of_first if rank == 0 else ())),
             next_steps=row.next_steps,
         )
 
@@ -95,8 +112,9 @@ class Case:
 def case_of(look: JobLook) -> Case:
     seen = views(look)
     is_nccl = any(name.startswith(_NCCL_THREADS) for view in seen for name in _threads(view))
-    running = [view for view in seen if not view.condition and view.phase.kind != "unknown"]
-    waiting = tuple(view for view in running if view.waits or (is_nccl and view.phase.kind == "gpu"))
+    is_blind = all(view.is_unseen or view.condition for view in seen)
+    running = [view for view in seen if not view.condition and (is_blind or view.phase.kind != "unknown")]
+    waiting = tuple(view for view in running if _waits(view, is_nccl, is_blind))
     recorders = tuple(one for host in look.hosts for one in host.recorders if not one.stale)
     world = frozenset(range(look.world_size or 0)) or frozenset(
         view.rank for view in seen if view.rank is not None
@@ -116,7 +134,15 @@ def case_of(look: JobLook) -> Case:
         recorders=recorders,
         ras=of_answers(look),
         is_nccl=is_nccl,
+        is_blind=is_blind,
+        unseen=tuple(sorted(world - {view.rank for view in seen} - frozenset(missing))),
     )
+
+
+def _waits(view: RankView, is_nccl: bool, is_blind: bool) -> bool:
+    if is_blind:  # a thread that sleeps in no call on a file
+        return view.is_static is True and view.phase.kind == "unknown"
+    return view.waits or (is_nccl and view.phase.kind == "gpu")
 
 
 def _threads(view: RankView) -> tuple[str, ...]:

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 
 from nccltool.attach.judge.case import Case, case_of
 from nccltool.attach.judge.causes import calls, hardware, process, slow, work
-from nccltool.attach.judge.result import AttachVerdict, Culprit, JobState, RankNow
-from nccltool.attach.judge.state import DEFINITE, message_of, state_of
+from nccltool.attach.judge.result import AttachVerdict, Culprit, JobState, KillBy, RankNow
+from nccltool.attach.judge.state import DEFINITE, is_starting, message_of, state_of
 from nccltool.attach.judge.views import Ends, RankView, ends_of, idle_s
 from nccltool.attach.seen.job import JobLook
 
@@ -26,6 +26,7 @@ def judge(look: JobLook) -> AttachVerdict:
         culprits = tuple(one for one in culprits if one.cause in DEFINITE and one.level != "low")
     since = case.since_s if case.blocked else None
     ends = ends_of(case.views)
+    kill_in_s, kill_by = _kill(case, since)
     return AttachVerdict(
         state=state,
         message=message_of(case, state, culprits),
@@ -36,7 +37,8 @@ def judge(look: JobLook) -> AttachVerdict:
         missing=case.missing,
         not_looked_at=case.not_looked_at,
         since_s=since,
-        kill_in_s=_kill_in_s(case, since),
+        kill_in_s=kill_in_s,
+        kill_by=kill_by,
         notes=tuple(_notes(case, state, culprits)),
         lacking=tuple(_lacking(case)),
     )
@@ -66,14 +68,16 @@ def _now(view: RankView, ends: Ends) -> RankNow:
     )
 
 
-def _kill_in_s(case: Case, since_s: float | None) -> float | None:
-    if since_s is None or not case.blocked:
-        return None
+def _kill(case: Case, since_s: float | None) -> tuple[float | None, KillBy | None]:
+    """Ranks that start wait in the store, whose limits are others."""
+    if since_s is None or is_starting(case):
+        return None, None
     is_gloo = any(
         name == "pt_gloo_runloop" for view in case.views if view.process for name in view.process.threads
     )
-    limit = _TIMEOUT_S["nccl"] if case.is_nccl else _TIMEOUT_S["gloo"] if is_gloo else None
-    return None if limit is None else max(0.0, limit - since_s)
+    if case.is_nccl:
+        return max(0.0, _TIMEOUT_S["nccl"] - since_s), "watchdog"
+    return (max(0.0, _TIMEOUT_S["gloo"] - since_s), "timeout") if is_gloo else (None, None)
 
 
 def _notes(case: Case, state: JobState, culprits: Sequence[Culprit]) -> Iterator[str]:
@@ -85,7 +89,7 @@ def _notes(case: Case, state: JobState, culprits: Sequence[Culprit]) -> Iterator
     if case.ras.answered and not case.ras.is_unequal and state == "hung":
         yield "RAS: equal counts say that all ranks have launched the operation, not that it ends"
     if state == "hung" and culprits and culprits[0].level != "high":
-        yield "the evidence is not certain; compare with the rivals before anything is stopped"
+        yield "the evidence is not certain; check the other possible causes before anything is stopped"
 
 
 def _lacking(case: Case) -> Iterator[str]:

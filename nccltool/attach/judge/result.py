@@ -5,6 +5,7 @@ from typing import Literal
 
 from nccltool.attach.phases.result import Phase
 
+KillBy = Literal["watchdog", "timeout"]
 JobState = Literal["healthy", "slow", "hung", "starting", "ending", "unknown"]
 CauseName = Literal[
     "dead",
@@ -123,7 +124,9 @@ class AttachVerdict:
     since_s: float | None = None
     """For how long nothing has moved, at least."""
     kill_in_s: float | None = None
-    """Until the watchdog ends the job, with the default time limit of its backend; None = not known."""
+    """From the last sample until the waits end, with the default time limit of the backend; None = not known."""
+    kill_by: KillBy | None = None
+    """What ends them: NCCL's watchdog ends the job; with Gloo, the calls that wait raise an error."""
     operations_per_s: float | None = None
     notes: tuple[str, ...] = ()
     """What the reader must not conclude, and what lowered the confidence."""

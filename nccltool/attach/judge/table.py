@@ -17,6 +17,8 @@ class DecisionRow:
     """Whether two equal samples are a condition."""
     next_steps: tuple[str, ...]
     rivals: tuple[str, ...] = ()
+    rivals_of_first: tuple[str, ...] = ()
+    """Of rank 0 only."""
 
 
 def _row(
@@ -26,6 +28,7 @@ def _row(
     *next_steps: str,
     needs_frozen: bool = True,
     rivals: tuple[str, ...] = (),
+    rivals_of_first: tuple[str, ...] = (),
 ) -> DecisionRow:
     return DecisionRow(
         number=number,
@@ -34,6 +37,7 @@ def _row(
         needs_frozen=needs_frozen,
         next_steps=next_steps,
         rivals=rivals,
+        rivals_of_first=rivals_of_first,
     )
 
 
@@ -77,7 +81,8 @@ ROWS = (
         "own-code",
         "medium",
         "read the named line: evaluation, logging, or an exception handler that only this rank runs",
-        rivals=("it does rank 0's usual extra work, and comes back",),
+        rivals=("its batch takes longer, and it comes back",),
+        rivals_of_first=("it does the extra work of rank 0, such as logging, and comes back",),
     ),
     _row(9, "network", "high", "look at the named port and at its peer: link state, switch, firewall"),
     _row(10, "gpu", "high", "drain the host and read its kernel log for Xid"),

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from nccltool.attach.phases.match import phase_of
-from nccltool.attach.phases.result import Phase
+from nccltool.attach.phases.result import STARTS, Phase
+from nccltool.attach.phases.without_stack import phase_without_stack
 from nccltool.attach.seen.job import HostLook, JobLook, RankSample
 from nccltool.attach.seen.process import ProcessState, SocketSeen, ThreadStack
 from nccltool.attach.seen.ranks import RankFound
@@ -14,6 +15,7 @@ _MOST_SWITCHES_PER_S = 0.5
 _MOST_CPU_SHARE = 0.05
 """A rank that waits in Gloo takes 0 to 1 % of a core."""
 _LOADER = "pt_data_worker"
+_GROUP_THREADS = ("pt_gloo", "pt_nccl", "gloo_tcp", "NCCL ")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -57,10 +59,40 @@ class RankView:
         """Nothing happened between the samples: same frames, no switch of the main thread, no CPU time."""
         if self.condition:
             return True
-        if self.is_same is None or self.switches_per_s is None:
+        if self.switches_per_s is None:
+            return None
+        if self.is_unseen:  # a busy thread without switches computes, or spins where it waits for a GPU
+            has_switched = self.switches_per_s > _MOST_SWITCHES_PER_S
+            return False if has_switched else None if self.is_busy else True
+        if self.is_same is None:
             return None
         is_spinning = self.phase.kind == "gpu"  # CUDA waits at 100 % of a core
         return self.is_same and self.switches_per_s <= _MOST_SWITCHES_PER_S and (is_spinning or not self.is_busy)
+
+    @property
+    def is_unseen(self) -> bool:
+        """It runs, and no sample has a stack of it."""
+        return not self.condition and not any(one.stacks for one in self.samples)
+
+    @property
+    def progresses(self) -> bool:
+        """It starts, and moves: itself, or the compilers that it started."""
+        if self.phase.kind not in STARTS and not self.is_unseen:
+            return False
+        return self.is_static is False or self.is_busy or _children_work(self.samples)
+
+    @property
+    def has_group(self) -> bool:
+        """It has threads of a process group."""
+        return self.process is not None and any(name.startswith(_GROUP_THREADS) for name in self.process.threads)
+
+    @property
+    def age_s(self) -> float | None:
+        """Of its process in the last sample."""
+        started = self.found.started_at_s
+        if started is None or not self.host.samples:
+            return None
+        return max(0.0, self.host.samples[-1].wall_s - started)
 
     @property
     def is_busy(self) -> bool:
@@ -141,6 +173,8 @@ def _phase(sample: RankSample, pid: int, cpu_share: float | None) -> Phase:
     if sample.process is None or sample.process.state in ("Z", "X"):
         return Phase(kind="unknown", text="has ended", reason="its process has ended")
     own = sorted((one for one in sample.stacks if one.pid == pid), key=lambda one: not one.is_native)
+    if not own:
+        return phase_without_stack(sample.process, cpu_share)
     names = [child.name for child in sample.children]
     return phase_of(own, state=sample.process.state, cpu_share=cpu_share, children=names)
 
@@ -156,6 +190,14 @@ def _is_same(samples: Sequence[RankSample], pid: int) -> bool | None:
     """Stacks with native frames have more of them, so only those of the same kind are compared."""
     seen = [frames for one in samples if (frames := _frames(one, pid)) is not None]
     return None if len(seen) < 2 else all(one == seen[0] for one in seen)
+
+
+def _children_work(samples: Sequence[RankSample]) -> bool:
+    """Whether some child has had CPU time between the samples."""
+    before = {one.pid: one.cpu_s for one in samples[0].children}
+    return any(
+        one.cpu_s is not None and one.cpu_s > (before.get(one.pid) or 0.0) for one in samples[-1].children
+    )
 
 
 def _throttled(samples: Sequence[RankSample], span_s: float) -> float | None:

@@ -45,6 +45,8 @@ class R:
     connected: bool = True
     waits_on: str = ""
     host: str = "n1"
+    age_s: float | None = None
+    syscall: str = ""
     world: int | None = None
     more: dict[str, Any] = field(default_factory=dict)
     """Of HostLook."""
@@ -74,9 +76,10 @@ def _host(name: str, ranks: Sequence[R], samples: int, span_s: float, size: int,
             local_rank=number - first,
             local_world_size=more.get("local", len(here)),
             master="10.0.0.1:29500",
+            started_at_s=None if one.age_s is None else 1e9 - one.age_s,
             addresses=(f"10.0.0.{hosts_number(name)}",),
         )
-        for number, _ in here
+        for number, one in here
     )
     taken = tuple(
         HostSample(
@@ -112,6 +115,7 @@ def _sample(number: int, one: R, place: int, samples: int, span_s: float, ranks:
         wchar=int(10_000 + one.wrote * part),
         write_bytes=int(5_000 + one.wrote * part),
         waits_on=one.waits_on,
+        syscall=one.syscall,
         threads=one.threads,
     )
     cgroup = CgroupState(

@@ -139,6 +139,7 @@ def _store(case: Case) -> Iterator[Culprit]:
     for rank in case.missing:
         told = f"{len(stored)} ranks wait in the store or for ranks to join"
         yield case.culprit("missing-rank", f"rank {rank} is missing", told, rank=rank)
+    yield from _not_come(case, stored)
     held = [one for host in case.look.hosts for one in host.agents if one.state in ("T", "t", "Z", "X")]
     masters = sorted({view.found.master for view in stored if view.found.master})
     place = f" ({', '.join(masters)})" if masters else ""
@@ -148,6 +149,25 @@ def _store(case: Case) -> Iterator[Culprit]:
     elif not case.suspects and not _held(case) and case.blocked:
         told = f"all {len(stored)} ranks wait for it, and no rank is missing"
         yield case.culprit("store", f"the store{place} does not answer", told, level="medium")
+
+
+def _not_come(case: Case, stored: Sequence[RankView]) -> Iterator[Culprit]:
+    """All that were seen wait for others to join: who was not seen has not joined, or some of those."""
+    if not case.unseen or case.suspects or case.missing or not case.blocked:
+        return
+    if any(view.condition or view.rank is None for view in case.views):
+        return
+    told = f"{len(stored)} ranks wait in the store or for ranks to join"
+    where = f"hosts that were looked at: {', '.join(sorted({view.found.host for view in case.views})[:8])}"
+    rival = "a firewall between its host and that of the store"
+    if len(case.unseen) == 1:
+        text = f"rank {case.unseen[0]} has not come"
+        yield case.culprit(
+            "missing-rank", text, told, where, level="high", rank=case.unseen[0], rivals=(rival,)
+        )
+    else:
+        text = f"some of {_list(case.unseen)} have not come"
+        yield case.culprit("missing-rank", text, told, where, level="high", rivals=(rival,))
 
 
 def _by_places(case: Case) -> Iterator[Culprit]:

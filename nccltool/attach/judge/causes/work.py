@@ -38,6 +38,8 @@ def _of(case: Case, view: RankView) -> Iterator[Culprit]:
         yield _simple(case, view, "starting", view.phase.text)
     elif kind in _OWN:
         yield _own_code(case, view)
+    elif case.is_blind and view.is_busy:
+        yield case.of_rank("own-code", view, "is busy while the others sleep", _share(view), _last_in_ras(case, view))
 
 
 def _simple(case: Case, view: RankView, cause: CauseName, text: str) -> Culprit:
@@ -94,15 +96,16 @@ def _loader(case: Case, view: RankView) -> Culprit:
 
 
 def _checkpoint(case: Case, view: RankView) -> Culprit:
+    what = "a checkpoint" if view.phase.row is not None else "a file"  # /proc alone does not tell
     rates = [rate for counter in ("wchar", "write_bytes") if (rate := view.rate(counter)) is not None]
     if not rates:
-        return case.of_rank("checkpoint-stuck", view, "writes a checkpoint", _at(view), _io(view), level="low")
+        return case.of_rank("checkpoint-stuck", view, f"writes {what}", _at(view), _io(view), level="low")
     highest = max(rates)
     if highest > _FLAT_BYTES_PER_S:
         told = f"it writes {highest / 1e6:.2g} MB/s"
-        return case.of_rank("checkpoint-slow", view, "writes a checkpoint slowly", told, _at(view))
+        return case.of_rank("checkpoint-slow", view, f"writes {what} slowly", told, _at(view))
     told = f"it wrote nothing in {view.span_s:.1f} s"
-    return case.of_rank("checkpoint-stuck", view, "is stuck in writing a checkpoint", told, _at(view), _io(view))
+    return case.of_rank("checkpoint-stuck", view, f"is stuck in writing {what}", told, _at(view), _io(view))
 
 
 def _own_code(case: Case, view: RankView) -> Culprit:
@@ -115,5 +118,8 @@ def _own_code(case: Case, view: RankView) -> Culprit:
     samples = (
         "" if view.is_same is None else "its line moves" if moving else "it is at the same line in all samples"
     )
-    busy = f"{view.cpu_share:.0%} of a core" if view.cpu_share is not None else ""
-    return case.of_rank("own-code", view, text, _at(view), samples, busy, _last_in_ras(case, view))
+    return case.of_rank("own-code", view, text, _at(view), samples, _share(view), _last_in_ras(case, view))
+
+
+def _share(view: RankView) -> str:
+    return f"{view.cpu_share:.0%} of a core" if view.cpu_share is not None else ""
