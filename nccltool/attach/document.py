@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from nccltool.attach.judge.result import AttachVerdict, JobState
+from nccltool.attach.judge.result import AttachVerdict, JobState, KillBy
 from nccltool.attach.report import AttachReport
 from nccltool.attach.seen.job import JobLook
 from nccltool.attach.seen.ranks import RankFound
@@ -100,6 +100,8 @@ class AttachDocument(RunDocument, kw_only=True):
     unread: tuple[AttachedUnread, ...]
     notes: tuple[str, ...]
     hosts: tuple[AttachedHost, ...]
+    kill_by: KillBy | None = None
+    seen: str | None = None
 
 
 def to_json(report: AttachReport) -> str:
@@ -119,6 +121,8 @@ def document(report: AttachReport) -> AttachDocument:
         message=answer.message,
         since_s=answer.since_s,
         kill_in_s=answer.kill_in_s,
+        kill_by=answer.kill_by,
+        seen=report.seen,
         operations_per_s=answer.operations_per_s,
         ranks=tuple(_ranks(answer, look)),
         missing=answer.missing,

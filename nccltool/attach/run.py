@@ -1,8 +1,10 @@
 """From the options of `nccltool attach` to its report: looks at all hosts at once, and judges what they saw."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from nccltool.attach import saved
+from nccltool.attach.document import to_json
 from nccltool.attach.look import here
 from nccltool.attach.look.order import JobHere, LookAnswer, LookOrder
 from nccltool.attach.options import AttachOptions, checked, look_order
@@ -10,7 +12,7 @@ from nccltool.attach.reach import asking, kubernetes, slurm, ssh
 from nccltool.attach.reach.asking import FarCommand
 from nccltool.attach.report import AttachReport, report
 from nccltool.attach.seen.job import JobLook, Unread
-from nccltool.core.errors import BadInput, NotJudged
+from nccltool.core.errors import BadInput, NotJudged, ResultNotWritten
 from nccltool.core.text import listed
 from nccltool.launch.named_hosts import named_hosts
 from nccltool.launch.reach import ssh_client
@@ -23,14 +25,23 @@ def attach(options: AttachOptions, command: tuple[str, ...]) -> AttachReport:
     """Look at a job and say what it does. Raises BadInput, NotJudged."""
     options = checked(options)
     if options.from_ is not None:
-        return report(saved.load(options.from_), command)
+        return report(saved.load(options.from_), command, is_live=False)
+    if options.save is not None:
+        saved.check(options.save)
     order = look_order(options)
     found = report(looked(options, order), command)
     if options.native and (suspects := _suspects(found)):
         again = LookOrder(job=_job(found.look), interval_s=order.interval_s, native=suspects)
         found = report(looked(options, again), command)
-    if options.save is not None:
-        saved.save(options.save, found.look)
+    return found if options.save is None else _kept(options.save, found)
+
+
+def _kept(folder: str, found: AttachReport) -> AttachReport:
+    """A report is shown even if its look cannot be saved."""
+    try:
+        saved.save(folder, found.look, to_json(found))
+    except ResultNotWritten as error:
+        return replace(found, unsaved=error)
     return found
 
 
@@ -38,7 +49,10 @@ def looked(options: AttachOptions, order: LookOrder) -> JobLook:
     """What all hosts saw of one job. Raises BadInput, NotJudged."""
     commands = _commands(options)
     if not commands:
-        return joined([here.look(order)], ())
+        answer = here.look(order)
+        if options.pid is not None and answer.look is None and not answer.is_ambiguous:
+            raise BadInput(f"--pid: {answer.reason}", _of_pid(answer))
+        return joined([answer], ())
     answers, unreached = asking.ask(commands, order, options.host_timeout + order.interval_s * order.samples)
     return joined(answers, unreached)
 
@@ -59,9 +73,12 @@ def joined(answers: Sequence[LookAnswer], unreached: Sequence[Unread]) -> JobLoo
     jobs = dict.fromkeys(rank.job for look in looks for rank in look.ranks)
     if len(jobs) > 1 or any(answer.is_ambiguous for answer in answers):
         every = {job.job: job for answer in answers for job in answer.jobs}
+        differ = len({job.program for job in every.values()}) == len(every)
         raise BadInput(
             f"{len(every)} jobs run there: {listed(map(_told, every.values()))}",
-            "choose one with --program SCRIPT, or on this host with --pid PID",
+            "choose one with --program SCRIPT, or on its host with --pid PID"
+            if differ
+            else "choose one with --pid PID, on its host",
         )
     silent = tuple(
         Unread(what=f"host {answer.host}", reason=answer.reason, host=answer.host)
@@ -75,6 +92,12 @@ def joined(answers: Sequence[LookAnswer], unreached: Sequence[Unread]) -> JobLoo
             "run it where the job runs, as its user or as root, or name the hosts: --hosts, --job, --kubernetes",
         )
     return JobLook(hosts=looks, unreached=(*unreached, *silent))
+
+
+def _of_pid(answer: LookAnswer) -> str:
+    if answer.jobs:
+        return f"name a rank, or torchrun itself; here run {listed(map(_told, answer.jobs))}"
+    return "name a process of a distributed job that this user may see, or other hosts with --hosts"
 
 
 def _told(job: JobHere) -> str:

@@ -10,6 +10,9 @@ from nccltool.core.documents import SCHEMA
 from nccltool.core.errors import BadInput, ResultNotWritten
 
 FILE = "look.json"
+VERDICT = "attach.json"
+"""The JSON document of the verdict at that time; `--from` checks the look itself."""
+_REMEDY = "name a folder that --save wrote"
 _LARGEST = 512 << 20
 
 
@@ -21,14 +24,23 @@ class SavedLook(msgspec.Struct, kw_only=True):
     form: str = "look"
 
 
-def save(folder: str, look: JobLook) -> None:
-    """Raises BadInput, ResultNotWritten."""
-    path = Path(user_files.folder("--save", folder)) / FILE
+def check(folder: str) -> None:
+    """Before looking: whether the folder can be written, and holds no look. Raises BadInput."""
+    path = Path(user_files.folder("--save", folder))
+    if (path / FILE).exists():
+        raise BadInput(f"--save {folder} holds a saved snapshot: {FILE}", "name a new folder")
+
+
+def save(folder: str, look: JobLook, verdict: str) -> None:
+    """`verdict`: the JSON document. Raises ResultNotWritten."""
+    path = Path(folder)
     try:
-        written_files.replace(path, written(look).encode(), written_files.PRIVATE)
+        path.mkdir(parents=True, exist_ok=True)
+        written_files.replace(path / FILE, written(look).encode(), written_files.PRIVATE)
+        written_files.replace(path / VERDICT, redact.redacted(verdict)[0].encode(), written_files.PRIVATE)
     except OSError as error:
         raise ResultNotWritten(
-            f"--save {path} cannot be written: {error.strerror}", "name another folder"
+            f"--save {folder} cannot be written: {error.strerror}", "name another folder"
         ) from error
 
 
@@ -43,8 +55,8 @@ def load(folder: str) -> JobLook:
     """A saved look: its folder, or the file in it. Raises BadInput."""
     path = Path(folder)
     file = path / FILE if path.is_dir() else path
-    text = user_files.contents(file, "--from", remedy="name a folder that --save wrote", largest=_LARGEST)
-    saved = documents.decoded(text, f"--from {file}", SavedLook, "a saved look", "name a folder that --save wrote")
+    text = user_files.contents(file, "--from", remedy=_REMEDY, largest=_LARGEST)
+    saved = documents.decoded(text, f"--from {file}", SavedLook, "a saved snapshot", _REMEDY)
     if saved.form != "look":
-        raise BadInput(f"--from {file} is a document of form {saved.form!r}", "name a folder that --save wrote")
+        raise BadInput(f"--from {file} is a document of form {saved.form!r}", _REMEDY)
     return saved.look

@@ -1,14 +1,18 @@
 """From options to a report."""
 
+import json
+from pathlib import Path
+
 import pytest
 
 from nccltool.attach import run
+from nccltool.attach.look import here
 from nccltool.attach.look.order import JobHere, LookAnswer
 from nccltool.attach.options import AttachOptions
 from nccltool.attach.seen.job import HostLook, Unread
 from nccltool.attach.seen.ranks import RankFound
 from nccltool.core.errors import BadInput, NotJudged
-from tests.attach.seen.looks import SHIPPED
+from tests.attach.seen.looks import SHIPPED, hung
 
 
 def _answer(host: str, *jobs: str, look: str = "") -> LookAnswer:
@@ -51,3 +55,52 @@ def test_a_saved_look_is_checked_again() -> None:
     report = run.attach(AttachOptions(from_=str(SHIPPED)), ("nccltool", "attach"))
     assert (report.answer.state, report.verdict.exit_code) == ("hung", 1)
     assert (report.info.hosts, report.info.world_size) == (("n1",), 3)
+
+
+def test_two_jobs_of_one_script_are_told_apart_by_pid() -> None:
+    jobs = tuple(JobHere(job=job, program="train.py", ranks=2, pid=pid) for job, pid in (("a", 7), ("b", 9)))
+    answer = LookAnswer(host="n1", jobs=jobs, reason="2 jobs run here", is_ambiguous=True)
+    with pytest.raises(BadInput) as caught:
+        run.joined([answer], ())
+    assert "train.py (2 ranks here, pid 7), train.py (2 ranks here, pid 9)" in caught.value.message
+    assert caught.value.remedy == "choose one with --pid PID, on its host"
+
+
+@pytest.mark.parametrize(
+    ("jobs", "remedy"),
+    [
+        ((JobHere(job="a", program="train.py", ranks=2, pid=7),), "here run train.py (2 ranks here, pid 7)"),
+        ((), "name a process of a distributed job"),
+    ],
+)
+def test_a_pid_that_is_no_rank(monkeypatch: pytest.MonkeyPatch, jobs: tuple[JobHere, ...], remedy: str) -> None:
+    answer = LookAnswer(host="n1", jobs=jobs, reason="no process has pid 99")
+    monkeypatch.setattr(here, "look", lambda order: answer)
+    with pytest.raises(BadInput) as caught:
+        run.attach(AttachOptions(pid=99), ())
+    assert caught.value.message == "--pid: no process has pid 99"
+    assert remedy in caught.value.remedy
+
+
+def test_a_report_is_there_even_if_it_cannot_be_saved(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (host,) = hung().hosts
+    folder = tmp_path / "new"
+
+    def look(order: object) -> LookAnswer:
+        folder.rmdir()
+        folder.write_text("someone was faster")
+        return LookAnswer(host="n1", look=host)
+
+    monkeypatch.setattr(here, "look", look)
+    report = run.attach(AttachOptions(save=str(folder)), ())
+    assert report.answer.state == "hung"
+    assert report.unsaved is not None
+    assert "cannot be written" in report.unsaved.message
+
+
+def test_the_verdict_is_saved_with_the_look(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (host,) = hung().hosts
+    monkeypatch.setattr(here, "look", lambda order: LookAnswer(host="n1", look=host))
+    report = run.attach(AttachOptions(save=str(tmp_path / "new")), ())
+    assert report.unsaved is None
+    assert json.loads((tmp_path / "new/attach.json").read_text())["state"] == "hung"

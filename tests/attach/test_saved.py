@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 
 from nccltool.attach import saved
-from nccltool.core.errors import BadInput
+from nccltool.core.errors import BadInput, ResultNotWritten
 from tests.attach.seen.looks import hung
 
 
 def test_a_look_is_read_as_it_was_saved(tmp_path: Path) -> None:
-    saved.save(str(tmp_path / "new"), hung())
+    saved.check(str(tmp_path / "new"))
+    saved.save(str(tmp_path / "new"), hung(), "{}")
     assert saved.load(str(tmp_path / "new")) == hung()
     assert saved.load(str(tmp_path / "new/look.json")) == hung()
     assert (tmp_path / "new/look.json").stat().st_mode & 0o777 == 0o600
@@ -32,7 +33,7 @@ def test_lines_of_source_hold_no_secret() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "is not a saved look of nccltool"),
+        ("", "is not a saved snapshot of nccltool"),
         ('{"look": {"hosts": []}, "form": "probe", "schema": 1}', "is a document of form 'probe'"),
         ('{"look": {"hosts": []}, "form": "look", "schema": 2}', "has schema 2"),
     ],
@@ -47,4 +48,12 @@ def test_something_else_is_refused(tmp_path: Path, text: str, message: str) -> N
 def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(BadInput, match="--save"):
-        saved.save(str(tmp_path / "file/x"), hung())
+        saved.check(str(tmp_path / "file/x"))
+    with pytest.raises(ResultNotWritten, match="--save"):
+        saved.save(str(tmp_path / "file/x"), hung(), "{}")
+
+
+def test_a_saved_look_is_not_replaced(tmp_path: Path) -> None:
+    saved.save(str(tmp_path), hung(), "{}")
+    with pytest.raises(BadInput, match=r"holds a saved snapshot: look\.json"):
+        saved.check(str(tmp_path))

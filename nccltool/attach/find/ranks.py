@@ -99,12 +99,12 @@ def _one_each(
     """A rank's own process: below the shells and tools that start it."""
     for top in tops:
         now = top
-        while now.name in _WRAPPERS or _is_agent(now):
+        while now.name in _WRAPPERS or is_agent(now):
             below = [row for row in named.values() if row.parent == now.pid and _identity(row) == _identity(top)]
             if len(below) != 1:
                 break
             now = below[0]
-        if not (now.name in _WRAPPERS or _is_agent(now)):
+        if not (now.name in _WRAPPERS or is_agent(now)):
             yield now
 
 
@@ -117,7 +117,7 @@ def above(rows: Mapping[int, ProcessRow], pid: int) -> Iterator[int]:
         yield pid
 
 
-def _is_agent(row: ProcessRow) -> bool:
+def is_agent(row: ProcessRow) -> bool:
     return row.name == "pt_elastic" or any(_AGENT.search(word) for word in row.command[:4])
 
 
@@ -206,7 +206,7 @@ def _program(command: Sequence[str]) -> str:
 
 
 def _is_starter(row: ProcessRow) -> bool:
-    return _is_agent(row) or row.name in ("slurmstepd", "orted", "prted", "hydra_pmi_proxy", "raylet")
+    return is_agent(row) or row.name in ("slurmstepd", "orted", "prted", "hydra_pmi_proxy", "raylet")
 
 
 def _agents(rows: Mapping[int, ProcessRow], ranks: Sequence[RankFound], host: str) -> Iterator[AgentFound]:
@@ -217,9 +217,9 @@ def _agents(rows: Mapping[int, ProcessRow], ranks: Sequence[RankFound], host: st
             host=host,
             pid=pid,
             job=of[0].job,
-            command="torchrun" if _is_agent(row) else row.name,
+            command="torchrun" if is_agent(row) else row.name,
             children=tuple(one.pid for one in rows.values() if one.parent == pid),
-            local_world_size=of[0].local_world_size if _is_agent(row) else None,
+            local_world_size=of[0].local_world_size if is_agent(row) else None,
             state=row.state,
         )
 

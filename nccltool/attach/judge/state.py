@@ -16,7 +16,7 @@ _COMES_BACK: frozenset[CauseName] = frozenset(("checkpoint-slow", "compiling", "
 _STARTS_WITHIN_S = 120.0
 """Imports on a busy host and a cold compiler cache took tens of seconds."""
 _STARTS_AT_ALL_S = 600.0
-"""Where a rank is busy in its own code: torch's limit for a NCCL group to come together. Imports may take longer."""
+"""Where a rank is busy in its own code: torch's limit for a NCCL group to come together. Imports may be slower."""
 _NAMED_WITHIN_S = 30.0
 """Where a rank is known to be missing, stopped, or dead: the ranks of a host are started within a second."""
 _GPU_STEP_S = 60.0
@@ -85,7 +85,9 @@ def _moves(case: Case) -> bool:
 def _is_ending(case: Case) -> bool:
     """An interpreter that is being taken down has no stack any more."""
     kinds = {view.phase.kind for view in case.running}
-    return "leaving" in kinds and kinds <= {"leaving", "unknown"} and not any(view.condition for view in case.running)
+    return (
+        "leaving" in kinds and kinds <= {"leaving", "unknown"} and not any(view.condition for view in case.running)
+    )
 
 
 def is_starting(case: Case) -> bool:

@@ -195,9 +195,7 @@ def _is_same(samples: Sequence[RankSample], pid: int) -> bool | None:
 def _children_work(samples: Sequence[RankSample]) -> bool:
     """Whether some child has had CPU time between the samples."""
     before = {one.pid: one.cpu_s for one in samples[0].children}
-    return any(
-        one.cpu_s is not None and one.cpu_s > (before.get(one.pid) or 0.0) for one in samples[-1].children
-    )
+    return any(one.cpu_s is not None and one.cpu_s > (before.get(one.pid) or 0.0) for one in samples[-1].children)
 
 
 def _throttled(samples: Sequence[RankSample], span_s: float) -> float | None:

@@ -4,7 +4,7 @@ import os
 import socket
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from nccltool.attach.find import gone, processes, ranks
 from nccltool.attach.find.processes import ProcessRow
@@ -25,10 +25,11 @@ def look(order: LookOrder, wait: Callable[[float], None] = time.sleep) -> LookAn
     boot_s, tick_s = processes.started_at_s(tree, 0), 1 / os.sysconf("SC_CLK_TCK")
     found = ranks.found(rows, host, boot_s, tick_s)
     jobs = tuple(_jobs(found.ranks))
-    job, reason = chosen_job(order, found, rows)
-    if reason:
-        is_ambiguous = len(jobs) > 1 and not (order.job or order.program or order.pid)
-        return LookAnswer(host=host, jobs=jobs, reason=reason, is_ambiguous=is_ambiguous)
+    choice = chosen_job(order, found, rows)
+    if choice.reason:
+        among = tuple(one for one in jobs if one.job in choice.among) or jobs
+        return LookAnswer(host=host, jobs=among, reason=choice.reason, is_ambiguous=bool(choice.among))
+    job = choice.job
     own = tuple(rank for rank in found.ranks if rank.job == job)
     agents = tuple(agent for agent in found.agents if agent.job == job)
     missing = [*found.unread]
@@ -56,35 +57,57 @@ def look(order: LookOrder, wait: Callable[[float], None] = time.sleep) -> LookAn
     )
 
 
-def chosen_job(order: LookOrder, found: RanksFound, rows: Mapping[int, ProcessRow]) -> tuple[str, str]:
-    """(the job to look at, why there is none)."""
-    jobs = list(dict.fromkeys(rank.job for rank in found.ranks))
+@dataclass(frozen=True, kw_only=True, slots=True)
+class JobChoice:
+    """The job to look at, or why there is none."""
+
+    job: str = ""
+    reason: str = ""
+    among: tuple[str, ...] = ()
+    """Jobs that could have been meant."""
+
+
+def chosen_job(order: LookOrder, found: RanksFound, rows: Mapping[int, ProcessRow]) -> JobChoice:
+    jobs = tuple(dict.fromkeys(rank.job for rank in found.ranks))
     if order.job:
-        return (order.job, "") if order.job in jobs else ("", f"no rank of job {order.job!r} runs here")
+        is_here = order.job in jobs
+        return JobChoice(job=order.job) if is_here else JobChoice(reason=f"no rank of job {order.job!r} runs here")
     if order.pid is not None:
         return _job_of(order.pid, found, rows)
     if order.program:
-        jobs = list(dict.fromkeys(rank.job for rank in found.ranks if rank.program == order.program))
+        jobs = tuple(dict.fromkeys(rank.job for rank in found.ranks if rank.program == order.program))
         if not jobs:
-            return "", f"no rank of a job that runs {order.program} was found here"
+            return JobChoice(reason=f"no rank of a job that runs {order.program} was found here")
     if not jobs:
-        return "", "no rank of a distributed job runs here, or none that this user may see"
-    return (jobs[0], "") if len(jobs) == 1 else ("", f"{len(jobs)} jobs run here")
+        return JobChoice(reason=_nobody(rows))
+    if len(jobs) == 1:
+        return JobChoice(job=jobs[0])
+    return JobChoice(reason=f"{len(jobs)} jobs run here", among=jobs)
 
 
-def _job_of(pid: int, found: RanksFound, rows: Mapping[int, ProcessRow]) -> tuple[str, str]:
+def _nobody(rows: Mapping[int, ProcessRow]) -> str:
+    """torchrun starts its ranks when all its nodes have joined."""
+    idle = [pid for pid, row in rows.items() if ranks.is_agent(row) and row.state != "Z"]
+    if idle:
+        return f"torchrun, pid {idle[0]}, has started no rank: it waits until torchrun runs on all its nodes"
+    return "no rank of a distributed job runs here, or none that this user may see"
+
+
+def _job_of(pid: int, found: RanksFound, rows: Mapping[int, ProcessRow]) -> JobChoice:
     """The job of a rank, of a process below one, or of what started it."""
     if pid not in rows:
-        return "", f"no process has pid {pid}"
+        return JobChoice(reason=f"no process has pid {pid}")
     by_pid = {rank.pid: rank.job for rank in found.ranks}
     near = [pid, *ranks.above(rows, pid)]
     named = next((by_pid[one] for one in near if one in by_pid), None)
     if named is not None:
-        return named, ""
-    below = dict.fromkeys(job for one, job in by_pid.items() if pid in set(ranks.above(rows, one)))
+        return JobChoice(job=named)
+    below = tuple(dict.fromkeys(job for one, job in by_pid.items() if pid in set(ranks.above(rows, one))))
     if len(below) == 1:
-        return next(iter(below)), ""
-    return "", f"pid {pid} is no rank, and " + ("started several jobs" if below else "started none")
+        return JobChoice(job=below[0])
+    if below:
+        return JobChoice(reason=f"pid {pid} has started {len(below)} jobs", among=below)
+    return JobChoice(reason=f"pid {pid} is no rank and has started none")
 
 
 def _jobs(found: Sequence[RankFound]) -> Iterator[JobHere]:

@@ -23,7 +23,8 @@ TIMEOUT_S = 10.0
 """For one process: measured 0.05 to 0.15 s, with native frames 0.7 to 3.7 s, on a loaded host."""
 _AT_ONCE = max(2, min(16, (os.cpu_count() or 2) // 2))
 """Leaves cores to the job."""
-_INSTALL = "pip install 'nccltool[attach]'"
+NOT_INSTALLED = "py-spy is not installed"
+INSTALL = "pip install 'nccltool[attach]'"
 _LONGEST_LINE = 200
 _LOADER = ("torch/utils/data/dataloader.py",)
 _MOST_WORKERS = 16
@@ -42,7 +43,7 @@ def taken(pids: Sequence[int], tree: Tree, is_native: bool = False) -> Taken:
     """The stacks of these processes, or why there are none."""
     found = program()
     if found is None:
-        return dict.fromkeys(pids, Unknown(f"py-spy is not installed ({_INSTALL})"))
+        return dict.fromkeys(pids, Unknown(NOT_INSTALLED))
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         given = pool.map(lambda pid: _of(found, pid, is_native), pids)
         return {pid: _with_text(pid, stacks, tree) for pid, stacks in zip(pids, given, strict=True)}
@@ -75,7 +76,7 @@ def missing_right(reason: str) -> str:
     """What would help where py-spy failed."""
     if "ermission" in reason or "not permitted" in reason:
         return "CAP_SYS_PTRACE: run as root, or as the job's user with kernel.yama.ptrace_scope=0"
-    return _INSTALL if _INSTALL in reason else ""
+    return INSTALL if reason == NOT_INSTALLED else ""
 
 
 def _reason(said: str) -> str:

@@ -34,19 +34,30 @@ def ask(
 ) -> tuple[tuple[LookAnswer, ...], tuple[Unread, ...]]:
     """The answers of all hosts, and those hosts that gave none."""
     data = msgspec.json.encode(order)
+    running: set[subprocess.Popen[bytes]] = set()
     with ThreadPoolExecutor(max(1, min(_AT_ONCE, len(commands)))) as pool:
-        found = list(pool.map(lambda command: _asked(command, data, timeout_s), commands))
+        waiting = [pool.submit(_asked, command, data, timeout_s, running) for command in commands]
+        try:
+            found = [one.result() for one in waiting]
+        except BaseException:  # interrupted: without this, the pool waits for all hosts
+            pool.shutdown(wait=False, cancel_futures=True)
+            for one in list(running):
+                one.kill()
+            raise
     answers = tuple(answer for given, _ in found for answer in given)
     return answers, tuple(unread for _, unread in found if unread is not None)
 
 
-def _asked(command: FarCommand, data: bytes, timeout_s: float) -> tuple[list[LookAnswer], Unread | None]:
+def _asked(
+    command: FarCommand, data: bytes, timeout_s: float, running: set[subprocess.Popen[bytes]]
+) -> tuple[list[LookAnswer], Unread | None]:
     try:
         started = subprocess.Popen(
             command.argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
         )
     except OSError as error:
         return [], _miss(command, f"{command.argv[0]} cannot be started: {error.strerror}")
+    running.add(started)
     with started:
         try:
             out, err = started.communicate(data, timeout_s)
@@ -55,6 +66,7 @@ def _asked(command: FarCommand, data: bytes, timeout_s: float) -> tuple[list[Loo
             started.kill()
             out, err = started.communicate()
             late = True
+    running.discard(started)
     return _answers(command, out[:_LARGEST], err.decode(errors="replace"), started.returncode, late, timeout_s)
 
 

@@ -1,10 +1,11 @@
 """A look at a job for people: the verdict, who holds it up, what ranks do, their stacks, and what was not read."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from nccltool.attach.judge.result import PhaseGroup, RankNow
 from nccltool.attach.report import AttachReport
-from nccltool.attach.seen.job import HostSample
+from nccltool.attach.seen.job import HostSample, Unread
 from nccltool.attach.views import stack_tree
 from nccltool.core import notices
 from nccltool.core.host_lists import briefly
@@ -55,8 +56,13 @@ def _samples(report: AttachReport) -> Iterator[str]:
         yield f"{counted(len(series[0]), 'sample')} over {max(map(_span_s, series)):.1f} s"
     if (rate := report.answer.operations_per_s) is not None:
         yield f"{rate:.3g} operations/s"
-    if (kill_in_s := report.answer.kill_in_s) is not None:
-        yield f"the watchdog ends the job in {_duration(kill_in_s)}"
+    kill_in_s = report.answer.kill_in_s
+    if not report.is_live:
+        yield f"seen at {report.seen or 'an unknown time'}"
+    elif kill_in_s is not None:
+        is_watchdog = report.answer.kill_by == "watchdog"
+        ends = "the watchdog ends the job" if is_watchdog else "the waiting calls time out"
+        yield f"{ends} in {_duration(kill_in_s)} by default"
 
 
 def _span_s(samples: Sequence[HostSample]) -> float:
@@ -124,14 +130,31 @@ def _stacks(report: AttachReport, look: Look) -> Iterator[str]:
 
 def _notes(report: AttachReport, look: Look) -> Iterator[str]:
     unread = report.unread[len(report.look.unreached) :]
-    most = len(unread) if look.verbose else _MOST_UNREAD
-    for one in unread[:most]:
-        missing = f" (missing: {one.missing})" if one.missing else ""
-        yield from look.wrapped(escaped(f"not read: {one.what} on {one.host}: {one.reason}{missing}"), INDENT)
-    if len(unread) > most:
-        yield f"and {len(unread) - most} more could not be read; -v shows all"
+    told = [_told(one) for one in unread] if look.verbose else list(_folded(unread))
+    most = len(told) if look.verbose else _MOST_UNREAD
+    for line in told[:most]:
+        yield from look.wrapped(escaped(line), INDENT)
+    if len(told) > most:
+        yield f"and {len(told) - most} more could not be read; -v shows all"
     if look.verbose or look.height is None or look.height > 2 * (_TREE_LINES + BELOW):
         yield from (line for note in report.answer.notes for line in look.wrapped(escaped(note), INDENT))
+
+
+def _told(one: Unread) -> str:
+    needs = f" (needs: {one.missing})" if one.missing else ""
+    return f"not read: {one.what} on {one.host}: {one.reason}{needs}"
+
+
+def _folded(unread: Sequence[Unread]) -> Iterator[str]:
+    """What many ranks have in common is one line."""
+    alike: dict[tuple[str, str, str], list[Unread]] = {}
+    for one in unread:
+        source, sign, _ = one.what.partition(" of ")
+        alike.setdefault((source if sign else one.what, one.reason, one.missing), []).append(one)
+    for (source, _, _), same in alike.items():
+        of = len({(one.host, one.pid, one.what) for one in same})
+        hosts = briefly(dict.fromkeys(one.host for one in same))
+        yield _told(same[0] if of == 1 else replace(same[0], what=f"{source} of {of} ranks", host=hosts))
 
 
 def _duration(seconds: float) -> str:

@@ -4,9 +4,11 @@ from typing import Any
 
 import click
 
+from nccltool.cli import INTERRUPTED
 from nccltool.cli.command import ToolCommand
 from nccltool.cli.deliveries import several
 from nccltool.cli.options import OUTPUT, PATIENCE, CommandEnded, Number, exit_styled, group, option, verbose
+from nccltool.cli.streams import say
 from nccltool.cli.tree import section
 
 _FORMATS = ("table", "json", "nagios")
@@ -17,7 +19,7 @@ _FORMATS = ("table", "json", "nagios")
     "Which job",
     option("--pid", type=click.IntRange(1), metavar="PID", help="The job of this process on this host."),
     option("--program", metavar="SCRIPT", help="The job that runs SCRIPT, where several jobs run."),
-    option("--from", "from_", type=click.Path(), metavar="DIR", help="Check a look that --save wrote."),
+    option("--from", "from_", type=click.Path(), metavar="DIR", help="Check a snapshot that --save wrote."),
 )
 @section(
     "Where to look",
@@ -72,6 +74,13 @@ def command(**options: Any) -> None:
     from nccltool.core.documents import this_command
 
     ready_to_deliver()
-    report = commands.attached(group(AttachOptions, options), this_command())
+    try:
+        report = commands.attached(group(AttachOptions, options), this_command())
+    except SystemExit as ended:
+        if ended.code == INTERRUPTED:
+            say("interrupted before there was a verdict; the job was not changed")
+        raise
     deliver_each(lambda form, look: renderer(form, look)(report))
+    if report.unsaved is not None:
+        raise report.unsaved
     raise CommandEnded(report.verdict.status, report.verdict.exit_code)

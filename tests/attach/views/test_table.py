@@ -33,8 +33,26 @@ def test_what_was_not_read_is_listed() -> None:
         Unread(what=f"stack {number}", reason="refused", missing="root", host="n1") for number in range(6)
     )
     text = table.render(report.report(replace(look, hosts=(replace(host, unread=unread),)), ()), PLAIN)
-    assert "not read: stack 0 on n1: refused (missing: root)" in text
+    assert "not read: stack 0 on n1: refused (needs: root)" in text
     assert "and 2 more could not be read; -v shows all" in text
+
+
+def test_what_many_ranks_have_in_common_is_one_line() -> None:
+    look = hung()
+    (host,) = look.hosts
+    unread = tuple(
+        Unread(what=f"Python stack of rank {one}", reason="gone", missing="x", host="n1", pid=one)
+        for one in range(9)
+    )
+    text = table.render(report.report(replace(look, hosts=(replace(host, unread=unread),)), ()), PLAIN)
+    assert "not read: Python stack of 9 ranks on n1: gone (needs: x)" in text
+
+
+def test_a_saved_look_has_no_countdown() -> None:
+    live, saved = (table.render(report.report(hung(), (), is_live=one), PLAIN) for one in (True, False))
+    assert "the waiting calls time out in 7 min by default" in live
+    assert "time out" not in saved
+    assert "seen at 20" in saved
 
 
 def test_other_forms() -> None:

@@ -162,9 +162,7 @@ def _not_come(case: Case, stored: Sequence[RankView]) -> Iterator[Culprit]:
     rival = "a firewall between its host and that of the store"
     if len(case.unseen) == 1:
         text = f"rank {case.unseen[0]} has not come"
-        yield case.culprit(
-            "missing-rank", text, told, where, level="high", rank=case.unseen[0], rivals=(rival,)
-        )
+        yield case.culprit("missing-rank", text, told, where, level="high", rank=case.unseen[0], rivals=(rival,))
     else:
         text = f"some of {_list(case.unseen)} have not come"
         yield case.culprit("missing-rank", text, told, where, level="high", rivals=(rival,))

@@ -39,7 +39,9 @@ def _of(case: Case, view: RankView) -> Iterator[Culprit]:
     elif kind in _OWN:
         yield _own_code(case, view)
     elif case.is_blind and view.is_busy:
-        yield case.of_rank("own-code", view, "is busy while the others sleep", _share(view), _last_in_ras(case, view))
+        yield case.of_rank(
+            "own-code", view, "is busy while the others sleep", _share(view), _last_in_ras(case, view)
+        )
 
 
 def _simple(case: Case, view: RankView, cause: CauseName, text: str) -> Culprit:
