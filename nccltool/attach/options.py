@@ -22,6 +22,7 @@ class AttachOptions:
     interval: float = 1.5
     samples: int = 2
     native: bool = False
+    ras: str = "auto"
     host_timeout: float = 30.0
     hosts: str | None = None
     hostfile: str | None = None

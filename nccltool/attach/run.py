@@ -1,22 +1,24 @@
 """From the options of `nccltool attach` to its report: looks at all hosts at once, and judges what they saw."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from nccltool.attach import saved
 from nccltool.attach.document import to_json
 from nccltool.attach.look import here
-from nccltool.attach.look.order import JobHere, LookAnswer, LookOrder
+from nccltool.attach.look.order import JobHere, LookAnswer, LookOrder, RasQuery
 from nccltool.attach.options import AttachOptions, checked, look_order
 from nccltool.attach.reach import asking, kubernetes, slurm, ssh
 from nccltool.attach.reach.asking import FarCommand
 from nccltool.attach.report import AttachReport, report
-from nccltool.attach.seen.job import JobLook, Unread
+from nccltool.attach.seen.job import HostLook, JobLook, Unread
 from nccltool.core.errors import BadInput, NotJudged, ResultNotWritten
 from nccltool.core.text import listed
 from nccltool.launch.named_hosts import named_hosts
 from nccltool.launch.reach import ssh_client
 
+_RAS_S = 60.0
+"""Two queries of up to 25 s each."""
 _NATIVE_MOST = 3
 """Suspects whose native frames are read: each is stopped for up to two seconds."""
 
@@ -29,10 +31,13 @@ def attach(options: AttachOptions, command: tuple[str, ...]) -> AttachReport:
     if options.save is not None:
         saved.check(options.save)
     order = look_order(options)
-    found = report(looked(options, order), command)
+    found = with_ras(options, report(looked(options, order), command), command)
     if options.native and (suspects := _suspects(found)):
         again = LookOrder(job=_job(found.look), interval_s=order.interval_s, native=suspects)
-        found = report(looked(options, again), command)
+        native = looked(options, again)
+        answered = {host.host: host.ras for host in found.look.hosts}
+        hosts = tuple(replace(host, ras=answered.get(host.host, ())) for host in native.hosts)
+        found = report(replace(native, hosts=hosts), command)
     return found if options.save is None else _kept(options.save, found)
 
 
@@ -43,6 +48,41 @@ def _kept(folder: str, found: AttachReport) -> AttachReport:
     except ResultNotWritten as error:
         return replace(found, unsaved=error)
     return found
+
+
+_RAS_TRIES = 2
+"""Hosts that are asked one after the other: each answers for the whole job."""
+
+
+def with_ras(options: AttachOptions, found: AttachReport, command: tuple[str, ...]) -> AttachReport:
+    """Where the job waits in NCCL and nobody is named for certain: with what RAS says."""
+    if options.ras == "never" or not found.answer.ras_would_help:
+        return found
+    query = RasQuery(initializing=found.answer.initializing, takes_risk=options.ras == "always")
+    order = LookOrder(job=_job(found.look), ras=query)
+    look = found.look
+    for answer in _ras_answers(options, order, look):
+        if answer.look is not None:
+            look = replace(look, hosts=tuple(_joined_ras(host, answer.look) for host in look.hosts))
+            if any(one.document for one in answer.look.ras):
+                break
+    return report(look, command)
+
+
+def _ras_answers(options: AttachOptions, order: LookOrder, look: JobLook) -> Iterator[LookAnswer]:
+    lost = {one.host for one in look.unreached}
+    commands = [one for one in _commands(options, is_one=True) if one.name not in lost]
+    if not commands:
+        yield here.look(order)
+    for command in commands[:_RAS_TRIES]:
+        answers, _ = asking.ask([command], order, options.host_timeout + _RAS_S)
+        yield from answers
+
+
+def _joined_ras(host: HostLook, told: HostLook) -> HostLook:
+    if host.host != told.host:
+        return host
+    return replace(host, ras=told.ras, unread=(*host.unread, *told.unread))
 
 
 def looked(options: AttachOptions, order: LookOrder) -> JobLook:
@@ -57,11 +97,12 @@ def looked(options: AttachOptions, order: LookOrder) -> JobLook:
     return joined(answers, unreached)
 
 
-def _commands(options: AttachOptions) -> Sequence[FarCommand]:
+def _commands(options: AttachOptions, is_one: bool = False) -> Sequence[FarCommand]:
+    """`is_one`: one node is enough, where one command reaches several."""
     if options.start.has_hosts:
         return ssh.commands(named_hosts(options.start), ssh_client.program(options.start), options.remote_python)
     if options.job is not None:
-        return slurm.commands(options.job, options.remote_python)
+        return slurm.commands(options.job, options.remote_python, is_one=is_one)
     if options.kubernetes is not None:
         return kubernetes.commands(options.kubernetes, options.container, options.remote_python)
     return ()

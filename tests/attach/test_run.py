@@ -7,11 +7,16 @@ import pytest
 
 from nccltool.attach import run
 from nccltool.attach.look import here
-from nccltool.attach.look.order import JobHere, LookAnswer
+from nccltool.attach.look.order import JobHere, LookAnswer, LookOrder, RasQuery
 from nccltool.attach.options import AttachOptions
+from nccltool.attach.ras import json_document
+from nccltool.attach.ras.client import RasAnswer
 from nccltool.attach.seen.job import HostLook, Unread
 from nccltool.attach.seen.ranks import RankFound
 from nccltool.core.errors import BadInput, NotJudged
+from tests.attach.judge.looks import R
+from tests.attach.judge.looks import look as judged_look
+from tests.attach.ras.states import Communicator, Rank, State, json_of
 from tests.attach.seen.looks import SHIPPED, hung
 
 
@@ -104,3 +109,49 @@ def test_the_verdict_is_saved_with_the_look(monkeypatch: pytest.MonkeyPatch, tmp
     report = run.attach(AttachOptions(save=str(tmp_path / "new")), ())
     assert report.unsaved is None
     assert json.loads((tmp_path / "new/attach.json").read_text())["state"] == "hung"
+
+
+_GPU_WAIT = (("cudaStreamSynchronize", "libtorch_cuda.so", 0), ("step", "/home/me/train.py", 9))
+_STUCK = R(frames=_GPU_WAIT, threads=("python", "pt_nccl_watchdg"), idle_s=90)
+
+
+def _document(*counts: int) -> RasAnswer:
+    ranks = tuple(Rank(rank=rank, counts={"AllReduce": count}) for rank, count in enumerate(counts))
+    state = State(name="x", communicators=(Communicator(ranks=ranks),))
+    return RasAnswer(address="a", document=json_document.parse(json_of(state, "2.30.7")))
+
+
+@pytest.mark.parametrize(
+    ("ras", "ranks", "asked"),
+    [
+        ("auto", (_STUCK, _STUCK), [RasQuery(initializing=False)]),
+        ("always", (_STUCK, _STUCK), [RasQuery(initializing=False, takes_risk=True)]),
+        ("never", (_STUCK, _STUCK), []),
+        ("auto", (R(switches=3000, idle_s=0.1),) * 2, []),  # it moves
+        ("auto", (_STUCK, R(state="T")), []),  # the culprit is known
+        ("auto", (R(), R()), []),  # Gloo has no RAS
+    ],
+)
+def test_ras_is_asked_once_a_job_of_nccl_looks_stuck(
+    monkeypatch: pytest.MonkeyPatch, ras: str, ranks: tuple[R, ...], asked: list[RasQuery]
+) -> None:
+    (host,) = judged_look(*ranks).hosts
+    orders: list[LookOrder] = []
+
+    def look(order: LookOrder) -> LookAnswer:
+        orders.append(order)
+        told = HostLook(host="n1", ranks=host.ranks, samples=(), ras=(_document(8, 8),))
+        return LookAnswer(host="n1", look=told if order.ras else host)
+
+    monkeypatch.setattr(here, "look", look)
+    report = run.attach(AttachOptions(ras=ras), ())
+    assert [order.ras for order in orders if order.ras] == asked
+    assert bool(report.look.hosts[0].ras) == bool(asked)
+
+
+def test_why_ras_was_not_asked_is_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    (host,) = judged_look(_STUCK, _STUCK).hosts
+    why = Unread(what="NCCL's RAS", reason="no", host="n1")
+    told = HostLook(host="n1", ranks=host.ranks, samples=(), unread=(why,))
+    monkeypatch.setattr(here, "look", lambda order: LookAnswer(host="n1", look=told if order.ras else host))
+    assert why in run.attach(AttachOptions(), ()).unread

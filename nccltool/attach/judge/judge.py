@@ -7,6 +7,7 @@ from nccltool.attach.judge.causes import calls, hardware, process, slow, work
 from nccltool.attach.judge.result import AttachVerdict, Culprit, JobState, KillBy, RankNow
 from nccltool.attach.judge.state import DEFINITE, is_starting, message_of, state_of
 from nccltool.attach.judge.views import Ends, RankView, ends_of, idle_s
+from nccltool.attach.phases.result import STARTS
 from nccltool.attach.seen.job import JobLook
 
 _CLUES = (process.clues, calls.clues, work.clues, hardware.clues, slow.clues)
@@ -39,6 +40,8 @@ def judge(look: JobLook) -> AttachVerdict:
         since_s=since,
         kill_in_s=kill_in_s,
         kill_by=kill_by,
+        ras_would_help=_ras_would_help(case, state, culprits),
+        initializing=_initializing(case),
         notes=tuple(_notes(case, state, culprits)),
         lacking=tuple(_lacking(case)),
     )
@@ -66,6 +69,19 @@ def _now(view: RankView, ends: Ends) -> RankNow:
         since_s=max(view.span_s, idle or 0.0) if view.is_static else None,
         cpu_share=view.cpu_share,
     )
+
+
+def _ras_would_help(case: Case, state: JobState, culprits: Sequence[Culprit]) -> bool:
+    is_named = any(one.level == "high" for one in culprits)
+    is_asked = any(host.ras for host in case.look.hosts)
+    return case.is_nccl and bool(case.blocked) and state in ("hung", "unknown") and not is_named and not is_asked
+
+
+def _initializing(case: Case) -> bool | None:
+    kinds = {view.phase.kind for view in case.running if not view.condition}
+    if kinds & STARTS or is_starting(case):
+        return True
+    return None if "unknown" in kinds else False
 
 
 def _kill(case: Case, since_s: float | None) -> tuple[float | None, KillBy | None]:

@@ -128,6 +128,10 @@ class AttachVerdict:
     kill_by: KillBy | None = None
     """What ends them: NCCL's watchdog ends the job; with Gloo, the calls that wait raise an error."""
     operations_per_s: float | None = None
+    ras_would_help: bool = False
+    """The job waits in NCCL, nobody is named for certain, and RAS has not been asked."""
+    initializing: bool | None = None
+    """Whether communicators of NCCL initialize; None = not known."""
     notes: tuple[str, ...] = ()
     """What the reader must not conclude, and what lowered the confidence."""
     lacking: tuple[str, ...] = ()

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from nccltool.attach.find import gone, processes, ranks
 from nccltool.attach.find.processes import ProcessRow
 from nccltool.attach.find.ranks import RanksFound
-from nccltool.attach.look import sample, stacks
+from nccltool.attach.look import ras, sample, stacks
 from nccltool.attach.look.order import JobHere, LookAnswer, LookOrder
 from nccltool.attach.seen.job import HostLook, HostSample, Unread
 from nccltool.attach.seen.ranks import RankFound, RankGone
@@ -33,6 +33,11 @@ def look(order: LookOrder, wait: Callable[[float], None] = time.sleep) -> LookAn
     own = tuple(rank for rank in found.ranks if rank.job == job)
     agents = tuple(agent for agent in found.agents if agent.job == job)
     missing = [*found.unread]
+    if order.ras is not None:
+        answers, unread = ras.asked(order.ras, own, tree, wait)
+        return LookAnswer(
+            host=host, jobs=jobs, look=HostLook(host=host, ranks=own, samples=(), ras=answers, unread=unread)
+        )
     samples = _samples(order, own, tree, missing, wait)
     if order.native and samples:
         samples[-1] = _with_native(samples[-1], order, own, tree, missing)

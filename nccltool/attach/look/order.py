@@ -6,6 +6,16 @@ from nccltool.attach.seen.job import HostLook
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class RasQuery:
+    """To ask NCCL's RAS: of a job that looks stuck, on one of its hosts, which answers for all."""
+
+    initializing: bool | None
+    """Whether communicators initialize; None = not known."""
+    takes_risk: bool = False
+    """Versions of NCCL that a query can crash are asked, too."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class LookOrder:
     """How to look at one host."""
 
@@ -22,6 +32,8 @@ class LookOrder:
     native: tuple[int, ...] = ()
     """Ranks whose native frames are read, which stops each for up to 2 s."""
     trust_pickle: bool = False
+    ras: RasQuery | None = None
+    """Instead of samples."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

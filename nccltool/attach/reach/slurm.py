@@ -15,13 +15,13 @@ _OPTIONS = ("--overlap", "--ntasks-per-node=1", "--cpu-bind=none", "--mpi=none",
 _ASK_S = 10.0
 
 
-def commands(job: str, remote_python: str | None) -> tuple[FarCommand, ...]:
-    """One srun for all nodes of the job. Raises BadInput, NotJudged."""
+def commands(job: str, remote_python: str | None, *, is_one: bool = False) -> tuple[FarCommand, ...]:
+    """One srun for all nodes of the job, or for its first. Raises BadInput, NotJudged."""
     if not _JOB.fullmatch(job):
         raise BadInput(f"--job {job[:40]!r} is not the number of a Slurm job", "for example --job 4711")
     if shutil.which("srun") is None or shutil.which("squeue") is None:
         raise BadInput(f"--job {job}: srun or squeue not found", "run this on a login node of the cluster")
-    nodes = _nodes(job)
+    nodes = 1 if is_one else _nodes(job)
     python = remote_python or sys.executable
     return (
         FarCommand(

@@ -41,6 +41,12 @@ _FORMATS = ("table", "json", "nagios")
         help="Time between samples.",
     ),
     option("--samples", type=click.IntRange(2, 100), default=2, help="Samples to take."),
+    option(
+        "--ras",
+        type=click.Choice(("auto", "never", "always")),
+        default="auto",
+        help="Ask NCCL's RAS about a job that looks stuck; auto: only versions that a query cannot crash.",
+    ),
     option("--native", is_flag=True, help="Also read native frames of suspects, which stops each up to 2 s."),
 )
 @section(
