@@ -23,6 +23,7 @@ class AttachOptions:
     samples: int = 2
     native: bool = False
     ras: str = "auto"
+    trust_pickle: bool = False
     host_timeout: float = 30.0
     hosts: str | None = None
     hostfile: str | None = None
@@ -64,5 +65,9 @@ def checked(options: AttachOptions) -> AttachOptions:
 
 def look_order(options: AttachOptions) -> LookOrder:
     return LookOrder(
-        pid=options.pid, program=options.program or "", samples=options.samples, interval_s=options.interval
+        pid=options.pid,
+        program=options.program or "",
+        samples=options.samples,
+        interval_s=options.interval,
+        trust_pickle=options.trust_pickle,
     )

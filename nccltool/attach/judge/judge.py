@@ -11,6 +11,7 @@ from nccltool.attach.phases.result import STARTS
 from nccltool.attach.seen.job import JobLook
 
 _CLUES = (process.clues, calls.clues, work.clues, hardware.clues, slow.clues)
+_MOST_LOGS = 4
 _TIMEOUT_S = {"gloo": 1800.0, "nccl": 600.0}
 """torch's default limit of a process group."""
 
@@ -98,6 +99,9 @@ def _kill(case: Case, since_s: float | None) -> tuple[float | None, KillBy | Non
 
 def _notes(case: Case, state: JobState, culprits: Sequence[Culprit]) -> Iterator[str]:
     yield from case.lowered
+    for log in [one for host in case.look.hosts for one in host.logs][:_MOST_LOGS]:
+        of = f" of rank {log.rank}" if log.rank is not None else ""
+        yield f"log {log.file}{of}: {log.root_cause} ({log.confidence:.0%}): {log.text}"
     if case.not_looked_at:
         yield f"{case.not_looked_at} ranks were not looked at: the one that the others wait for may be among them"
     if case.is_nccl and state == "hung":

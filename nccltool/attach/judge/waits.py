@@ -65,7 +65,8 @@ def _of_recorders(recorders: Sequence[RecorderSeen]) -> tuple[Wait, ...]:
                 open_calls.append((one.rank, name, number, calls[number].op))
     found: dict[int, Wait] = {}
     for rank, name, number, operation in open_calls:
-        absent = tuple(sorted(member for member in members[name] if latest[name].get(member, -1) < number))
+        seen = latest[name]  # of a member without a recorder, nothing is known
+        absent = tuple(sorted(member for member in members[name] if member in seen and seen[member] < number))
         if absent:
             wait = Wait(rank=rank, group=name, operation=operation, for_ranks=absent, number=number)
             found.setdefault(rank, wait)

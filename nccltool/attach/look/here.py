@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from nccltool.attach.find import gone, processes, ranks
 from nccltool.attach.find.processes import ProcessRow
 from nccltool.attach.find.ranks import RanksFound
-from nccltool.attach.look import ras, sample, stacks
+from nccltool.attach.look import once, ras, sample, stacks
 from nccltool.attach.look.order import JobHere, LookAnswer, LookOrder
 from nccltool.attach.seen.job import HostLook, HostSample, Unread
 from nccltool.attach.seen.ranks import RankFound, RankGone
@@ -45,20 +45,21 @@ def look(order: LookOrder, wait: Callable[[float], None] = time.sleep) -> LookAn
     agents = tuple(replace(agent, state=after[agent.pid].state) for agent in agents if agent.pid in after)
     ended = (*gone.gone(after, own, agents, host, tree), *_ended(own, after, host))
     paused_s = order.interval_s * max(0, len(samples) - 1)
+    seen = HostLook(
+        host=host,
+        ranks=own,
+        samples=tuple(samples),
+        agents=agents,
+        gone=_each_once(ended),
+        unread=tuple(missing),
+        cores=os.cpu_count(),
+    )
+    seen = once.read(seen, tree, order.trust_pickle)
+    took_s = max(0.0, time.monotonic() - began - paused_s)
     return LookAnswer(
         host=host,
         jobs=jobs,
-        look=HostLook(
-            host=host,
-            ranks=own,
-            samples=tuple(samples),
-            agents=agents,
-            gone=_each_once(ended),
-            unread=tuple(dict.fromkeys(missing)),
-            cores=os.cpu_count(),
-            took_s=max(0.0, time.monotonic() - began - paused_s),
-            own_cpu_s=time.process_time() - cpu,
-        ),
+        look=replace(seen, took_s=took_s, own_cpu_s=time.process_time() - cpu),
     )
 
 

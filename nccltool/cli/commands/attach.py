@@ -47,6 +47,12 @@ _FORMATS = ("table", "json", "nagios")
         default="auto",
         help="Ask NCCL's RAS about a job that looks stuck; auto: only versions that a query cannot crash.",
     ),
+    option(
+        "--trust-pickle",
+        is_flag=True,
+        settable="no",
+        help="Also load pickled flight recorder dumps. A pickle can run code.",
+    ),
     option("--native", is_flag=True, help="Also read native frames of suspects, which stops each up to 2 s."),
 )
 @section(

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 from nccltool.triage.flight_recorder import point_to_point
-from nccltool.triage.flight_recorder.dumps import RecordedCall, RecorderDump, dump, is_named_so
+from nccltool.triage.flight_recorder.dumps import RecordedCall, RecorderDump, dump, is_named_so, of_json
 from nccltool.triage.logs.base import LogEvent
 
-__all__ = ["RecorderDump", "dump", "events", "is_named_so"]
+__all__ = ["RecorderDump", "dump", "events", "is_named_so", "of_json"]
 
 _MOST_MISSING = 0.5
 """Share of the ranks without a dump above which somebody has just not collected them."""

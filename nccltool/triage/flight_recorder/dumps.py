@@ -135,6 +135,15 @@ def dump(file: str, trust_pickle: bool = False) -> RecorderDump | None:
         return None  # it is read as a log, and who cannot read it says so there
 
 
+def of_json(source: str, rank: int, data: bytes) -> tuple[RecorderDump, Mapping[str, Any]]:
+    """What a recorder answers that is asked, and the document as it came. Raises ValueError."""
+    try:
+        document = msgspec.json.decode(data)
+        return _dump(source, rank, document), document
+    except (RecursionError, msgspec.DecodeError, *_NOT_AS_EXPECTED) as error:
+        raise ValueError(f"{source}: not the flight recorder's JSON: {error}") from error
+
+
 def _document(file: str, data: bytes, trust_pickle: bool) -> Any:
     if not data.startswith(b"\x80"):
         return msgspec.json.decode(data)

@@ -58,7 +58,15 @@ def _children(view: RankView) -> str:
 
 
 def _last_in_ras(case: Case, view: RankView) -> str:
-    return "RAS: it has launched the fewest operations" if view.rank in case.ras.last else ""
+    """Or in NCCL Inspector's files, which have operations that have finished."""
+    if view.rank in case.ras.last:
+        return "RAS: it has launched the fewest operations"
+    seen = [one for host in case.look.hosts for one in host.inspectors]
+    for own in [one for one in view.host.inspectors if one.pid == view.found.pid]:
+        others = [one.number for one in seen if one.communicator == own.communicator and one is not own]
+        if others and own.number < min(others):
+            return f"NCCL Inspector: it has finished operation {own.number}, and all others {min(others)}"
+    return ""
 
 
 def _io(view: RankView) -> str:
