@@ -1,6 +1,7 @@
 """The kernel's messages that concern a job."""
 
 import os
+from collections.abc import Iterator
 
 import pytest
 
@@ -62,13 +63,15 @@ def test_it_cannot_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-def test_records_end(tmp_path: object, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_records_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """Reading /dev/kmsg gives EAGAIN after the newest record, and EPIPE for one that was overwritten."""
-    answers = iter([b"3,1,1000000,-;NVRM: Xid (PCI:0000:07:00): 79", BrokenPipeError(), BlockingIOError()])
+    answers: Iterator[bytes | OSError] = iter(
+        [b"3,1,1000000,-;NVRM: Xid (PCI:0000:07:00): 79", BrokenPipeError(), BlockingIOError()]
+    )
 
     def read(handle: int, size: int) -> bytes:
         answer = next(answers)
-        if isinstance(answer, Exception):
+        if isinstance(answer, OSError):
             raise answer
         return answer
 
