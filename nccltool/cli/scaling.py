@@ -1,6 +1,7 @@
 """--scaling: the same command with different numbers of ranks, each a run of its own, and how its speed grows."""
 
 import math
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -123,8 +124,16 @@ def carry_out(kind: "type[Probe]", planned: Sequence[PlannedRun], options: Mappi
     )
     deliver_each(lambda form, look: render(series, form, look))
     if series.curves and not options["quiet"]:
-        say(f"draw the curves: nccltool report {' '.join(one.run for one in members)} --output scaling.html")
+        say(f"draw the curves: {_report_of(members, options['run_dir'])}")
     raise CommandEnded(verdict.status, verdict.exit_code)
+
+
+def _report_of(members: "Sequence[SeriesMember]", run_dir: str | None) -> str:
+    """The command that shows the whole series."""
+    folder = ("--run-dir", run_dir) if run_dir else ()
+    return escaped(
+        shlex.join(["nccltool", "report", *(one.run for one in members), *folder, "--output", "scaling.html"])
+    )
 
 
 def _each(

@@ -131,6 +131,7 @@ def _of_training(one: TrainingResult, run: TrainRun, ranks: int, order: int) -> 
     sequences = round(rate * times.seconds)
     per_rank = sequences / ranks
     detail = f"{run.info.backend or 'backend unknown'}, {_model(one.model)}"
+    compute_s, exposed_s = _parts(one, times.seconds, ranks)
     point = ScalingPoint(
         run=run.info.id,
         ranks=ranks,
@@ -141,15 +142,22 @@ def _of_training(one: TrainingResult, run: TrainRun, ranks: int, order: int) -> 
         efficiency=1.0,
         efficiency_low=None,
         efficiency_high=None,
-        compute_s=None if one.scaling_efficiency is None else one.scaling_efficiency * times.seconds,
-        exposed_s=None
-        if one.exposed_communication_ratio is None
-        else one.exposed_communication_ratio * times.seconds,
+        compute_s=compute_s,
+        exposed_s=exposed_s,
     )
     timed = _Timed(point, _between(times))
     weak, strong = f"{per_rank:g} sequences per rank", f"{sequences} sequences in all"
     yield _Same(order, one.strategy, f"{detail}; {weak}", "weak", None, per_rank), timed
     yield _Same(order, one.strategy, f"{detail}; {strong}", "strong", None, sequences), timed
+
+
+def _parts(one: TrainingResult, step_s: float, ranks: int) -> tuple[float | None, float | None]:
+    """(computing, exposed communication) of a step. A rank that is alone waits for nobody: what was measured is
+    noise."""
+    if ranks == 1:
+        return step_s, 0.0
+    compute, exposed = one.scaling_efficiency, one.exposed_communication_ratio
+    return None if compute is None else compute * step_s, None if exposed is None else exposed * step_s
 
 
 def _model(shape: ModelShape) -> str:

@@ -92,15 +92,7 @@ def _where(one: SeriesMember) -> str:
 def headline(series: ScalingSeries) -> str:
     """How efficient the largest runs are, and how many failed."""
     bad = [one for one in series.members if one.exit_code]
-    parts = []
-    for kind in ("weak", "strong", "collective"):
-        of_kind = [one for one in series.curves if one.kind == kind]
-        if of_kind:
-            least = min(of_kind, key=lambda one: one.points[-1].efficiency)
-            name = "bandwidth" if kind == "collective" else f"{kind} scaling"
-            point = least.points[-1]
-            lowest = f", lowest for {_name(least)}" if len(of_kind) > 1 else ""
-            parts.append(f"{name} {point.efficiency:.0%} from {least.base} to {point.ranks} ranks{lowest}")
+    parts = efficiencies(series.curves)
     if not parts:
         parts.append("no scaling known: fewer than two runs have numbers")
     if bad:
@@ -108,6 +100,20 @@ def headline(series: ScalingSeries) -> str:
     if len(series.members) < series.asked:
         parts.insert(0, f"interrupted after {len(series.members)} of {counted(series.asked, 'run')}")
     return f"{series.command}: {'; '.join(parts)}"
+
+
+def efficiencies(curves: Sequence[ScalingCurve]) -> list[str]:
+    """Of each kind of scaling, how efficient the largest run is of the curve that is worst."""
+    parts = []
+    for kind in ("weak", "strong", "collective"):
+        of_kind = [one for one in curves if one.kind == kind]
+        if of_kind:
+            least = min(of_kind, key=lambda one: one.points[-1].efficiency)
+            name = "bandwidth" if kind == "collective" else f"{kind} scaling"
+            point = least.points[-1]
+            lowest = f", lowest for {_name(least)}" if len(of_kind) > 1 else ""
+            parts.append(f"{name} {100 * point.efficiency:.0f} % from {least.base} to {point.ranks} ranks{lowest}")
+    return parts
 
 
 def shown(curves: Sequence[ScalingCurve], is_verbose: bool) -> list[ScalingCurve]:

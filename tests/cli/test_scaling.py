@@ -1,6 +1,7 @@
 """--scaling: what is refused before anything runs, the batches of strong scaling, and a run that fails."""
 
 import json
+import shlex
 from pathlib import Path
 
 import msgspec
@@ -85,6 +86,18 @@ def test_a_run_that_fails_costs_no_other(nccltool: Nccltool, monkeypatch: pytest
     assert all((Path(one["folder"]) / "run.json").exists() for one in document["runs"])
     assert f"ERROR {DIED.code}" in done.err
     assert [point["ranks"] for point in document["curves"][0]["points"]] == [2, 3, 4]
+
+
+def test_the_report_of_the_series_is_the_command_that_is_printed(
+    nccltool: Nccltool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    _play(monkeypatch)
+    said = nccltool(*_WORDS, "2,4", "--run-dir", str(tmp_path / "my runs")).err
+    (line,) = (line for line in said.splitlines() if line.startswith("draw the curves: nccltool "))
+    words = shlex.split(line.partition("nccltool ")[2])
+    report = nccltool(*words[: words.index("--output")])
+    assert report.code == 0
+    assert "Scaling: Efficiency of bandwidth" in report.out
 
 
 def test_ctrl_c_ends_the_series(nccltool: Nccltool, monkeypatch: pytest.MonkeyPatch) -> None:

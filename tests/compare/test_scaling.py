@@ -56,6 +56,7 @@ def test_weak_and_strong_scaling_share_their_first_run() -> None:
     assert [one.efficiency for one in weak.points] == pytest.approx([1, 0.8, 0.5])
     assert (strong.kind, [one.run for one in strong.points]) == ("strong", ["run-1-4", "run-2-4", "run-4-4"])
     assert [one.efficiency for one in strong.points] == pytest.approx([1, 0.625, 0.5])
+    assert (weak.points[0].compute_s, weak.points[0].exposed_s) == (0.1, 0.0)  # whatever was measured: it is alone
     assert weak.points[1].compute_s == pytest.approx(0.6 * 0.125)
     assert weak.points[1].exposed_s == pytest.approx(0.25 * 0.125)
 

@@ -37,7 +37,7 @@ def _series(**changes: object) -> ScalingSeries:
 def test_the_table_says_how_efficient_and_where_the_time_goes() -> None:
     text = render(_series(), "table")
     assert text.startswith(
-        "PASS train: weak scaling 80% from 1 to 2 ranks; strong scaling 50% from 1 to 2 ranks\n"
+        "PASS train: weak scaling 80 % from 1 to 2 ranks; strong scaling 50 % from 1 to 2 ranks\n"
     )
     rows = [line.split() for line in text.split("\n") if line.lstrip().startswith("2 ")]
     assert rows[0] == ["2", "64", "125", "ms", "75", "ms", "31.2", "ms", "18.8", "ms", "80%", "69%", "to", "92%"]
@@ -84,4 +84,4 @@ def test_of_many_sizes_the_smallest_and_the_largest_are_shown() -> None:
     text = render(_series(command="probe", curves=scaling.curves(runs)), "table")
     assert "all_reduce 1 KiB" in text
     assert "all_reduce 4 KiB" not in text
-    assert "bandwidth 200% from 2 to 4 ranks, lowest for all_reduce 1 KiB" in text
+    assert "bandwidth 200 % from 2 to 4 ranks, lowest for all_reduce 1 KiB" in text
