@@ -27,6 +27,8 @@ class TablePart:
     rows: tuple[tuple[str, ...], ...]
     numbers: tuple[int, ...] = ()
     """Columns that are aligned on the right."""
+    codes: tuple[int, ...] = ()
+    """Columns whose signs are below each other."""
     more: int = 0
     """Rows that are left out; the raw data has them."""
 

@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Iterator
+from dataclasses import replace
 
 from nccltool.core.text import counted, named
 from nccltool.history import wording
@@ -90,7 +91,7 @@ def _folded(notes: list[NotePart], what: str) -> list[FoldPart]:
 def _hosts(hosts: tuple[HostRecord, ...]) -> TablePart:
     rows = [(one.host, str(one.runs), str(one.failed), one.status, _recent(one)) for one in hosts]
     title = "Hosts, the worst first. Recent runs, oldest first: . pass, w warn, F fail, M missing, ? not known"
-    return base.table(title, ("host", "runs", "failed", "now", "recent"), rows, 1, 2)
+    return replace(base.table(title, ("host", "runs", "failed", "now", "recent"), rows, 1, 2), codes=(4,))
 
 
 def _recent(one: HostRecord) -> str:

@@ -35,9 +35,8 @@ def of(material: Material) -> ReportSection | None:
     return ReportSection(
         id="scaling",
         title="Scaling",
-        headline=f"The efficiency is {base.percent(last.efficiency)} at {counted(last.ranks, 'rank')}, the lowest"
-        f" of {counted(len(curves), 'curve')}.",
-        figure=KeyFigure(value=base.percent(last.efficiency), label="efficiency"),
+        headline=f"Efficiency of {'; '.join(scaling_series.efficiencies(curves))}.",
+        figure=KeyFigure(value=base.percent(last.efficiency), label=f"at {counted(last.ranks, 'rank')}"),
         parts=tuple(parts),
     )
 

@@ -1,6 +1,7 @@
 """Several runs over time: the bandwidth of each operation with its interval, and how each run ended."""
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from nccltool.core.text import counted, shortened
@@ -25,8 +26,9 @@ def of(material: Material) -> ReportSection | None:
         return None
     ended = [one.run.verdict.status for one in material.runs]
     bad = sum(status in _BAD for status in ended)
-    tracked = _tracked(material)
-    parts: list[Part] = [_chart(material, tracked)] if tracked else []
+    alike = replace(material, runs=_of_one_size(material.runs))
+    tracked = _tracked(alike)
+    parts: list[Part] = [_chart(alike, tracked)] if tracked else []
     parts.append(_runs(material))
     return ReportSection(
         id="trends",
@@ -36,6 +38,14 @@ def of(material: Material) -> ReportSection | None:
         figure=KeyFigure(value=f"{bad} of {len(ended)}", label="failed"),
         parts=tuple(parts),
     )
+
+
+def _of_one_size(runs: tuple[ReportedRun, ...]) -> tuple[ReportedRun, ...]:
+    """Those with the usual number of ranks and nodes, and those without numbers: other bandwidths are no trend."""
+    sizes = [(one.run.info.world_size, one.run.info.nodes) if _rows(one.run) else None for one in runs]
+    counts = Counter(filter(None, reversed(sizes)))
+    usual = max(counts, key=counts.__getitem__, default=None)  # of those that are as usual, the newest
+    return tuple(one for one, size in zip(runs, sizes, strict=True) if size in (None, usual))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -48,7 +48,7 @@ SAID = {
         "timeline": ("First: rank 1 killed by signal 9. Waiting in a call: rank 0.", "1"),
     },
     "compared": {"trends": ("0 of 2 runs failed, from 2025-01-02T03:04:05Z to 2025-01-03T03:04:05Z.", "0 of 2")},
-    "scaled": {"scaling": ("The efficiency is 50 % at 4 ranks, the lowest of 1 curve.", "50 %")},
+    "scaled": {"scaling": ("Efficiency of weak scaling 50 % from 1 to 4 ranks.", "50 %")},
     "nights": {
         "history": (
             "all_reduce 4 MiB 20.1 % lower since 2025-01-11; failed again and again: beta; changing between good"
@@ -179,6 +179,18 @@ def test_runs_are_followed_at_a_size_that_most_of_them_have() -> None:
     assert chart.table.headers[0:2] == ("started", "all_reduce, 1 KiB")
     assert [row[1].partition(" ")[0] for row in chart.table.rows] == ["1.50", "1.50", "unknown"]
     assert [(one["x"] > 0, one["low"] <= one["y"] <= one["high"]) for one in chart.values] == [(True, True)] * 6
+
+
+def test_runs_of_other_sizes_are_no_trend() -> None:
+    runs = [
+        replace(run, info=replace(run.info, world_size=ranks, started=f"2025-01-0{day}T00:00:00Z"))
+        for day, (ranks, run) in enumerate(((2, materials.swept("a")), (4, materials.swept("b"))), 1)
+    ]
+    again = replace(runs[0], info=replace(runs[0].info, id="c", started="2025-01-03T00:00:00Z"))
+    kinds = [type(part) for part in _of(materials.of(*runs))["trends"].parts]
+    assert kinds == [TablePart]
+    chart = _first(_of(materials.of(*runs, again))["trends"], ChartPart)
+    assert [row[0][:10] for row in chart.table.rows] == ["2025-01-01", "2025-01-03"]
 
 
 def test_a_pipeline_is_drawn_rank_by_rank() -> None:
