@@ -5,10 +5,9 @@ from dataclasses import replace
 
 from nccltool.core import processes
 from nccltool.core.findings import Finding, Subject
-from nccltool.hosts.sources import net, tcp_table
+from nccltool.hosts.sources import net
 from nccltool.launch import blame, finding_kinds
 from nccltool.launch.launchers.base import last_said
-from nccltool.launch.meeting import Meeting
 from nccltool.launch.session import NodeProcess
 
 RESOLVE_S = 1.0
@@ -57,12 +56,3 @@ def with_address(finding: Finding) -> Finding:
         evidence=(f"{name} resolves to {address} here, which is this host", *finding.evidence),
         remedy=f"correct the address of {name} in /etc/hosts here or use its address",
     )
-
-
-def look_at_silent(meeting: Meeting, sent: Sequence[NodeProcess]) -> None:
-    """A login that hangs may do so because large packets are lost: then the kernel sends them again."""
-    while meeting.silent:
-        nodes = (meeting.silent.pop(),)
-        process = next((one for one in sent if one.command.nodes == nodes), None)
-        if process is not None and (stuck := tcp_table.stuck_bytes(process.process.pid)):
-            meeting.blame_large_packets(nodes[0], stuck)

@@ -330,6 +330,10 @@ class Meeting:
             return None
         return path_check.of(self.came, {node: self.name(node) for node in self.going.places}, self._reached, now)
 
+    def awaits(self, nodes: Sequence[int]) -> bool:
+        """One node, which has not come, or has said nothing since."""
+        return len(nodes) == 1 and (nodes[0] in self.silent or nodes[0] not in {*self.came, *self.lost})
+
     def blame_large_packets(self, node: int, stuck: int) -> None:
         """A host that sent nothing has not confirmed so many bytes either, over a connection that it accepted."""
         name = self.name(node)

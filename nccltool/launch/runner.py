@@ -34,6 +34,7 @@ from nccltool.launch.job import Job, node_name
 from nccltool.launch.meeting import OF_MEETINGS, Meeting, OfMeeting
 from nccltool.launch.order import LaunchOrder
 from nccltool.launch.path_watch import PathWatch
+from nccltool.launch.reach.stuck_logins import StuckLogins
 from nccltool.launch.run_state import RunState
 from nccltool.launch.session import NodeProcess, Session
 from nccltool.launch.standstill import Standstill
@@ -98,7 +99,7 @@ class _Runner:
         here = socket.gethostname()
         meet = partial(Meeting, job, launch.names(), order.keep_going, now, launch.starts_s, here=here)
         self._meeting = meet() if launch.remote else None
-        self._standstill = Standstill(now)
+        self._stuck, self._standstill = StuckLogins(now), Standstill(now)
         self._watches: dict[NodeProcess, stopped.Watch] = {}
         self._left_at: float | None = None
         self._ending: Finding | None = None
@@ -189,7 +190,7 @@ class _Runner:
         instruction = self._meeting.step(now)
         if is_meeting:
             self.session.note_logins(now, is_last=instruction is self._meeting.going)
-        early_ends.look_at_silent(self._meeting, self.session.processes)
+        self._stuck.judge(self._meeting, self.session.processes, now)
         if isinstance(instruction, instructions.Go):
             job = replace(self._job, nodes=instruction.nodes, nproc_per_node=instruction.nproc_per_node)
             self._state.expect(job, now)
@@ -265,8 +266,7 @@ class _Runner:
         elif waited > self._patience() and (self._paths is None or self._paths.know(now)):  # which is longer
             nobody = f"no rank started within {waited:.0f} s"
             known = state.ranks or state.stopped_above
-            blamed = blame.after_timeout(state, waited) if known else self._node_failed(nobody)
-            self._ending = blamed
+            self._ending = blame.after_timeout(state, waited) if known else self._node_failed(nobody)
             return True
         return False
 

@@ -1,17 +1,10 @@
 """Hosts whose node process ended before the start."""
 
-from types import SimpleNamespace
-from typing import cast
-
 import pytest
 
 from nccltool.core.findings import FindingKind, Subject
-from nccltool.hosts.sources import tcp_table
 from nccltool.launch import early_ends, finding_kinds
 from nccltool.launch.early_ends import ended_early, loopback, with_address
-from nccltool.launch.meeting import Meeting
-from nccltool.launch.session import NodeProcess
-from tests.samples import job
 
 
 def test_what_it_last_said_is_the_evidence() -> None:
@@ -40,13 +33,3 @@ def test_a_refusal_may_be_this_hosts_own(
     monkeypatch.setattr(early_ends, "loopback", lambda _: address)
     found = kind.finding(subject=Subject(kind="host", name="n2"), message="n2: no", evidence=("why",))
     assert with_address(found).evidence == evidence
-
-
-@pytest.mark.parametrize(("stuck", "code"), [(1560, "large-packets-lost"), (0, "host-silent")])
-def test_what_a_silent_login_waits_for(monkeypatch: pytest.MonkeyPatch, stuck: int, code: str) -> None:
-    monkeypatch.setattr(tcp_table, "stuck_bytes", lambda _: stuck)
-    there = Meeting(job(nodes=2, remote=True), {0: "n1", 1: "n2"}, False, 0.0, slowness=lambda: 1.0)
-    there.step(100.0)
-    process = SimpleNamespace(command=SimpleNamespace(nodes=(1,)), process=SimpleNamespace(pid=1))
-    early_ends.look_at_silent(there, [cast(NodeProcess, process)])
-    assert (there.lost[1].code, there.lost[0].code, there.silent) == (code, "host-silent", [])

@@ -37,13 +37,16 @@ def half_open(port: int, tree: Tree | None = None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(r.peer for r in rows if r.state == _SYN_RECEIVED and r.own_port == port))[:MOST]
 
 
-def stuck_bytes(session: int, tree: Tree | None = None) -> int:
-    """Bytes that processes of a session have sent over connections that were made, and that the kernel sends again
-    and again because nobody confirms them."""
+def stuck_bytes(sessions: Collection[int], tree: Tree | None = None) -> dict[int, int]:
+    """Bytes that processes of these sessions have sent over connections that were made, and that the kernel sends
+    again and again because nobody confirms them."""
     tree = tree or Tree()
-    inodes = {inode for inode, _ in _sockets(tree, {session})}
-    stuck = (r for r in _rows(tree) if r.state == _ESTABLISHED and r.repeats and r.inode in inodes)
-    return sum(row.unconfirmed for row in stuck)
+    owners = dict(_sockets(tree, sessions))
+    stuck: dict[int, int] = {}
+    for inode, row in {row.inode: row for row in _rows(tree)}.items():  # a row may come twice while others change
+        if row.state == _ESTABLISHED and row.repeats and inode in owners:
+            stuck[owners[inode]] = stuck.get(owners[inode], 0) + row.unconfirmed
+    return stuck
 
 
 def peers(sessions: Collection[int], tree: Tree | None = None) -> dict[int, tuple[str, int]]:

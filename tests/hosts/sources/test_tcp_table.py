@@ -52,6 +52,5 @@ def test_what_nobody_confirms(tmp_path: Path) -> None:
     for handle, target in enumerate(("/dev/null", "socket:[11]", "socket:[12]", "socket:[13]")):
         (tmp_path / f"proc/{os.getpid()}/fd/{handle}").symlink_to(target)
     tree = Tree.at(tmp_path)
-    assert stuck_bytes(os.getsid(0), tree) == 0x618
-    assert stuck_bytes(1, tree) == 0
+    assert stuck_bytes({os.getsid(0), 1}, tree) == {os.getsid(0): 0x618}
     assert peers({os.getsid(0), 1}, tree) == {os.getsid(0): ("10.77.0.2", 22)}
