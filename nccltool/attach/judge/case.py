@@ -58,7 +58,8 @@ class Case:
         read = [view for view in self.views if view.phase.kind != "unknown" or view.condition]
         expected = max(len(self.views) + self.not_looked_at, 1)
         if len(read) < _ENOUGH * expected:
-            yield f"only {len(read)} of {expected} ranks could be read"
+            none = "no stack could be read: lines and operations are unknown"
+            yield none if self.is_blind else f"only {len(read)} of {expected} ranks could be read"
         if all(len(view.samples) < 2 for view in self.views):
             yield "there is only one sample"
 

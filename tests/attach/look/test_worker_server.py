@@ -8,7 +8,7 @@ import pytest
 from nccltool.attach.judge.judge import judge
 from nccltool.attach.look import worker_server
 from nccltool.attach.seen.ranks import RankFound
-from tests.attach.judge.looks import R, look
+from tests.attach.judge.looks import SLEEPS, R, look
 from tests.attach.look.worker_servers import COUNTERS, FakeWorkerServer, entry, recorded
 
 _RECORD = recorded(entry(1, [[4]], True), entry(2, [[8]], False), completed=1)
@@ -93,3 +93,22 @@ def test_different_sizes_are_named() -> None:
     )
     verdict = judge(look(R(), R(), R(), recorders=recorders))
     assert (verdict.culprits[0].cause, verdict.culprits[0].rank) == ("size-mismatch", 2)
+
+
+@pytest.mark.parametrize(("stack", "level"), [(SLEEPS, "medium"), (None, "low")])
+def test_who_has_not_made_the_call(stack: tuple[str, str] | None, level: str) -> None:
+    """Also without stacks."""
+    calls = (entry(1, [[4]], True), entry(2, [[4]], False))
+    recorders = (
+        worker_server.of_server("s", 0, recorded(*calls, completed=1)),
+        worker_server.of_server("s", 1, recorded(calls[0], completed=1)),
+    )
+    ranks = (R(stack=None), R(stack=None)) if stack is None else (R(), R(stack=stack))
+    (culprit,) = judge(look(*ranks, recorders=recorders)).culprits
+    assert (culprit.rank, culprit.cause, culprit.level) == (1, "own-code", level)
+    assert "flight recorder: it has not called all_reduce, number 2 of group 0" in culprit.evidence
+
+
+def test_a_rank_without_a_recorder_is_not_accused_by_those_of_others() -> None:
+    recorders = (worker_server.of_server("s", 0, recorded(entry(1, [[4]], False), completed=0)),)
+    assert judge(look(R(stack=None), R(stack=None), recorders=recorders)).culprits == ()

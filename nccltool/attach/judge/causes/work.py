@@ -24,6 +24,16 @@ def clues(case: Case) -> Iterator[Culprit]:
         return
     for view in chosen:
         yield from _of(case, view)
+    if case.is_blind:
+        yield from _behind(case, ends)
+
+
+def _behind(case: Case, ends: frozenset[int]) -> Iterator[Culprit]:
+    """Without stacks, recorders tell who has not made the call in which the others wait."""
+    for view in [view for view in case.waiting if view.rank in ends]:
+        waits = [wait for wait in case.waits if wait.group and view.rank in wait.for_ranks]
+        told = f"rank {waits[0].rank} waits in it" + (f", and {len(waits) - 1} others" if len(waits) > 1 else "")
+        yield case.of_rank("own-code", view, "has not made the call of the others", _not_called(case, view), told)
 
 
 def _of(case: Case, view: RankView) -> Iterator[Culprit]:
@@ -128,7 +138,18 @@ def _own_code(case: Case, view: RankView) -> Culprit:
     samples = (
         "" if view.is_same is None else "its line moves" if moving else "it is at the same line in all samples"
     )
-    return case.of_rank("own-code", view, text, _at(view), samples, _share(view), _last_in_ras(case, view))
+    recorded = _not_called(case, view)
+    return case.of_rank(
+        "own-code", view, text, _at(view), samples, _share(view), _last_in_ras(case, view), recorded
+    )
+
+
+def _not_called(case: Case, view: RankView) -> str:
+    waits = [wait for wait in case.waits if wait.group and view.rank in wait.for_ranks]
+    if not waits:
+        return ""
+    one = min(waits, key=lambda wait: wait.number or 0)
+    return f"flight recorder: it has not called {one.operation}, number {one.number} of group {one.group}"
 
 
 def _share(view: RankView) -> str:
