@@ -27,5 +27,5 @@ def test_one_source_that_hangs_does_not_hold_up_the_others(
     found = once.read(_SEEN, Tree.at(tmp_path), False)
     released.set()
     assert found.kernel == (line,)
-    assert [(one.what, one.reason) for one in found.unread] == [("worker servers", "no answer within 0.3 s")]
+    assert [(one.what, one.reason) for one in found.unread] == [("worker servers", "did not return within 0.3 s")]
     assert (found.servers, found.recorders, found.logs, found.inspectors) == ((), (), (), ())
