@@ -24,6 +24,8 @@ class AttachOptions:
     native: bool = False
     ras: str = "auto"
     trust_pickle: bool = False
+    ask: bool = False
+    debug_container: str | None = None
     host_timeout: float = 30.0
     hosts: str | None = None
     hostfile: str | None = None
@@ -55,8 +57,12 @@ def checked(options: AttachOptions) -> AttachOptions:
         )
     if options.container is not None and options.kubernetes is None:
         raise BadInput("--container has no meaning without --kubernetes", "add --kubernetes NAMESPACE/NAME")
-    if options.from_ is not None and (options.native or options.save is not None):
-        what = "--native" if options.native else "--save"
+    if options.debug_container is not None and options.kubernetes is None:
+        raise BadInput("--debug-container has no meaning without --kubernetes", "add --kubernetes NAMESPACE/NAME")
+    if options.ask and not options.trust_pickle:
+        raise BadInput("--ask: the dumps that ranks write are pickles", "add --trust-pickle")
+    if options.from_ is not None and (options.native or options.ask or options.save is not None):
+        what = "--native" if options.native else "--ask" if options.ask else "--save"
         raise BadInput(f"{what} has no meaning with --from", "omit it: nothing is looked at again")
     if options.save is not None and Path(options.save).exists() and not Path(options.save).is_dir():
         raise BadInput(f"--save {options.save} is not a folder", "name a new folder")
@@ -70,4 +76,5 @@ def look_order(options: AttachOptions) -> LookOrder:
         samples=options.samples,
         interval_s=options.interval,
         trust_pickle=options.trust_pickle,
+        asks=options.ask,
     )

@@ -6,6 +6,7 @@ from dataclasses import replace
 from nccltool.attach import saved
 from nccltool.attach.document import to_json
 from nccltool.attach.look import here
+from nccltool.attach.look.longer import SPAN_S
 from nccltool.attach.look.order import JobHere, LookAnswer, LookOrder, RasQuery
 from nccltool.attach.options import AttachOptions, checked, look_order
 from nccltool.attach.reach import asking, kubernetes, slurm, ssh
@@ -56,8 +57,8 @@ _RAS_TRIES = 2
 
 def with_ras(options: AttachOptions, found: AttachReport, command: tuple[str, ...]) -> AttachReport:
     """Where the job waits in NCCL and nobody is named for certain: with what RAS says."""
-    if options.ras == "never" or not found.answer.ras_would_help:
-        return found
+    if options.ras == "never" or options.debug_container or not found.answer.ras_would_help:
+        return found  # another look would add another container to a pod
     query = RasQuery(initializing=found.answer.initializing, takes_risk=options.ras == "always")
     order = LookOrder(job=_job(found.look), ras=query)
     look = found.look
@@ -93,7 +94,9 @@ def looked(options: AttachOptions, order: LookOrder) -> JobLook:
         if options.pid is not None and answer.look is None and not answer.is_ambiguous:
             raise BadInput(f"--pid: {answer.reason}", _of_pid(answer))
         return joined([answer], ())
-    answers, unreached = asking.ask(commands, order, options.host_timeout + order.interval_s * order.samples)
+    answers, unreached = asking.ask(
+        commands, order, options.host_timeout + order.interval_s * order.samples + SPAN_S
+    )
     return joined(answers, unreached)
 
 
@@ -104,7 +107,9 @@ def _commands(options: AttachOptions, is_one: bool = False) -> Sequence[FarComma
     if options.job is not None:
         return slurm.commands(options.job, options.remote_python, is_one=is_one)
     if options.kubernetes is not None:
-        return kubernetes.commands(options.kubernetes, options.container, options.remote_python)
+        return kubernetes.commands(
+            options.kubernetes, options.container, options.remote_python, options.debug_container
+        )
     return ()
 
 

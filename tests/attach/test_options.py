@@ -17,6 +17,9 @@ from nccltool.core.errors import BadInput
         ),
         (AttachOptions(from_="x", save="y"), "--save has no meaning with --from"),
         (AttachOptions(save=__file__), f"--save {__file__} is not a folder"),
+        (AttachOptions(from_="x", ask=True, trust_pickle=True), "--ask has no meaning with --from"),
+        (AttachOptions(ask=True), "--ask: the dumps that ranks write are pickles"),
+        (AttachOptions(debug_container="i"), "--debug-container has no meaning without --kubernetes"),
         (AttachOptions(container="c"), "--container has no meaning without --kubernetes"),
     ],
 )
@@ -27,5 +30,8 @@ def test_contradictions(options: AttachOptions, message: str) -> None:
 
 
 def test_the_order() -> None:
+    assert not look_order(AttachOptions()).asks
+    asks = look_order(checked(AttachOptions(ask=True, trust_pickle=True)))
+    assert (asks.asks, asks.trust_pickle) == (True, True)
     order = look_order(checked(AttachOptions(pid=7, interval=3.0, samples=5)))
     assert (order.pid, order.interval_s, order.samples, order.program) == (7, 3.0, 5, "")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from nccltool.attach.find import gone, processes, ranks
 from nccltool.attach.find.processes import ProcessRow
 from nccltool.attach.find.ranks import RanksFound
-from nccltool.attach.look import once, ras, sample, stacks
+from nccltool.attach.look import longer, once, ras, recorder_pipe, sample, stacks
 from nccltool.attach.look.order import JobHere, LookAnswer, LookOrder
 from nccltool.attach.seen.job import HostLook, HostSample, Unread
 from nccltool.attach.seen.ranks import RankFound, RankGone
@@ -41,10 +41,12 @@ def look(order: LookOrder, wait: Callable[[float], None] = time.sleep) -> LookAn
     samples = _samples(order, own, tree, missing, wait)
     if order.native and samples:
         samples[-1] = _with_native(samples[-1], order, own, tree, missing)
+    if order.asks:
+        missing += recorder_pipe.ask(own, tree, wait)
     after = processes.rows(tree)
     agents = tuple(replace(agent, state=after[agent.pid].state) for agent in agents if agent.pid in after)
     ended = (*gone.gone(after, own, agents, host, tree), *_ended(own, after, host))
-    paused_s = order.interval_s * max(0, len(samples) - 1)
+    paused_s = samples[-1].at_s - samples[0].at_s
     seen = HostLook(
         host=host,
         ranks=own,
@@ -129,6 +131,11 @@ def _samples(
     for number in range(order.samples):
         if number:
             wait(order.interval_s)
+        taken, unread = sample.take(own, tree, order.with_stacks)
+        found.append(taken)
+        missing += unread
+    if extra_s := longer.extra_s(found, own):
+        wait(extra_s)
         taken, unread = sample.take(own, tree, order.with_stacks)
         found.append(taken)
         missing += unread

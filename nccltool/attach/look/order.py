@@ -32,6 +32,8 @@ class LookOrder:
     native: tuple[int, ...] = ()
     """Ranks whose native frames are read, which stops each for up to 2 s."""
     trust_pickle: bool = False
+    asks: bool = False
+    """Ranks are asked to write their flight recorder dumps, which changes files of the job: with consent only."""
     ras: RasQuery | None = None
     """Instead of samples."""
 

@@ -27,6 +27,8 @@ class FarCommand:
     hosts: int = 1
     """Answers that it should give."""
     remedy: str = ""
+    is_optional: bool = False
+    """It may have no rank: then it is not missed."""
 
 
 def ask(
@@ -44,8 +46,15 @@ def ask(
             for one in list(running):
                 one.kill()
             raise
-    answers = tuple(answer for given, _ in found for answer in given)
-    return answers, tuple(unread for _, unread in found if unread is not None)
+    both = list(zip(commands, found, strict=True))
+    answers = tuple(
+        answer
+        for command, (given, _) in both
+        for answer in given
+        if answer.look is not None or answer.is_ambiguous or not command.is_optional
+    )
+    lost = (unread for command, (_, unread) in both if not command.is_optional)
+    return answers, tuple(unread for unread in lost if unread is not None)
 
 
 def _asked(

@@ -50,8 +50,15 @@ class _Pods(msgspec.Struct):
     items: list[_Pod]
 
 
-def commands(name: str, container: str | None, remote_python: str | None) -> tuple[FarCommand, ...]:
-    """A kubectl exec for each running pod of NAMESPACE/NAME. Raises BadInput, NotJudged."""
+def commands(
+    name: str, container: str | None, remote_python: str | None, image: str | None = None
+) -> tuple[FarCommand, ...]:
+    """A kubectl exec for each running pod of NAMESPACE/NAME. Raises BadInput, NotJudged.
+
+    `image`: of an ephemeral container that is added to each pod, which stays in the pod until it ends.
+    """
+    if image is not None and (not image or image.startswith("-") or image.split() != [image]):
+        raise BadInput(f"--debug-container {image[:80]!r} is no image", "name an image that has nccltool")
     namespace, sign, job = name.partition("/")
     if not sign or not namespace or not job or name.startswith("-") or job.startswith("-"):
         raise BadInput(
@@ -66,7 +73,7 @@ def commands(name: str, container: str | None, remote_python: str | None) -> tup
             f"no running pod of {name} was found by the labels {labels}, and similar",
             f"kubectl get pods -n {namespace} --show-labels",
         )
-    return tuple(_command(namespace, pod, container, remote_python or "python3") for pod in pods)
+    return tuple(_command(namespace, pod, container, remote_python or "python3", image) for pod in pods)
 
 
 def _listed(namespace: str) -> _Pods:
@@ -90,22 +97,39 @@ def _listed(namespace: str) -> _Pods:
 
 def _of_job(pods: _Pods, job: str) -> Iterator[_Pod]:
     for pod in pods.items:
-        labels = pod.metadata.labels
-        is_launcher = any(labels.get(label) == "launcher" for label in _LAUNCHERS)
-        if pod.status.phase == "Running" and not is_launcher and job in _jobs(labels):
+        if pod.status.phase == "Running" and job in _jobs(pod.metadata.labels):
             yield pod
+
+
+def _is_launcher(pod: _Pod) -> bool:
+    """The launcher of an MPIJob is a rank, too, if it has runLauncherAsWorker."""
+    return any(pod.metadata.labels.get(label) == "launcher" for label in _LAUNCHERS)
 
 
 def _jobs(labels: Mapping[str, Any]) -> set[str]:
     return {labels[label] for label in _JOB_LABELS if label in labels}
 
 
-def _command(namespace: str, pod: _Pod, container: str | None, python: str) -> FarCommand:
+def _command(namespace: str, pod: _Pod, container: str | None, python: str, image: str | None) -> FarCommand:
     within = container or pod.metadata.annotations.get(_DEFAULT) or pod.spec.containers[0].name
     name = pod.metadata.name
-    argv = ("kubectl", "exec", "--stdin", f"--namespace={namespace}", name, f"--container={within}", "--")
+    place = ("--stdin", f"--namespace={namespace}", name)
+    how: tuple[str, ...] = ("kubectl", "exec", *place, f"--container={within}")
+    has, may = "the image", "the permission pods/exec"
+    if image is not None:
+        how = (
+            "kubectl",
+            "debug",
+            *place,
+            "--quiet",
+            f"--image={image}",
+            f"--target={within}",
+            "--profile=general",
+        )
+        has, may = image, "the permission pods/ephemeralcontainers"
     return FarCommand(
-        argv=(*argv, python, *MODULE),
+        argv=(*how, "--", python, *MODULE),
         name=name,
-        remedy="the image needs nccltool (--remote-python names its Python), and this user the right pods/exec",
+        remedy=f"{has} needs nccltool (--remote-python names its Python), and this user {may}",
+        is_optional=_is_launcher(pod),
     )

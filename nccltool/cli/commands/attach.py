@@ -28,6 +28,11 @@ _FORMATS = ("table", "json", "nagios")
     option("--job", metavar="ID", help="Look at all nodes of a Slurm job."),
     option("--kubernetes", metavar="NAMESPACE/NAME", help="Look into the pods of a job with kubectl exec."),
     option("--container", metavar="NAME", help="With --kubernetes: container of the ranks.  [default: the first]"),
+    option(
+        "--debug-container",
+        metavar="IMAGE",
+        help="With --kubernetes: add an ephemeral container of IMAGE to each pod, and look from there.",
+    ),
     option("--ssh", default="ssh", metavar="COMMAND", help="ssh command, with its own options."),
     option("--remote-python", metavar="PATH", help="Python on the hosts.  [default: the path of this one]"),
 )
@@ -53,6 +58,7 @@ _FORMATS = ("table", "json", "nagios")
         settable="no",
         help="Also load pickled flight recorder dumps. A pickle can run code.",
     ),
+    option("--ask", is_flag=True, help="Have ranks write flight recorder dumps, which changes files of the job."),
     option("--native", is_flag=True, help="Also read native frames of suspects, which stops each up to 2 s."),
 )
 @section(

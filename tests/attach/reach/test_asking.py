@@ -1,6 +1,7 @@
 """Commands that look at other hosts, and what can go wrong with each."""
 
 import sys
+from dataclasses import replace
 
 import msgspec
 import pytest
@@ -36,6 +37,12 @@ def test_answers(command: FarCommand, answers: int, reason: str) -> None:
     found, unreached = asking.ask([command], LookOrder(), timeout_s=1)
     assert found == (LookAnswer(host="n1", reason="none"),) * answers
     assert [one.reason for one in unreached] == ([reason] if reason else [])
+
+
+@pytest.mark.parametrize("program", [_GOOD, "import sys; sys.exit('no Python there')"])
+def test_a_pod_without_ranks_is_not_missed(program: str) -> None:
+    launcher = replace(_command(program), is_optional=True)
+    assert asking.ask([launcher], LookOrder(), timeout_s=20) == ((), ())
 
 
 def test_the_far_end_answers_an_order() -> None:

@@ -37,14 +37,31 @@ def _kubectl(monkeypatch: pytest.MonkeyPatch, folder: Path, document: object) ->
 
 def test_running_pods_of_the_job(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     _kubectl(monkeypatch, tmp_path, {"items": _PODS})
-    first, second = kubernetes.commands("ml/llama", None, None)
-    assert (first.name, second.name) == ("w0", "w1")
+    first, second, launcher = kubernetes.commands("ml/llama", None, None)
+    assert (first.name, second.name, launcher.name) == ("w0", "w1", "launcher")
+    assert [one.is_optional for one in (first, second, launcher)] == [False, False, True]
     assert first.argv == (
         *("kubectl", "exec", "--stdin", "--namespace=ml", "w0", "--container=pytorch", "--"),
         *("python3", "-P", "-m", "nccltool.attach.reach.far_end"),
     )
-    (named, _) = kubernetes.commands("ml/llama", "sidecar", "/opt/python")
+    named, *_ = kubernetes.commands("ml/llama", "sidecar", "/opt/python")
     assert named.argv[5:8] == ("--container=sidecar", "--", "/opt/python")
+
+
+def test_an_ephemeral_container(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    _kubectl(monkeypatch, tmp_path, {"items": _PODS[:1]})
+    (one,) = kubernetes.commands("ml/llama", None, None, "registry/nccltool:1")
+    assert one.argv == (
+        *("kubectl", "debug", "--stdin", "--namespace=ml", "w0", "--quiet", "--image=registry/nccltool:1"),
+        *("--target=pytorch", "--profile=general", "--", "python3", "-P", "-m", "nccltool.attach.reach.far_end"),
+    )
+    assert "pods/ephemeralcontainers" in one.remedy
+
+
+@pytest.mark.parametrize("image", ["", "--privileged", "a b"])
+def test_what_is_no_image(image: str) -> None:
+    with pytest.raises(BadInput, match="is no image"):
+        kubernetes.commands("ml/llama", None, None, image)
 
 
 def test_no_pod(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

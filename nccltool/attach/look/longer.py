@@ -1,0 +1,54 @@
+"""Whether samples are too close to each other: nothing moved, and connections do not tell for how long."""
+
+from collections.abc import Sequence
+
+from nccltool.attach.seen.job import HostSample, RankSample
+from nccltool.attach.seen.ranks import RankFound
+
+SPAN_S = 12.0
+"""Longer than ranks of a healthy job usually wait for each other (10 s), with some room."""
+_MOST_SWITCHES = 1
+
+
+def extra_s(samples: Sequence[HostSample], ranks: Sequence[RankFound]) -> float:
+    """How long to wait for one more sample; 0 = the samples are enough."""
+    if len(samples) < 2:
+        return 0.0
+    first, last = samples[0], samples[-1]
+    left = SPAN_S - (last.at_s - first.at_s)
+    pairs = [(rank, first.of(rank.pid), last.of(rank.pid)) for rank in ranks]
+    running = [
+        (rank, a, b) for rank, a, b in pairs if a and b and a.process and b.process and b.process.state != "Z"
+    ]
+    if left <= 0 or not any(_has_group(last_one) for _, _, last_one in running):
+        return 0.0
+    are_still = all(_is_still(a, b, rank.pid) for rank, a, b in running)
+    is_told = any(_tells(b, rank.master) for rank, _, b in running)
+    return left if are_still and not is_told else 0.0
+
+
+def _is_still(before: RankSample, after: RankSample, pid: int) -> bool:
+    places = [_frames(before, pid), _frames(after, pid)]
+    if all(places):
+        return places[0] == places[1]
+    counts = [one.process.main_voluntary_switches for one in (before, after) if one.process]
+    return None not in counts and (counts[-1] or 0) - (counts[0] or 0) <= _MOST_SWITCHES
+
+
+def _frames(sample: RankSample, pid: int) -> list[tuple[str, str, int | None]]:
+    main = [one for one in sample.stacks if one.pid == pid and one.is_main]
+    return [(frame.name, frame.file, frame.line) for one in main for frame in one.frames]
+
+
+def _has_group(sample: RankSample) -> bool:
+    """Before its process group is made, a rank starts, and waits as long as it likes."""
+    names = sample.process.threads if sample.process else ()
+    return any(name.startswith(("pt_gloo", "pt_nccl", "gloo_tcp", "NCCL ")) for name in names)
+
+
+def _tells(sample: RankSample, master: str) -> bool:
+    """Whether some connection, other than that to the store, says when it last had data."""
+    return any(
+        one.state == "ESTAB" and master not in (one.peer, one.local) and one.last_received_ms is not None
+        for one in sample.sockets or ()
+    )
