@@ -35,9 +35,8 @@ def look(order: LookOrder, wait: Callable[[float], None] = time.sleep) -> LookAn
     missing = [*found.unread]
     if order.ras is not None:
         answers, unread = ras.asked(order.ras, own, tree, wait)
-        return LookAnswer(
-            host=host, jobs=jobs, look=HostLook(host=host, ranks=own, samples=(), ras=answers, unread=unread)
-        )
+        told = HostLook(host=host, ranks=own, samples=(), ras=answers, unread=unread)
+        return LookAnswer(host=host, jobs=jobs, look=told)
     samples = _samples(order, own, tree, missing, wait)
     if order.native and samples:
         samples[-1] = _with_native(samples[-1], order, own, tree, missing)

@@ -1,7 +1,7 @@
 """Ranks are asked for their dumps by the pipe of torch, with consent only."""
 
 import os
-import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -69,6 +69,6 @@ def test_a_monitor_that_has_stopped(folder: Path, tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(recorder_pipe, "DEADLINE_S", 0.3)
     os.mkfifo(folder / "p3.pipe")
     reader = os.open(folder / "p3.pipe", os.O_RDONLY | os.O_NONBLOCK)
-    (unread,) = recorder_pipe.ask([_PIPED], Tree.at(tmp_path), threading.Event().wait)
+    (unread,) = recorder_pipe.ask([_PIPED], Tree.at(tmp_path), time.sleep)
     os.close(reader)
     assert unread.reason == "no dump within 0.3 s of asking"
