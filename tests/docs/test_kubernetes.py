@@ -15,6 +15,7 @@ from nccltool.monitor import host_headers
 from tests.conftest import Nccltool
 from tests.docs.pages import ROOT
 from tests.interop.manifests import schemas
+from tests.support.options import parsed
 
 FOLDER = ROOT / "docs/monitoring/kubernetes"
 NAME = {"app.kubernetes.io/name": "nccltool-serve"}
@@ -94,8 +95,8 @@ def test_the_objects_find_each_other() -> None:
     assert volume["name"] == mount["name"]
     assert volume["persistentVolumeClaim"]["claimName"] == found["PersistentVolumeClaim"]["metadata"]["name"]
     command, *words = container["args"]
-    context = cli.commands[command].make_context(command, words)
-    listen, runs = (context.params[name] for name in ("listen", "run_dir"))
+    options = parsed(command, *words)
+    listen, runs = (options[name] for name in ("listen", "run_dir"))
     assert (listen, runs) == (f":{port['containerPort']}", mount["mountPath"])
 
 
@@ -105,7 +106,7 @@ def test_the_server_answers_to_the_names_of_its_service() -> None:
     [space] = (one for one in container["env"] if one["name"] == "NAMESPACE")
     assert space["valueFrom"]["fieldRef"] == {"fieldPath": "metadata.namespace"}
     command, *words = (word.replace("$(NAMESPACE)", "monitoring") for word in container["args"])
-    params = cli.commands[command].make_context(command, words).params
+    params = parsed(command, *words)
     known = host_headers.names(params["listen"], params["allowed"])
     service = found["Service"]["metadata"]["name"]
     for domain in ("", ".monitoring", ".monitoring.svc", ".monitoring.svc.cluster.local"):
@@ -119,8 +120,7 @@ def test_the_cluster_has_the_name_that_its_operator_gives(folder: str, kind: str
     [container] = objects(folder)[kind]["spec"]["template"]["spec"]["containers"]
     [named] = (one for one in container["env"] if one["name"] == "NCCLTOOL_CLUSTER")
     assert named["valueFrom"]["configMapKeyRef"] == {"name": "nccltool-cluster", "key": "name", "optional": True}
-    command, *words = container["args"]
-    known = {str(one.envvar) for one in cli.commands[command].make_context(command, words).command.params}
+    known = {str(one.envvar) for one in cli.commands[container["args"][0]].params}
     assert named["name"] in known
 
 
@@ -150,7 +150,7 @@ def test_the_server_of_a_node_reads_what_pods_write_there(nccltool: Nccltool) ->
     spec = objects("node")["DaemonSet"]["spec"]["template"]["spec"]
     [container], [folder] = spec["containers"], spec["initContainers"]
     [volume], [mount] = spec["volumes"], container["volumeMounts"]
-    runs = cli.commands["serve"].make_context("serve", container["args"][1:]).params["run_dir"]
+    runs = parsed(*container["args"])["run_dir"]
     assert folder["args"][-1] == runs
     on_host = runs.replace(mount["mountPath"], volume["hostPath"]["path"], 1)
     text = (FOLDER / "node/daemonset.yaml").read_text()
