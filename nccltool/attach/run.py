@@ -14,7 +14,7 @@ from nccltool.attach.reach.asking import FarCommand
 from nccltool.attach.report import AttachReport, report
 from nccltool.attach.seen.job import HostLook, JobLook, Unread
 from nccltool.core.errors import BadInput, NotJudged, ResultNotWritten
-from nccltool.core.text import listed
+from nccltool.core.text import counted, listed
 from nccltool.launch.named_hosts import named_hosts
 from nccltool.launch.reach import ssh_client
 
@@ -147,7 +147,7 @@ def _of_pid(answer: LookAnswer) -> str:
 
 
 def _told(job: JobHere) -> str:
-    return f"{job.program or 'a program'} ({job.ranks} ranks here, pid {job.pid})"
+    return f"{job.program or 'a program'} ({counted(job.ranks, 'rank')} here, pid {job.pid})"
 
 
 def _job(look: JobLook) -> str:

@@ -67,7 +67,9 @@ class RankView:
         if self.is_same is None:
             return None
         is_spinning = self.phase.kind == "gpu"  # CUDA waits at 100 % of a core
-        return self.is_same and self.switches_per_s <= _MOST_SWITCHES_PER_S and (is_spinning or not self.is_busy)
+        is_polling = self.waits_for_store_now  # torch asks the store for its ranks every 10 ms
+        sleeps = is_polling or self.switches_per_s <= _MOST_SWITCHES_PER_S
+        return self.is_same and sleeps and (is_spinning or not self.is_busy)
 
     @property
     def is_unseen(self) -> bool:
@@ -77,7 +79,7 @@ class RankView:
     @property
     def progresses(self) -> bool:
         """It starts, and moves: itself, or the compilers that it started."""
-        if self.phase.kind not in STARTS and not self.is_unseen:
+        if self.waits or (self.phase.kind not in STARTS and not self.is_unseen):
             return False
         return self.is_static is False or self.is_busy or _children_work(self.samples)
 
@@ -210,9 +212,19 @@ Ends = frozenset[tuple[str, str]]
 
 
 def ends_of(views: Sequence[RankView]) -> Ends:
+    """Without those of the store: rank 0 may have both ends of one."""
     return frozenset(
-        (one.local, one.peer) for view in views for one in view.last.sockets or () if one.state == "ESTAB"
+        (one.local, one.peer)
+        for view in views
+        for one in view.last.sockets or ()
+        if one.state == "ESTAB" and not _is_of_store(one, view)
     )
+
+
+def _is_of_store(one: SocketSeen, view: RankView) -> bool:
+    """By the port: the master's address may be a name."""
+    _, sign, port = view.found.master.rpartition(":")
+    return bool(sign and port) and port in (one.local.rpartition(":")[2], one.peer.rpartition(":")[2])
 
 
 def idle_s(view: RankView, ends: Ends) -> float | None:
@@ -230,4 +242,4 @@ def idle_s(view: RankView, ends: Ends) -> float | None:
 def _quiet_ms(one: SocketSeen, view: RankView) -> int | None:
     sent = None if one.backoff else one.last_sent_ms  # sending again counts as sending
     known = [ms for ms in (sent, one.last_received_ms) if ms is not None]
-    return min(known) if known and one.state == "ESTAB" and one.peer != view.found.master else None
+    return min(known) if known and one.state == "ESTAB" and not _is_of_store(one, view) else None

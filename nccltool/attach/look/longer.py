@@ -48,7 +48,10 @@ def _has_group(sample: RankSample) -> bool:
 
 def _tells(sample: RankSample, master: str) -> bool:
     """Whether some connection, other than that to the store, says when it last had data."""
+    port = master.rpartition(":")[2]
     return any(
-        one.state == "ESTAB" and master not in (one.peer, one.local) and one.last_received_ms is not None
+        one.state == "ESTAB"
+        and port not in (one.peer.rpartition(":")[2], one.local.rpartition(":")[2])
+        and one.last_received_ms is not None
         for one in sample.sockets or ()
     )

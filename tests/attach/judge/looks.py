@@ -43,6 +43,8 @@ class R:
     threads: tuple[str, ...] = ("python", "pt_gloo_runloop")
     backoff: int = 0
     connected: bool = True
+    own_store: bool = False
+    """It has both ends of a connection to the store."""
     waits_on: str = ""
     host: str = "n1"
     age_s: float | None = None
@@ -145,6 +147,12 @@ def _stacks(number: int, one: R, last: bool) -> tuple[ThreadStack, ...]:
 
 def _sockets(number: int, one: R, ranks: Sequence[R]) -> list[SocketSeen]:
     found = []
+    if one.own_store:
+        store, client = "10.0.0.1:29500", "10.0.0.1:40000"
+        found += [
+            SocketSeen(local=a, peer=b, state="ESTAB", last_sent_ms=3)
+            for a, b in ((store, client), (client, store))
+        ]
     for other, peer in enumerate(ranks):
         if other != number and one.connected and peer.connected:
             found.append(

@@ -15,7 +15,8 @@ ON_GPU = R(
     threads=NCCL,
     idle_s=12,
 )
-JOINS = R(stack=("never-joins", "0"), connected=False)
+JOINS = R(stack=("never-joins", "0"), connected=False, own_store=True, switches=200)
+"""torch asks its store every 10 ms whether all ranks have joined."""
 IMPORTS = R(stack=("imports", "1"), connected=False)
 MOVES = R(switches=3000, idle_s=0.01)
 

@@ -8,6 +8,7 @@ from nccltool.attach.judge.result import Culprit
 from nccltool.attach.judge.views import RankView
 from nccltool.attach.judge.waits import CallPlace, cycle, place_of
 from nccltool.attach.phases.result import PhaseKind
+from nccltool.core.text import counted
 
 _INSIDE_A_STEP: frozenset[PhaseKind] = frozenset(
     ("gradients", "parameters", "point-to-point", "collective", "async", "backward")
@@ -137,7 +138,7 @@ def _store(case: Case) -> Iterator[Culprit]:
             yield case.culprit("nccl-connect", text, f"{len(starting)} ranks {starting[0].phase.text}")
         return
     for rank in case.missing:
-        told = f"{len(stored)} ranks wait in the store or for ranks to join"
+        told = f"{counted(len(stored), 'rank')} waiting in the store or for ranks to join"
         yield case.culprit("missing-rank", f"rank {rank} is missing", told, rank=rank)
     yield from _not_come(case, stored)
     held = [one for host in case.look.hosts for one in host.agents if one.state in ("T", "t", "Z", "X")]
@@ -157,7 +158,7 @@ def _not_come(case: Case, stored: Sequence[RankView]) -> Iterator[Culprit]:
         return
     if any(view.condition or view.rank is None for view in case.views):
         return
-    told = f"{len(stored)} ranks wait in the store or for ranks to join"
+    told = f"{counted(len(stored), 'rank')} waiting in the store or for ranks to join"
     where = f"hosts that were looked at: {', '.join(sorted({view.found.host for view in case.views})[:8])}"
     rival = "a firewall between its host and that of the store"
     if len(case.unseen) == 1:
