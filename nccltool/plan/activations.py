@@ -5,32 +5,60 @@ attention, or of an activation function is saved. Attention is fused (flash): no
 al. (arXiv 2205.05198) count the same for GPT with dropout: 34 bytes per element of the width.
 """
 
+from dataclasses import dataclass
+
 from nccltool.plan.model import Model
-from nccltool.plan.recipe import Recipe, Recompute
+from nccltool.plan.recipe import Precision, Recipe, Recompute
 
 _FLOAT32 = 4
 
 
-def saved_by_layer(model: Model, compute_bytes: int, recompute: Recompute, has_experts: bool) -> int:
-    """Bytes per token that a layer keeps from its forward to its backward pass, on one GPU with all of the
-    layer."""
-    elements = {"none": _all, "selective": _selective, "full": _input}[recompute](model, has_experts)
-    wider = _norms_in_float32(model, compute_bytes) if recompute == "none" else 0
-    return compute_bytes * elements + wider
+@dataclass(frozen=True, slots=True)
+class SavedBytes:
+    """Bytes per token that a layer keeps from its forward to its backward pass."""
+
+    split: int
+    """Ranks of tensor parallelism have a part each."""
+    gathered: int
+    """They have all of it each: torch saves what it gathered for a product; Megatron-LM gathers again."""
+
+    def of(self, tensor: int) -> float:
+        """On each of so many ranks."""
+        return self.split / tensor + self.gathered
 
 
-def _all(model: Model, has_experts: bool) -> int:
-    """Each norm: its output, and llama's the normalized input too; queries, keys, values, and their result; the
-    MLP."""
-    of_norm = 3 if model.block == "llama" else 2
-    return model.norms * of_norm * model.width + _attention(model) + _mlp(model, has_experts)
+def saved_by_layer(
+    model: Model, precision: Precision, recompute: Recompute, has_experts: bool, is_autocast: bool
+) -> SavedBytes:
+    """`is_autocast`: products alone are in a short type; residuals and norms stay in float32."""
+    stream = _FLOAT32 if is_autocast else precision.compute
+    if recompute == "full":
+        return SavedBytes(stream * model.width, 0)
+    if recompute == "selective":
+        return SavedBytes(precision.compute * _selective(model, has_experts) + stream * model.width, 0)
+    products = precision.compute * (_attention(model) + _mlp(model, has_experts)) + _FLOAT32 * model.heads
+    return SavedBytes(
+        model.norms * _norm(model, stream) + products,
+        _gathered(model, precision, has_experts, is_autocast),
+    )
 
 
-def _norms_in_float32(model: Model, compute_bytes: int) -> int:
-    """RMSNorm in torch works on a float32 copy of its input, which it saves in the place of the short one."""
-    if model.block != "llama" or compute_bytes == _FLOAT32:
-        return 0
-    return model.norms * model.width * (_FLOAT32 - compute_bytes)
+def _norm(model: Model, stream: int) -> int:
+    """Its input, of which llama's works on a float32 copy, and what it normalized, before the weight."""
+    return model.width * (_FLOAT32 + stream if model.block == "llama" else stream)
+
+
+def _gathered(model: Model, precision: Precision, has_experts: bool, is_autocast: bool) -> int:
+    """What norms give to products. Autocast makes a copy for each of them."""
+    of_mlp = 2 if model.is_gated else 1
+    copies = 3 + of_mlp if is_autocast else model.norms
+    return precision.compute * model.width * copies
+
+
+def saved_at_the_end(model: Model, precision: Precision, is_autocast: bool) -> SavedBytes:
+    """Of the last norm, before the output projection."""
+    stream = _FLOAT32 if is_autocast else precision.compute
+    return SavedBytes(_norm(model, stream), precision.compute * model.width)
 
 
 def _attention(model: Model) -> int:
@@ -50,15 +78,11 @@ def _mlp(model: Model, has_experts: bool) -> int:
 
 
 def _selective(model: Model, has_experts: bool) -> int:
-    """The input, attention's result, and the first and every second product after it, as torchtitan chooses."""
+    """Attention's result, and the first and every second product after it, as torchtitan chooses."""
     products = 1 if not (has_experts and model.experts) else model.experts.active + model.experts.shared
     hidden = model.experts.width if has_experts and model.experts else model.hidden
     projected = model.query_width + model.kv_width if model.block == "llama" else 3 * model.query_width
-    return model.width + projected + model.query_width + products * hidden
-
-
-def _input(model: Model, _: bool) -> int:
-    return model.width
+    return projected + model.query_width + products * hidden
 
 
 def kept_logits(model: Model, recipe: Recipe) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from nccltool.plan import stages
+from nccltool.plan import parameter_sizes, stages
 from nccltool.plan.layout import ParallelLayout
 from nccltool.plan.model import Model
 from nccltool.plan.recipe import Recipe
@@ -19,8 +19,8 @@ Axis = Literal["tensor", "context", "expert", "shard", "replicate", "data", "pip
 Hides = Literal["compute", "attention", "last backward", "nothing", "fill"]
 """Behind what: all arithmetic of the step, that of attention, the backward pass of the last micro-batch,
 nothing; or it only delays the first micro-batches of a pipeline."""
-_BUCKET = 28 * 2**20
-"""What DDP reduces at once: a bucket is closed when it exceeds 25 MiB."""
+_LOSS_REDUCTIONS = 3
+"""Of a loss whose logits are split: the largest of each token, the sum, and the target's."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,15 +38,18 @@ class CollectiveCalls:
     why: str
 
 
-def of(model: Model, layout: ParallelLayout, recipe: Recipe) -> tuple[CollectiveCalls, ...]:
-    """Of the rank with the most layers."""
-    weights = stages.of_rank(model, layout, 0)
+def of(model: Model, layout: ParallelLayout, recipe: Recipe, rank: int = 0) -> tuple[CollectiveCalls, ...]:
+    """`rank`: in the pipeline; the first has the most layers."""
+    weights = stages.of_rank(model, layout, rank)
     count = layout.micro_batches(recipe)
-    activation = layout.micro_batch * recipe.sequence // layout.context * model.width * recipe.precision.compute
+    tokens = layout.micro_batch * recipe.sequence // layout.context
+    activation = tokens * model.width * recipe.precision.compute
+    # autocast leaves residuals, which travel between stages, in float32
+    between = tokens * model.width * (4 if layout.is_autocast(recipe) else recipe.precision.compute)
     made = (
-        *_data_parallel(weights, layout, recipe, count),
-        *_tensor(weights, layout, count, activation),
-        *_pipeline(layout, count, activation),
+        *_data_parallel(model, weights, layout, recipe, count, rank),
+        *_tensor(model, weights, layout, recipe, count, activation, rank),
+        *_pipeline(layout, count, between, rank),
         *_context(model, weights, layout, recipe, count),
         *_experts(model, weights, layout, count, activation),
     )
@@ -54,7 +57,7 @@ def of(model: Model, layout: ParallelLayout, recipe: Recipe) -> tuple[Collective
 
 
 def _data_parallel(
-    weights: StageWeights, layout: ParallelLayout, recipe: Recipe, count: int
+    model: Model, weights: StageWeights, layout: ParallelLayout, recipe: Recipe, count: int, rank: int
 ) -> Iterator[CollectiveCalls]:
     if layout.sharding == "parameters":
         yield from _fully_sharded(weights, layout, recipe, count)
@@ -63,11 +66,12 @@ def _data_parallel(
     if layout.sharding == "gradients":
         yield from _split_gradients(weights, recipe, ranks, count)
         return
+    tensors = parameter_sizes.of_rank(model, layout, rank)
     yield CollectiveCalls(
         operation="all_reduce",
         axis="data",
         ranks=ranks,
-        count=max(1, round(reduced / _BUCKET)),
+        count=parameter_sizes.buckets(tensors, recipe.precision.gradient),
         bytes=reduced,
         hides="last backward",
         why="gradients, in buckets",
@@ -77,10 +81,10 @@ def _data_parallel(
             operation="broadcast",
             axis="data",
             ranks=ranks,
-            count=ranks,
+            count=len(tensors),
             bytes=recipe.precision.parameter * weights.total,
             hides="nothing",
-            why="updated parameters of each rank",
+            why="updated parameters, each from the rank that has its optimizer's state",
         )
 
 
@@ -145,13 +149,22 @@ def _fully_sharded(
 
 
 def _tensor(
-    weights: StageWeights, layout: ParallelLayout, count: int, activation: int
+    model: Model,
+    weights: StageWeights,
+    layout: ParallelLayout,
+    recipe: Recipe,
+    count: int,
+    activation: int,
+    rank: int,
 ) -> Iterator[CollectiveCalls]:
-    """With sequence parallelism: two of each in a layer's forward pass, two in its backward pass."""
+    """With sequence parallelism: two of each in a layer's forward pass, two in its backward pass; one of each
+    around the embedding, and around the output projection."""
+    is_last = stages.has_head(layout, rank)
+    ends = (rank == 0) + is_last
     again = layout.recompute == "full"
     gathers, scatters = (6, 5) if again else (4, 4)
     for operation, each in (("all_gather", gathers), ("reduce_scatter", scatters)):
-        calls = each * weights.layers * count
+        calls = (each * weights.layers + ends) * count
         yield CollectiveCalls(
             operation="all_gather" if operation == "all_gather" else "reduce_scatter",
             axis="tensor",
@@ -161,10 +174,24 @@ def _tensor(
             hides="nothing",
             why="activations around attention and the MLP of each layer",
         )
+    tokens = activation // (model.width * recipe.precision.compute)
+    vectors = model.norms * weights.layers + is_last
+    # FSDP reduces gradients of each micro-batch, if it is in no pipeline
+    times = count if layout.sharding == "parameters" and layout.pipeline == 1 else 1
+    of_loss = _LOSS_REDUCTIONS * count if is_last else 0
+    yield CollectiveCalls(
+        operation="all_reduce",
+        axis="tensor",
+        ranks=layout.tensor,
+        count=vectors * (model.norm_weights // model.width) * times + of_loss,
+        bytes=vectors * model.norm_weights * times * recipe.precision.compute + of_loss * tokens * 4,
+        hides="nothing",
+        why="gradients of norms, and the loss",
+    )
 
 
-def _pipeline(layout: ParallelLayout, count: int, activation: int) -> Iterator[CollectiveCalls]:
-    calls = 2 * count * layout.stages
+def _pipeline(layout: ParallelLayout, count: int, activation: int, rank: int) -> Iterator[CollectiveCalls]:
+    calls = stages.messages(layout, rank) * count
     yield CollectiveCalls(
         operation="send_recv",
         axis="pipeline",
@@ -179,17 +206,17 @@ def _pipeline(layout: ParallelLayout, count: int, activation: int) -> Iterator[C
 def _context(
     model: Model, weights: StageWeights, layout: ParallelLayout, recipe: Recipe, count: int
 ) -> Iterator[CollectiveCalls]:
-    """Keys and values go round the ring: forward once, backward with their gradients, so about twice."""
+    """Keys and values go round the ring: forward once, backward again, and their gradients all the way home."""
     tokens = layout.micro_batch * recipe.sequence // layout.context
     wide = model.kv_width if not model.latent else model.latent.key_value_rank + model.latent.rotary
-    round_of = 2 * tokens * wide * recipe.precision.compute // layout.tensor
-    calls = 3 * (layout.context - 1) * weights.layers * count
+    elements = 2 * tokens * wide // layout.tensor * weights.layers * count
+    data, gradients = 2 * (layout.context - 1), layout.context  # rounds; gradients are in float32
     yield CollectiveCalls(
         operation="send_recv",
         axis="context",
         ranks=layout.context,
-        count=calls,
-        bytes=calls * round_of,
+        count=(data + gradients) * weights.layers * count,
+        bytes=elements * (data * recipe.precision.compute + gradients * 4),
         hides="attention",
         why="keys and values, around the ring",
     )

@@ -4,6 +4,7 @@ import msgspec
 
 from nccltool.core import documents
 from nccltool.core.documents import RunDocument
+from nccltool.plan.checked import CheckedStrategy
 from nccltool.plan.memory import Memory
 from nccltool.plan.result import Plan, PlannedStrategy
 from nccltool.plan.step_time import CallTime
@@ -92,6 +93,8 @@ class StrategyDocument(msgspec.Struct, kw_only=True):
     degrees: PlannedDegrees
     micro_batch: int
     micro_batches: int
+    schedule: str | None
+    stages_per_rank: int
     recompute: str
     fits: bool
     memory_bytes: PlannedMemory
@@ -100,6 +103,25 @@ class StrategyDocument(msgspec.Struct, kw_only=True):
     tokens_per_s: float
     mfu: float
     reasons: tuple[str, ...]
+
+
+class CheckedFigure(msgspec.Struct, kw_only=True):
+    """Predicted and counted."""
+
+    rank: int
+    what: str
+    predicted: int
+    counted: int
+    ok: bool
+
+
+class CheckDocument(msgspec.Struct, kw_only=True):
+    """What torch does for a strategy, in a small model."""
+
+    strategy: str
+    counted_layout: str
+    figures: tuple[CheckedFigure, ...]
+    reason: str
 
 
 class PlanDocument(RunDocument, kw_only=True):
@@ -116,6 +138,7 @@ class PlanDocument(RunDocument, kw_only=True):
     choice: str | None
     searched: int
     training_s: float | None = None
+    checks: tuple[CheckDocument, ...] | None = None
 
 
 def document_of(plan: Plan) -> PlanDocument:
@@ -153,11 +176,20 @@ def document_of(plan: Plan) -> PlanDocument:
         choice=plan.choice.layout.name if plan.choice else None,
         searched=plan.searched,
         training_s=plan.training_s,
+        checks=None if plan.checks is None else tuple(_check(one) for one in plan.checks),
     )
 
 
 def to_json(plan: Plan) -> str:
     return documents.encoded(document_of(plan))
+
+
+def _check(one: CheckedStrategy) -> CheckDocument:
+    figures = tuple(
+        CheckedFigure(rank=row.rank, what=row.what, predicted=row.predicted, counted=row.counted, ok=row.is_right)
+        for row in one.rows
+    )
+    return CheckDocument(strategy=one.name, counted_layout=one.sample, figures=figures, reason=one.reason)
 
 
 def _strategy(plan: Plan, one: PlannedStrategy) -> StrategyDocument:
@@ -175,6 +207,8 @@ def _strategy(plan: Plan, one: PlannedStrategy) -> StrategyDocument:
         ),
         micro_batch=layout.micro_batch,
         micro_batches=layout.micro_batches(plan.recipe),
+        schedule=layout.schedule if layout.pipeline > 1 else None,
+        stages_per_rank=layout.stages,
         recompute=layout.recompute,
         fits=one.fits,
         memory_bytes=_memory(one.memory),

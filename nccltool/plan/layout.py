@@ -33,6 +33,8 @@ class ParallelLayout:
     expert: int = 1
     schedule: str = "1f1b"
     """One of nccltool.train.pipeline_schedules."""
+    stages_per_rank: int | None = None
+    """Of the pipeline; None: as many as the schedule has."""
     micro_batch: int = 1
     recompute: Recompute = "none"
 
@@ -53,7 +55,7 @@ class ParallelLayout:
     @property
     def stages(self) -> int:
         """Of the pipeline that a rank has."""
-        return pipeline_schedules.stages_of(self.schedule, None) if self.pipeline > 1 else 1
+        return pipeline_schedules.stages_of(self.schedule, self.stages_per_rank) if self.pipeline > 1 else 1
 
     @property
     def strategy(self) -> str:
@@ -80,6 +82,10 @@ class ParallelLayout:
             if degree > 1:
                 parts.append(f"{short}{degree}")
         return "+".join(parts) or "one GPU"
+
+    def is_autocast(self, recipe: Recipe) -> bool:
+        """FSDP casts parameters that it gathers; else autocast casts for each product, and residuals stay long."""
+        return self.sharding != "parameters" and recipe.precision.compute < recipe.precision.parameter
 
     def micro_batches(self, recipe: Recipe) -> int:
         """Of each data-parallel rank in a step; 0: they do not come out even."""

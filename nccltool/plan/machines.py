@@ -55,7 +55,7 @@ def of_word(word: str) -> Machine:
 
 def of_file(file: Path) -> Machine:
     """Raises BadInput with the first mistake."""
-    reader = toml.opened(file)
+    reader = toml.opened(file, "the machine")
     reader.table((), reader.data, {"schema": toml.whole(1, 1), "title": toml.text, "machine": lambda value: value})
     reader.needed((), reader.data, ("schema", "title", "machine"))
     given = reader.data.get("machine", {})

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from nccltool.plan import activations, stages
+from nccltool.plan import activations, parameter_sizes, stages
 from nccltool.plan.layout import ParallelLayout
 from nccltool.plan.model import Model
-from nccltool.plan.recipe import Recipe
+from nccltool.plan.recipe import Recipe, Recompute
 from nccltool.plan.stages import StageWeights
 
 RESERVED = 1.06
@@ -73,6 +73,8 @@ class _State:
     """In addition while a block is computed backward."""
     copies: int
     """In addition always."""
+    unreduced: int
+    """Whole gradients in place of the rank's part, until the end of the step."""
 
 
 def of(model: Model, layout: ParallelLayout, recipe: Recipe) -> Memory:
@@ -82,9 +84,15 @@ def of(model: Model, layout: ParallelLayout, recipe: Recipe) -> Memory:
     return max((of_rank(model, layout, recipe, rank, count) for rank in sorted(ranks)), key=lambda one: one.total)
 
 
+def states_of(model: Model, layout: ParallelLayout, recipe: Recipe, rank: int) -> tuple[int, int, int]:
+    """Bytes of parameters, gradients, and the optimizer that a rank has at the end of a step."""
+    state = _state(model, stages.of_rank(model, layout, rank), layout, recipe, rank)
+    return state.parameters, state.gradients, state.optimizer
+
+
 def of_rank(model: Model, layout: ParallelLayout, recipe: Recipe, rank: int, micro_batches: int) -> Memory:
     weights = stages.of_rank(model, layout, rank)
-    state = _state(weights, layout, recipe)
+    state = _state(model, weights, layout, recipe, rank)
     in_flight = stages.in_flight(layout, rank, micro_batches)
     peak = max(
         _instants(model, layout, recipe, weights, state, in_flight, micro_batches > 1, rank),
@@ -114,11 +122,13 @@ def _instants(
 ) -> Iterator["_Instant"]:
     """`has_earlier`: gradients of earlier micro-batches are there from the beginning."""
     tokens = layout.micro_batch * recipe.sequence // layout.context
-    held = _activations(model, weights, layout, recipe, tokens, in_flight)
+    is_last = stages.has_head(layout, rank)
+    held = of_activations(model, weights, layout, recipe, in_flight, is_last)
     again = _recomputed(model, weights, layout, recipe, tokens)
-    of_loss = tokens if rank == layout.pipeline - 1 else 0
-    earlier = state.gradients if has_earlier else 0
-    first = max(earlier, state.gradients // max(weights.layers, 1))
+    of_loss = tokens if is_last else 0
+    accumulated = max(state.gradients, state.unreduced)
+    earlier = accumulated if has_earlier else 0
+    first = max(earlier, accumulated // max(weights.layers, 1))
     kept = {"parameters": state.parameters, "optimizer": state.optimizer}
     loss = {
         "gradients": earlier,
@@ -132,7 +142,7 @@ def _instants(
         "activations": held + again,
         "unsharded": state.copies + state.gathered + state.working,
     }
-    end = {"gradients": state.gradients, "activations": again, "unsharded": state.copies + state.working}
+    end = {"gradients": accumulated, "activations": again, "unsharded": state.copies + state.working}
     step = {"gradients": state.gradients, "temporaries": state.temporary, "unsharded": state.copies}
     for name, terms in (("loss", loss), ("backward", backward), ("end of backward", end), ("optimizer", step)):
         yield _Instant(name, kept | terms)
@@ -148,14 +158,17 @@ class _Instant:
         return sum(self.terms.values())
 
 
-def _state(weights: StageWeights, layout: ParallelLayout, recipe: Recipe) -> _State:
+def _state(model: Model, weights: StageWeights, layout: ParallelLayout, recipe: Recipe, rank: int) -> _State:
     precision, optimizer = recipe.precision, recipe.optimizer
     is_sharded = layout.sharding == "parameters"
     whole, own = weights.total, _share(weights, layout)
+    if layout.sharding == "optimizer" and not precision.master:
+        # torch deals out whole tensors, and some ranks have more; DeepSpeed and Megatron-LM cut them
+        own = max(parameter_sizes.dealt(parameter_sizes.of_rank(model, layout, rank), layout.sharers))
     moment = precision.state if optimizer.state_bytes is None else optimizer.state_bytes
     # torch's pipelines gather and reduce once per step: whole parameters and gradients stay until its end
     stays = is_sharded and layout.pipeline > 1
-    kept_gradients = own if layout.sharding in ("gradients", "parameters") and not stays else whole
+    kept_gradients = own if layout.sharding in ("gradients", "parameters") else whole
     # FSDP gathers in the type of the arithmetic: the root for all of the pass, this block, and the next one
     block, root = precision.compute * weights.largest_block, precision.compute * weights.root
     gathered = (precision.compute * whole if stays else root) if is_sharded else 0
@@ -168,6 +181,7 @@ def _state(weights: StageWeights, layout: ParallelLayout, recipe: Recipe) -> _St
         temporary=int(precision.state * optimizer.temporary * own),
         gathered=gathered,
         working=(0 if stays else 3 * block) + reducing if is_sharded else 0,
+        unreduced=precision.reduced * whole if stays else 0,
         copies=casts + _buckets(whole, layout, recipe),
     )
 
@@ -189,23 +203,33 @@ def _buckets(whole: int, layout: ParallelLayout, recipe: Recipe) -> int:
     return recipe.precision.gradient * whole if has_ddp else 0
 
 
-def _activations(
-    model: Model, weights: StageWeights, layout: ParallelLayout, recipe: Recipe, tokens: int, in_flight: float
+def of_activations(
+    model: Model, weights: StageWeights, layout: ParallelLayout, recipe: Recipe, in_flight: float, is_last: bool
 ) -> int:
-    """With tensor parallelism, sequence parallelism splits the rest of a layer too."""
-    compute, recompute = recipe.precision.compute, layout.recompute
-    with_experts = weights.expert_layers * activations.saved_by_layer(model, compute, recompute, True)
-    others = weights.layers - weights.expert_layers
-    plain = others * activations.saved_by_layer(model, compute, recompute, False) if others else 0
-    return int((with_experts + plain) * tokens * in_flight / layout.tensor)
+    """At the end of a forward pass, without logits. With tensor parallelism, sequence parallelism splits the rest
+    of a layer too."""
+    tokens = layout.micro_batch * recipe.sequence // layout.context
+    with_experts = weights.expert_layers * _saved(model, layout, recipe, layout.recompute, True)
+    plain = (weights.layers - weights.expert_layers) * _saved(model, layout, recipe, layout.recompute, False)
+    end = 0.0
+    if is_last:
+        end = activations.saved_at_the_end(model, recipe.precision, layout.is_autocast(recipe)).of(layout.tensor)
+    return int(((with_experts + plain) * in_flight + end) * tokens)
+
+
+def _saved(model: Model, layout: ParallelLayout, recipe: Recipe, recompute: Recompute, has_experts: bool) -> float:
+    """Bytes per token of a layer on a rank."""
+    is_autocast = layout.is_autocast(recipe)
+    return activations.saved_by_layer(model, recipe.precision, recompute, has_experts, is_autocast).of(
+        layout.tensor
+    )
 
 
 def _recomputed(model: Model, weights: StageWeights, layout: ParallelLayout, recipe: Recipe, tokens: int) -> int:
     """A block that is run forward again has all of its activations for a moment."""
     if layout.recompute == "none":
         return 0
-    saved = activations.saved_by_layer(model, recipe.precision.compute, "none", bool(weights.expert_layers))
-    return saved * tokens // layout.tensor
+    return int(_saved(model, layout, recipe, "none", bool(weights.expert_layers)) * tokens)
 
 
 def _communication(layout: ParallelLayout) -> int:

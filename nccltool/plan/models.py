@@ -54,6 +54,8 @@ def of_word(word: str) -> Model:
         return _of_size(word, float(size[1]) * _TIMES[size[2].upper()])
     if "/" in word or word.endswith((".json", ".toml")):
         path = Path(word)
+        if path.is_dir():  # of a model of Hugging Face, as transformers takes it
+            return _of_config(path / "config.json")
         return _of_config(path) if word.endswith(".json") else of_toml(path)
     named = word.lower()
     if named not in names():
@@ -68,7 +70,7 @@ def of_word(word: str) -> Model:
 
 def of_toml(file: Path) -> Model:
     """A model of checks/models, or one of the user's. Raises BadInput with the first mistake."""
-    reader = toml.opened(file)
+    reader = toml.opened(file, "the model")
     top = {"schema": toml.whole(1, 1), "title": toml.text, "model": _table, "experts": _table, "latent": _table}
     reader.table((), reader.data, top)
     reader.needed((), reader.data, ("schema", "title", "model"))

@@ -106,7 +106,7 @@ def _wanted(options: PlanOptions) -> Wanted:
         below, above = options.gpus // product * product, -(-options.gpus // product) * product
         near = " or ".join(str(one) for one in (below, above) if one)
         raise BadInput(f"--gpus {options.gpus} is no multiple of {words} = {product}", f"use --gpus {near}")
-    strategies = tuple(word.strip() for word in options.strategy.split(",")) if options.strategy else ()
+    strategies = tuple(word.strip().lower() for word in options.strategy.split(",")) if options.strategy else ()
     for word in strategies:
         if word not in STRATEGY_WORDS:
             raise unknown("strategy", word, STRATEGY_WORDS, option="--strategy")

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from nccltool.core.documents import RunInfo
 from nccltool.core.findings import Finding
 from nccltool.core.verdicts import Verdict
+from nccltool.plan.checked import CheckedStrategy
 from nccltool.plan.hardware import Machine
 from nccltool.plan.layout import ParallelLayout
 from nccltool.plan.memory import Memory
@@ -52,6 +53,8 @@ class Plan:
     """Layouts that were worked out."""
     tokens: int | None = None
     """Of the whole training, where that was asked."""
+    checks: tuple[CheckedStrategy, ...] | None = None
+    """What torch calls and keeps; None: it was not counted."""
 
     @property
     def training_s(self) -> float | None:

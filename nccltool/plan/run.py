@@ -7,8 +7,9 @@ from nccltool.core.errors import BadInput
 from nccltool.core.findings import Finding, Subject
 from nccltool.core.text import counted
 from nccltool.core.verdicts import of_findings
-from nccltool.plan import choice, search
-from nccltool.plan.finding_kinds import NOTHING_FITS
+from nccltool.plan import choice, counting_process, search
+from nccltool.plan.checked import CheckedStrategy
+from nccltool.plan.finding_kinds import NOTHING_FITS, PREDICTION_DIFFERS
 from nccltool.plan.layout import impossible
 from nccltool.plan.options import PlanOrder
 from nccltool.plan.result import Plan, PlannedStrategy
@@ -36,6 +37,26 @@ def plan(order: PlanOrder, command: tuple[str, ...]) -> Plan:
         choice=strategies[0] if fits else None,
         searched=searched,
         tokens=order.tokens,
+    )
+
+
+def with_counts(plan: Plan) -> Plan:
+    """The same, and what torch does for each strategy. Raises BadInput where torch is missing."""
+    checks = counting_process.check(plan.model, plan.recipe, plan.strategies)
+    findings = (*plan.findings, *(_differs(one) for one in checks if one.wrong))
+    return replace(plan, checks=checks, findings=findings, verdict=of_findings(findings))
+
+
+def _differs(one: CheckedStrategy) -> Finding:
+    rows = [
+        f"{row.what} of pipeline rank {row.rank}: {row.predicted} predicted, {row.counted} counted"
+        for row in one.wrong
+    ]
+    return PREDICTION_DIFFERS.finding(
+        subject=Subject(kind="operation", name=one.name),
+        message=f"{one.name}: {counted(len(one.wrong), 'figure')} of the plan differs from what torch does",
+        evidence=tuple(rows),
+        remedy="do not rely on these figures; report the difference with the version of torch",
     )
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from nccltool.plan.layout import ParallelLayout, Sharding, impossible
 from nccltool.plan.model import Model
 from nccltool.plan.recipe import RECOMPUTE, Recipe
+from nccltool.train import pipeline_schedules
 
 MICRO_BATCHES = (1, 2, 4, 8, 16)
 LEAST_SLICE = 8192
@@ -33,10 +34,27 @@ def shapes(model: Model, wanted: Wanted, sequence: int, gpus_per_node: int) -> I
     """Degrees, whatever the batch. Tensor parallelism stays inside a node unless it is asked for."""
     for tensor, context, pipeline in _degrees(model, wanted, sequence, gpus_per_node):
         data = wanted.gpus // (tensor * context * pipeline)
-        base = ParallelLayout(tensor=tensor, context=context, pipeline=pipeline, schedule=wanted.schedule)
-        for layout in _data_parallel(model, base, data, wanted, gpus_per_node):
-            if not wanted.strategies or wanted.gpus == 1 or layout.strategy in wanted.strategies:
-                yield layout
+        for stages in _stages(model, wanted.schedule, pipeline):
+            base = ParallelLayout(
+                tensor=tensor,
+                context=context,
+                pipeline=pipeline,
+                schedule=wanted.schedule,
+                stages_per_rank=stages,
+            )
+            for layout in _data_parallel(model, base, data, wanted, gpus_per_node):
+                if not wanted.strategies or wanted.gpus == 1 or layout.strategy in wanted.strategies:
+                    yield layout
+
+
+def _stages(model: Model, schedule: str, pipeline: int) -> list[int | None]:
+    """Of each rank: where a schedule takes any number, those that give all ranks as many layers as fewer would."""
+    known = pipeline_schedules.SCHEDULES[schedule]
+    if pipeline == 1 or known.least_stages < 2 or known.most_stages is not None:
+        return [None]
+    each = -(-model.layers // pipeline)
+    even = [one for one in range(2, each + 1) if each % one == 0 and one * pipeline <= model.layers]
+    return [*even] or [None]
 
 
 def batches(shape: ParallelLayout, model: Model, recipe: Recipe) -> Iterator[tuple[ParallelLayout, ...]]:

@@ -37,7 +37,7 @@ def of_rank(model: Model, layout: ParallelLayout, rank: int) -> StageWeights:
     dense = (layers - with_experts) * _split(model, model.dense_layer_weights, layout)
     shared = with_experts * _split(model, model.shared_layer_weights, layout)
     routed = model.routed_layer_weights // layout.expert
-    is_first, is_last = rank == 0, rank == layout.pipeline - 1
+    is_first, is_last = rank == 0, has_head(layout, rank)
     root = model.embedding_weights // layout.tensor if is_first else 0
     if is_last:
         root += (model.head_weights - model.norm_weights) // layout.tensor + model.norm_weights
@@ -54,6 +54,26 @@ def of_rank(model: Model, layout: ParallelLayout, rank: int) -> StageWeights:
         layers=layers,
         expert_layers=with_experts,
     )
+
+
+def numbers(layout: ParallelLayout, rank: int) -> tuple[int, ...]:
+    """Of the stages that a rank has, in the order of the layers."""
+    last = layout.pipeline * layout.stages - 1
+    if layout.schedule == "zbv" and layout.pipeline > 1:  # the second is on the way back
+        return rank, last - rank
+    return tuple(turn * layout.pipeline + rank for turn in range(layout.stages))
+
+
+def has_head(layout: ParallelLayout, rank: int) -> bool:
+    """Whether the last stage is a rank's: that of a V is the first rank's."""
+    return layout.pipeline * layout.stages - 1 in numbers(layout, rank)
+
+
+def messages(layout: ParallelLayout, rank: int) -> int:
+    """What a rank sends for each micro-batch: each stage to the next one, and back, where another rank has it."""
+    mine, last = numbers(layout, rank), layout.pipeline * layout.stages - 1
+    to = [other for one in mine for other in (one - 1, one + 1) if 0 <= other <= last]
+    return sum(other not in mine for other in to) if layout.pipeline > 1 else 0
 
 
 def _split(model: Model, weights: int, layout: ParallelLayout) -> int:

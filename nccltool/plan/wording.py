@@ -1,7 +1,8 @@
 """The sentences and figures that the views of a plan share."""
 
-from nccltool.core.text import counted
+from nccltool.core.text import counted, listed
 from nccltool.core.units import format_seconds
+from nccltool.plan.checked import CheckedStrategy
 from nccltool.plan.result import Plan, PlannedStrategy
 
 TERMS = (
@@ -58,7 +59,10 @@ def batches(plan: Plan, one: PlannedStrategy) -> str:
     layout, count = one.layout, one.layout.micro_batches(plan.recipe)
     word = "micro-batch" if count == 1 else "micro-batches"
     each = counted(layout.micro_batch, "sequence")
-    return f"{count} {word} of {each} per rank and step; recomputation: {layout.recompute}"
+    pipeline = (
+        f"; {layout.schedule} with {counted(layout.stages, 'stage')} per rank" if layout.pipeline > 1 else ""
+    )
+    return f"{count} {word} of {each} per rank and step; recomputation: {layout.recompute}{pipeline}"
 
 
 def interval(one: PlannedStrategy) -> str:
@@ -81,3 +85,20 @@ def _tokens(count: int) -> str:
         if count >= size:
             return f"{count / size:.4g} {word} tokens"
     return counted(count, "token")
+
+
+def checked(one: CheckedStrategy) -> str:
+    """How well a strategy was predicted, in one sentence."""
+    if one.reason:
+        return f"{one.name}: not counted: {one.reason}"
+    figures = [row for row in one.rows if row.what != "activations"]
+    exact = sum(row.is_right for row in figures)
+    ratios = [row.predicted / row.counted - 1 for row in one.rows if row.what == "activations" and row.counted]
+    worst = max(ratios, key=abs, default=0.0)
+    of_calls = {row.what.partition(" ")[0] for row in figures if row.what.endswith(" calls")}
+    names = listed(sorted(of_calls)) or "no collectives"
+    return (
+        f"{one.name}: {exact} of {counted(len(figures), 'figure')} exact "
+        f"({names}, parameters, gradients, optimizer); "
+        f"activations {100 * worst:+.0f} %"
+    )

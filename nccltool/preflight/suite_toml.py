@@ -179,10 +179,10 @@ def _unknown(path: tuple[str, ...], keys: Mapping[str, Convert]) -> str:
     return f"unknown key {shortened(dotted(path), LONGEST)}; {hint}"
 
 
-def opened(file: Path) -> TomlFile:
+def opened(file: Path, what: str = "the suite") -> TomlFile:
     """The values of a file. Raises BadInput when it is not TOML."""
     try:
-        text = contents(file, "the suite").decode()
+        text = contents(file, what).decode()
         return TomlFile(str(file), tomllib.loads(text), places(text))
     except (ValueError, RecursionError) as error:  # also of numbers with too many digits
         raise BadInput(f"{file} is not TOML: {escaped(str(error))}", "see checks/README.md") from error

@@ -11,6 +11,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from benchmarks import plan_counts
 from nccltool.core.units import format_seconds
 from nccltool.plan import choice, machines, memory, models, search, step_time
 from nccltool.plan.layout import ParallelLayout
@@ -222,7 +223,7 @@ def main() -> bool:
     good = _table("memory, GiB reserved", memory_rows, _MEMORY_TARGET)
     good &= _table("tokens/s/GPU", speed_rows, _SPEED_TARGET)
     _search()
-    return good
+    return plan_counts.main() and good
 
 
 def _table(what: str, rows: Sequence[tuple[Published, float, float]], target: float) -> bool:

@@ -80,7 +80,7 @@ checkpoint-damaged checkpoint-none checkpoint-unfinished profile-not-written loo
 strangers-refused fault-injected no-run-secret retransmits path-slow link-errors counters-unread
 import-inconsistent import-rows-missing import-another-test import-under-minimum import-nccl-error
 metrics-not-handed-over pairs-not-measured nodes-not-measured pairs-too-few
-pairs-left-out job-slow job-unclear not-looked-at
+pairs-left-out job-slow job-unclear not-looked-at prediction-differs
 """
 ACCUSE = {
     ("error", "warning"): {"late-rank"},

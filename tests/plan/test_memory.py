@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from benchmarks import plan as published
 
-from nccltool.plan import memory
+from nccltool.plan import memory, stages
 from nccltool.plan.layout import ParallelLayout, Sharding
 from tests.plan.samples import LLAMA_8B, recipe
 
@@ -57,10 +57,12 @@ def test_the_peak_is_one_instant_and_no_sum() -> None:
 def test_a_pipeline_holds_micro_batches_in_flight(schedule: str, rank: int, more: float) -> None:
     """Counted in torch's own schedules with 4 ranks and 16 micro-batches."""
     layout = ParallelLayout(pipeline=4, schedule=schedule)
-    one = memory.of_rank(LLAMA_8B, ParallelLayout(pipeline=4), recipe(16), 3, 16).activations
-    assert memory.of_rank(LLAMA_8B, layout, recipe(16), rank, 16).activations == pytest.approx(
-        more * one, rel=1e-6
+    weights = stages.of_rank(LLAMA_8B, layout, rank)
+    one, found = (
+        memory.of_activations(LLAMA_8B, weights, layout, recipe(16), count, False)
+        for count in (1, stages.in_flight(layout, rank, 16))
     )
+    assert found == pytest.approx(more * one, rel=1e-6)
 
 
 def test_more_recomputation_needs_less() -> None:

@@ -34,3 +34,12 @@ def test_micro_batches_come_out_even_and_recompute_more_and_more() -> None:
     assert [layout.recompute for layout in ways[0]] == ["none", "selective", "full"]
     ways = list(search.batches(shape, LLAMA_8B, recipe(32, recompute="full", micro_batch=4)))
     assert [(layout.micro_batch, layout.recompute) for group in ways for layout in group] == [(4, "full")]
+
+
+def test_stages_of_a_rank_are_tried_where_a_schedule_takes_any_number() -> None:
+    """126 layers on 16 ranks are 8 on most: in 2, 4, or 8 stages; 8 would be more stages than layers."""
+    model = models.of_word("llama-3-405b")
+    wanted = Wanted(gpus=128, tensor=8, pipeline=16, strategies=("none",), schedule="interleaved")
+    assert [shape.stages for shape in search.shapes(model, wanted, 8192, 8)] == [2, 4]
+    wanted = Wanted(gpus=128, tensor=8, pipeline=16, strategies=("none",))
+    assert [shape.stages for shape in search.shapes(model, wanted, 8192, 8)] == [1]

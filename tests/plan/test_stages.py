@@ -33,6 +33,20 @@ def test_experts_are_spread() -> None:
 
 
 @pytest.mark.parametrize(
+    ("schedule", "sent"),
+    [("1f1b", (1, 2, 2, 1)), ("interleaved", (3, 4, 4, 3)), ("zbv", (2, 4, 4, 2))],
+)
+def test_a_rank_sends_to_stages_of_others(schedule: str, sent: tuple[int, ...]) -> None:
+    layout = ParallelLayout(pipeline=4, schedule=schedule)
+    assert tuple(stages.messages(layout, rank) for rank in range(4)) == sent
+
+
+def test_the_end_of_a_v_is_where_it_began() -> None:
+    layout = ParallelLayout(pipeline=4, schedule="zbv")
+    assert [stages.has_head(layout, rank) for rank in range(4)] == [True, False, False, False]
+
+
+@pytest.mark.parametrize(
     ("schedule", "ranks", "micro_batches", "share"),
     [("1f1b", 2, 8, 1 / 8), ("gpipe", 8, 32, 7 / 32), ("interleaved", 8, 32, 7 / 64), ("zbv", 4, 8, 3 / 48)],
 )

@@ -83,28 +83,38 @@ def _degree(name: str, what: str) -> Any:
 )
 @section(
     OUTPUT,
+    option(
+        "--check",
+        is_flag=True,
+        help="Count what torch calls and stores for each strategy, in small models without GPUs.",
+    ),
     option("--emit", type=click.Choice(KINDS), help="Print a starting configuration instead of the plan."),
     verbose,
     several(*FORMATS),
 )
 @kept
-def command(model: str, emit: str | None, run_dir: str | None, **options: Any) -> None:
+def command(model: str, check: bool, emit: str | None, run_dir: str | None, **options: Any) -> None:
     """Plan how to train MODEL on some GPUs: what fits, what a step sends and takes, and which strategy to use.
 
-    MODEL is a name such as llama-3-8b, a size such as 7B, a config.json from Hugging Face, or a TOML file. Starts
-    nothing and needs no GPU. Exit code 1: nothing fits.
+    MODEL is a name such as llama-3-8b, a size such as 7B, a config.json from Hugging Face, or a TOML file. Needs
+    no GPU; only --check needs torch. Exit code 1: nothing fits.
     """
     from nccltool.cli.options import CommandEnded, group
     from nccltool.cli.outlet import deliver, deliver_each, ready_to_deliver
     from nccltool.core import run_directory
     from nccltool.core.documents import this_command
+    from nccltool.core.errors import BadInput
     from nccltool.plan import emit as files
     from nccltool.plan import run, views
     from nccltool.plan.options import PlanOptions, from_options
 
     ready_to_deliver()
+    if emit and options["form"] != "table":
+        raise BadInput("--emit writes its own format", "omit --format, or --emit")
     order = from_options(model, group(PlanOptions, options), run_directory.base_folder(run_dir))
     plan = run.plan(order, this_command())
+    if check:
+        plan = run.with_counts(plan)
     if emit and plan.choice:
         deliver(files.emit(plan, emit), options["output"])
     else:

@@ -33,3 +33,24 @@ def comment(plan: Plan) -> str:
         wording.batches(plan, chosen(plan)),
     )
     return "".join(f"# {escaped(line)}\n" for line in lines)
+
+
+def degrees(plan: Plan) -> str:
+    """Variables for a script of the user's own, whose options nobody knows."""
+    layout = chosen(plan).layout
+    values: dict[str, object] = {
+        "REPLICATE": layout.replicate,
+        "SHARD": layout.shard,
+        "TENSOR_PARALLEL": layout.tensor,
+        "CONTEXT_PARALLEL": layout.context,
+        "PIPELINE_PARALLEL": layout.pipeline,
+        "EXPERT_PARALLEL": layout.expert,
+        "MICRO_BATCH": layout.micro_batch,
+        "MICRO_BATCHES": layout.micro_batches(plan.recipe),
+        "RECOMPUTATION": layout.recompute,
+    }
+    if layout.pipeline > 1:
+        values |= {"PIPELINE_SCHEDULE": layout.schedule, "STAGES_PER_RANK": layout.stages}
+    return "# for train.py, which must spread the model so\n" + "".join(
+        f"export {name}={value}\n" for name, value in values.items()
+    )

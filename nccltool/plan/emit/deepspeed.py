@@ -17,11 +17,17 @@ def emit(plan: Plan) -> str:
                 f"DeepSpeed's configuration has no {word} parallelism",
                 "fix --tp 1 --cp 1 --pp 1, or use --emit torchtitan",
             )
+    precision = plan.recipe.precision
+    if precision.name not in ("amp", "fp32"):
+        raise BadInput(
+            f"DeepSpeed has 16-bit parameters with float32 master weights, or only float32, not {precision.name}",
+            "use --training-precision amp or fp32",
+        )
     config: dict[str, object] = {
         "train_batch_size": plan.recipe.global_batch,
         "train_micro_batch_size_per_gpu": layout.micro_batch,
         "gradient_accumulation_steps": layout.micro_batches(plan.recipe),
-        "bf16": {"enabled": plan.recipe.precision.compute == 2},
+        "bf16": {"enabled": precision.compute == 2},
         "zero_optimization": {"stage": _STAGES[layout.sharding], "overlap_comm": True},
     }
     if layout.replicate > 1 and layout.sharding == "parameters":

@@ -14,6 +14,7 @@ def emit(plan: Plan) -> str:
         f"#SBATCH --gpus-per-node={per_node}\n"
         "#SBATCH --exclusive\n"
         f"{base.comment(plan)}"
+        f"{base.degrees(plan)}"
         "set -euo pipefail\n"
         f"HEAD_NODE={head}\n"
         "JOB_ID=$SLURM_JOB_ID\n"

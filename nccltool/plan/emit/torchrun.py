@@ -5,7 +5,7 @@ from nccltool.plan.result import Plan
 
 
 def emit(plan: Plan) -> str:
-    return base.comment(plan) + command(plan, "$HEAD_NODE") + "\n"
+    return base.comment(plan) + base.degrees(plan) + command(plan, "$HEAD_NODE") + "\n"
 
 
 def command(plan: Plan, head: str) -> str:

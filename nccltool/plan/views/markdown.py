@@ -31,4 +31,7 @@ def render(plan: Plan) -> str:
             "the choice" if one is plan.choice else "; ".join(one.reasons),
         )
         lines.append("| " + " | ".join(map(literal, figures)) + " |")
+    if plan.checks is not None:
+        lines += ["", "Predicted against counted:", ""]
+        lines += [f"* {literal(wording.checked(one))}" for one in plan.checks]
     return "\n".join(lines) + "\n"

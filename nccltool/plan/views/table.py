@@ -26,6 +26,7 @@ def render(plan: Plan, look: Look = PLAIN) -> str:
         list(_memory(plan, shown, look)),
         list(_time(shown, look)),
         list(_strategies(plan, look)),
+        list(_checks(plan, look)),
     )
     return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
 
@@ -92,6 +93,20 @@ def _strategies(plan: Plan, look: Look) -> Iterator[str]:
     if len(shown) < len(plan.strategies):
         yield f"and {counted(len(plan.strategies) - len(shown), 'other kind')}; -v shows all"
     yield f"{counted(plan.searched, 'layout')} compared"
+
+
+def _checks(plan: Plan, look: Look) -> Iterator[str]:
+    """With -v every figure, else one line for each strategy."""
+    if plan.checks is None:
+        return
+    yield "predicted against counted, in small models that torch trains in the same layout"
+    for one in plan.checks:
+        yield from look.wrapped(f"{INDENT}{escaped(wording.checked(one))}", 2 * INDENT)
+        if look.verbose:
+            yield from (
+                f"{2 * INDENT}rank {row.rank} {row.what}: {row.predicted} predicted, {row.counted} counted"
+                for row in one.rows
+            )
 
 
 def _row(plan: Plan, one: PlannedStrategy) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Nccltool
+from tests.plan.test_models import LLAMA
 
 
 def test_a_plan(nccltool: Nccltool) -> None:
@@ -16,6 +17,13 @@ def test_a_plan(nccltool: Nccltool) -> None:
 
 def test_a_machine_that_nobody_named_is_said_to_be_assumed(nccltool: Nccltool) -> None:
     assert "(h100-sxm-8, assumed)" in nccltool("plan", "7B", "--gpus", "8").out
+
+
+def test_a_folder_of_hugging_face_and_capital_letters(nccltool: Nccltool, tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(json.dumps(LLAMA))
+    said = nccltool("plan", str(tmp_path), "--gpus", "64", "--strategy", "FSDP", "--tp", "1", "--pp", "1")
+    assert (said.code, said.err) == (0, "")
+    assert "8.03B parameters" in said.out
 
 
 def test_what_does_not_fit_is_exit_code_1(nccltool: Nccltool) -> None:
@@ -40,6 +48,9 @@ def test_a_configuration_is_written_to_a_file(nccltool: Nccltool, tmp_path: Path
         (("./none.json", "--gpus", "8"), "none.json"),
         (("7B", "--gpus", "8", "--run", "nothing"), "nothing"),
         (("7B", "--gpus", "8", "--mfu", "200"), "--mfu"),
+        (("./none.toml", "--gpus", "8"), "the model none.toml"),
+        (("7B", "--gpus", "8", "--machine", "./none.toml"), "the machine none.toml"),
+        (("7B", "--gpus", "8", "--emit", "slurm", "--format", "json"), "--emit writes its own format"),
         (("7B", "--gpus", "8", "--step-sequences", "3", "--tp", "1", "--pp", "1"), "--step-sequences 3"),
     ],
 )

@@ -3,11 +3,13 @@
 import json
 import subprocess
 import tomllib
+from dataclasses import replace
 
 import pytest
 
 from nccltool.core.errors import BadInput
 from nccltool.plan import emit
+from nccltool.plan.recipe import PRECISIONS
 from tests.plan.samples import plan
 
 
@@ -29,7 +31,11 @@ def test_torchtitan_gets_the_degrees() -> None:
 
 
 def test_deepspeed_gets_its_stage_and_batches() -> None:
-    config = json.loads(emit.emit(plan(64, strategies=("fsdp",), tensor=1, pipeline=1), "deepspeed"))
+    made = plan(64, strategies=("fsdp",), tensor=1, pipeline=1)
+    with pytest.raises(BadInput, match="not mixed"):
+        emit.emit(made, "deepspeed")
+    amp = replace(made, recipe=replace(made.recipe, precision=PRECISIONS["amp"]))
+    config = json.loads(emit.emit(amp, "deepspeed"))
     assert config["zero_optimization"]["stage"] == 3
     size = config["train_micro_batch_size_per_gpu"] * config["gradient_accumulation_steps"] * 64
     assert size == config["train_batch_size"] == 256
@@ -42,6 +48,14 @@ def test_scripts_are_shell(kind: str, gpus: int) -> None:
     subprocess.run(["bash", "-n"], input=script, text=True, check=True, timeout=20)
     assert f"--nproc-per-node {min(gpus, 8)}" in script
     assert ("--nnodes 8" in script) == (gpus == 64)
+    assert "export TENSOR_PARALLEL=" in script
+
+
+def test_torchtitan_cannot_split_few_key_and_value_heads() -> None:
+    made = plan(64, strategies=("fsdp",), tensor=8)
+    few = replace(made, model=replace(made.model, kv_heads=4))
+    with pytest.raises(BadInput, match="cannot split 4 key and value heads over tp 8"):
+        emit.emit(few, "torchtitan")
 
 
 def test_what_a_framework_cannot_do_is_said() -> None:

@@ -1,0 +1,82 @@
+"""The parameters of a rank one by one, as torch has them: what DDP puts into buckets, and ZeRO 1 deals out. Pure.
+
+Exact for layers without experts and latent attention; of others, each layer is one matrix.
+"""
+
+import heapq
+from collections.abc import Iterator
+from functools import lru_cache
+
+from nccltool.plan import stages
+from nccltool.plan.layout import ParallelLayout
+from nccltool.plan.model import Model
+
+FIRST_BUCKET, BUCKET = 2**20, 25 * 2**20
+"""Bytes at which DDP closes its first and each other bucket (torch.nn.parallel.DistributedDataParallel)."""
+
+
+def of_rank(model: Model, layout: ParallelLayout, rank: int) -> tuple[int, ...]:
+    """Elements of each tensor, in the order of their use in the forward pass."""
+    weights = stages.of_rank(model, layout, rank)
+    is_first, is_last = rank == 0, stages.has_head(layout, rank)
+    made: list[int] = []
+    if is_first:
+        made.append(model.vocabulary * model.width // layout.tensor)
+        if model.positions:
+            made.append(model.positions * model.width // layout.tensor)
+    dense_layers = weights.layers - weights.expert_layers
+    made += [one for _ in range(dense_layers) for one in _layer(model, layout)]
+    if weights.expert_layers:
+        made += [(weights.blocks + weights.routed) // weights.layers] * weights.expert_layers
+    if is_last:
+        made += _norm(model)
+        if not (model.is_tied and is_first):
+            made.append(model.vocabulary * model.width // layout.tensor)
+    return tuple(made)
+
+
+def _norm(model: Model) -> list[int]:
+    return [model.width] * (model.norm_weights // model.width)
+
+
+def _layer(model: Model, layout: ParallelLayout) -> Iterator[int]:
+    if model.latent or model.norms != 2:
+        yield model.dense_layer_weights // layout.tensor
+        return
+    has_biases = model.block == "gpt"
+    yield from _norm(model)
+    for columns in (model.query_width, model.kv_width, model.kv_width):
+        yield from _product(model.width, columns, has_biases, layout.tensor)
+    yield from _product(model.query_width, model.width, has_biases, layout.tensor, splits_rows=True)
+    yield from _norm(model)
+    for _ in range(2 if model.is_gated else 1):
+        yield from _product(model.width, model.hidden, has_biases, layout.tensor)
+    yield from _product(model.hidden, model.width, has_biases, layout.tensor, splits_rows=True)
+
+
+def _product(rows: int, columns: int, has_bias: bool, tensor: int, splits_rows: bool = False) -> Iterator[int]:
+    yield rows * columns // tensor
+    if has_bias:
+        yield columns if splits_rows else columns // tensor
+
+
+@lru_cache(maxsize=256)
+def buckets(elements: tuple[int, ...], element_bytes: int) -> int:
+    """How many all-reduces DDP calls: it fills them in the order in which gradients are ready, the last layer's
+    first, and closes one that has reached its size. Of a product, the bias is ready before the weight."""
+    closed, filled, most = 0, 0, FIRST_BUCKET
+    for one in reversed(elements):
+        filled += one * element_bytes
+        if filled >= most:
+            closed, filled, most = closed + 1, 0, BUCKET
+    return closed + (filled > 0)
+
+
+@lru_cache(maxsize=256)
+def dealt(elements: tuple[int, ...], ranks: int) -> tuple[int, ...]:
+    """Elements of each rank in ZeroRedundancyOptimizer: the largest first, each to the rank that has least."""
+    heap = [(0, rank) for rank in range(ranks)]
+    for one in sorted(elements, reverse=True):
+        least, rank = heap[0]
+        heapq.heapreplace(heap, (least + one, rank))
+    return tuple(size for size, _ in sorted(heap, key=lambda pair: pair[1]))

@@ -1,0 +1,28 @@
+"""Counting in another process."""
+
+import pytest
+
+from nccltool.core.errors import BadInput
+from nccltool.launch import torch_needed
+from nccltool.plan import counting_process, run
+from tests.plan import samples
+
+
+def test_without_torch_nothing_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch_needed, "missing", lambda: ("torch",))
+    with pytest.raises(BadInput, match="--check counts what torch does"):
+        run.with_counts(samples.plan(8))
+
+
+def test_what_cannot_be_counted_starts_no_process() -> None:
+    plan = samples.plan(8, strategies=("zero2",))
+    found = counting_process.check(plan.model, plan.recipe, plan.strategies[:1])
+    assert [one.reason for one in found] == ["torch itself has no ZeRO 2"]
+
+
+@pytest.mark.torch
+def test_the_choice_is_as_torch_does_it() -> None:
+    plan = samples.plan(8, strategies=("fsdp",), tensor=1, pipeline=1, context=1)
+    (found,) = counting_process.check(plan.model, plan.recipe, plan.strategies[:1])
+    assert (found.name, found.reason, found.wrong) == ("fsdp8", "", ())
+    assert {"all_gather calls", "reduce_scatter bytes", "activations"} <= {row.what for row in found.rows}
