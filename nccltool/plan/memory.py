@@ -126,6 +126,7 @@ def _instants(
     held = of_activations(model, weights, layout, recipe, in_flight, is_last)
     again = _recomputed(model, weights, layout, recipe, tokens)
     of_loss = tokens if is_last else 0
+    ends = stages.ends_in_flight(layout, in_flight)
     accumulated = max(state.gradients, state.unreduced)
     earlier = accumulated if has_earlier else 0
     first = max(earlier, accumulated // max(weights.layers, 1))
@@ -133,7 +134,7 @@ def _instants(
     loss = {
         "gradients": earlier,
         "activations": held,
-        "logits": activations.kept_logits(model, recipe) * of_loss // layout.tensor,
+        "logits": int(activations.kept_logits(model, recipe) * of_loss * ends / layout.tensor),
         "unsharded": state.copies + state.gathered,
         "temporaries": activations.loss_temporaries(model, recipe) * of_loss // layout.tensor,
     }
@@ -213,7 +214,8 @@ def of_activations(
     plain = (weights.layers - weights.expert_layers) * _saved(model, layout, recipe, layout.recompute, False)
     end = 0.0
     if is_last:
-        end = activations.saved_at_the_end(model, recipe.precision, layout.is_autocast(recipe)).of(layout.tensor)
+        saved = activations.saved_at_the_end(model, recipe.precision, layout.is_autocast(recipe))
+        end = saved.of(layout.tensor) * stages.ends_in_flight(layout, in_flight)
     return int(((with_experts + plain) * in_flight + end) * tokens)
 
 

@@ -101,6 +101,12 @@ def in_flight(layout: ParallelLayout, rank: int, micro_batches: int) -> float:
     return min(micro_batches * chunks, (chunks - 1) * ranks + 2 * (ranks - rank - 1) + 1) / chunks
 
 
+def ends_in_flight(layout: ParallelLayout, in_flight: float) -> float:
+    """Micro-batches whose logits the rank with the head has at once: of one stage, as many as of its layers; of
+    several, the backward pass of the last one follows at once."""
+    return in_flight if layout.stages == 1 else 1
+
+
 def bubble(layout: ParallelLayout, micro_batches: int) -> float:
     """Time that a rank is idle, as a share of the time that it computes."""
     share = pipeline_schedules.bubble(layout.schedule, layout.pipeline, micro_batches, layout.stages)

@@ -33,6 +33,14 @@ def test_experts_are_spread() -> None:
 
 
 @pytest.mark.parametrize(
+    ("schedule", "ends"), [("gpipe", 16), ("1f1b", 1), ("zero-bubble", 4), ("interleaved", 1)]
+)
+def test_gpipe_has_the_logits_of_all_micro_batches(schedule: str, ends: int) -> None:
+    layout = ParallelLayout(pipeline=4, schedule=schedule)
+    assert stages.ends_in_flight(layout, stages.in_flight(layout, 3, 16)) == ends
+
+
+@pytest.mark.parametrize(
     ("schedule", "sent"),
     [("1f1b", (1, 2, 2, 1)), ("interleaved", (3, 4, 4, 3)), ("zbv", (2, 4, 4, 2))],
 )

@@ -1,6 +1,7 @@
 """Trains a planned layout for a few steps on one rank of a fake group, and counts the last one."""
 
 import contextlib
+import gc
 from collections import Counter as Tally
 from typing import Any
 
@@ -107,6 +108,7 @@ class _Rank:
     def _look(self, *_: Any) -> None:
         """At the end of the forward pass of a micro-batch, before the logits."""
         self._counter.is_forward = False
+        gc.collect()  # recomputation leaves circles behind, whose tensors are freed at any time
         now = [one for stage in self._stages for one in stage.parameters()]
         gradients = [one.grad for one in now if one.grad is not None]
         self._kept = max(self._kept, self._counter.left([*now, *gradients]))
