@@ -39,8 +39,11 @@ class Go(Instruction, frozen=True, tag="go"):
     """Where others reach the store: the addresses at which the first node goes on listening; () = no others."""
 
 
-class Saved(Instruction, frozen=True, tag="saved"):
+class Saved(Instruction, frozen=True, tag="saved", omit_defaults=True):
     """The result that rank 0 has reported is on disk."""
+
+    left_s: float | None = None
+    """Until the deadline of the run."""
 
 
 class Alive(Instruction, frozen=True, tag="alive"):

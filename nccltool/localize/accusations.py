@@ -1,6 +1,7 @@
 """JUDGE what a localization means for a run: findings, the verdict, and the hosts that jobs should avoid. Pure."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from nccltool.core.documents import RunInfo
 from nccltool.core.findings import Finding, FindingKind, Subject, SubjectKind
@@ -8,7 +9,7 @@ from nccltool.core.host_lists import briefly
 from nccltool.core.text import counted, listed, named
 from nccltool.core.units import format_gb_per_s
 from nccltool.core.verdicts import of_findings
-from nccltool.localize import disturbances, within
+from nccltool.localize import coverage, disturbances, within
 from nccltool.localize.encounter import Encounter
 from nccltool.localize.finding_kinds import (
     FABRIC_WIDE,
@@ -50,7 +51,7 @@ def localized(
     who was to be measured, where more is known than who met."""
     localization = within.told(localization) if is_within else localization
     findings = (*others, *findings_of(localization, encounters, nodes))
-    return LocalizedRun(
+    run = LocalizedRun(
         info=info,
         kind=kind,
         verdict=of_findings(findings, interrupted=interrupted, can_tell=localization.scope != "unknown"),
@@ -61,6 +62,9 @@ def localized(
         sources=sources,
         is_within=is_within,
     )
+    if localization.scope != "nothing-slow" or not (unseen := coverage.unseen_text(run)):
+        return run
+    return replace(run, localization=replace(localization, reason=f"{localization.reason}; {unseen}"))
 
 
 def excluded(localization: Localization) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass
 
+from nccltool.core.text import counted
 from nccltool.localize import within
 from nccltool.localize.localized import LocalizedRun
 
@@ -31,6 +32,15 @@ def of(run: LocalizedRun) -> Coverage | None:
         if one.busbw_bytes_per_s is not None:
             ways |= {one.members} if one.is_directed else {one.members, one.members[::-1]}
     return Coverage(measured=sum(way[::-1] in ways for way in ways) // 2, links=_links(run))
+
+
+def unseen_text(run: LocalizedRun) -> str:
+    """`1824 of 2016 links were not measured`; empty: all were."""
+    covered = of(run)
+    if covered is None or not covered.unseen:
+        return ""
+    was = "was" if covered.unseen == 1 else "were"
+    return f"{covered.unseen} of {counted(covered.links, 'link')} {was} not measured"
 
 
 def _links(run: LocalizedRun) -> int:

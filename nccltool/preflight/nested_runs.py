@@ -7,6 +7,7 @@ import subprocess
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from nccltool.core import processes, run_directory
@@ -23,9 +24,9 @@ _ENDS_S = 10.0
 """How long a command may take to end in order after SIGINT."""
 GRACE_S = 15.0
 """A command has a deadline of its own, after which it names who hangs; it is killed so long after that."""
-_AROUND_S = 5.0
-"""What a command takes besides its own deadline, to start and to end its processes: 2.7 to 5.2 s on two
-busy processors. The budget counts it."""
+_AROUND_S, _OF_START, _OF_AROUND = 5.0, 3.0, 1.25
+"""What a command takes besides its own deadline, to start and to end its processes: 2.7 to 5.2 s on two busy
+processors, 9 and 10 s at loads of 24 and 13, where Python and the command line took 3.6 s to start."""
 _SHOWN = 300
 
 
@@ -50,6 +51,25 @@ class Call:
         return shlex.join(["nccltool", *self.words])
 
 
+@dataclass(slots=True)
+class Reserve:
+    """Time of a limit that commands need besides their own deadline: it follows the slowest one so far."""
+
+    seconds: float = _AROUND_S
+
+    def note_start(self, start_s: float) -> None:
+        """What a command took to start, before it worked."""
+        self.seconds = max(self.seconds, _OF_START * start_s)
+
+    def note_around(self, around_s: float) -> None:
+        """What a command took besides its work."""
+        self.seconds = max(self.seconds, _OF_AROUND * around_s)
+
+    def deadline_s(self, limit_s: float) -> float:
+        """The deadline of a command that must have ended within a limit."""
+        return max(limit_s - self.seconds, limit_s / 2, 1.0)
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Came:
     """What came of it."""
@@ -68,9 +88,11 @@ def run(
     at_once: int,
     stop: Callable[[], bool],
     stood: Callable[[float], None] = lambda _: None,
+    reserve: Reserve | None = None,
 ) -> list[Came]:
     """Run all of them, so many at once. `stop` says whether to end all now; `stood` hears for how many seconds
-    this command was stopped itself."""
+    this command was stopped itself; `reserve` learns what they take besides their deadlines."""
+    reserve = reserve or Reserve()
     waiting, started = list(calls), list[_Started]()
     standstill = Standstill(time.monotonic())
     try:
@@ -78,7 +100,7 @@ def run(
             if stop():
                 break
             while waiting and sum(one.living for one in started) < at_once:
-                started.append(_Started(waiting.pop(0), folder))
+                started.append(_Started(waiting.pop(0), folder, reserve))
             time.sleep(_TICK_S)
             stood(standstill.look(time.monotonic()))
             for one in started:
@@ -89,17 +111,19 @@ def run(
             one.note_its_end()
         # asked first, so that what they measured is kept
         processes.end_all([one.process for one in started], signal.SIGINT, _ENDS_S)
-    return [*(one.came() for one in started), *(Came(run=None, folder="", why_not="interrupted") for _ in waiting)]
+    for one in started:
+        one.note_in(reserve)
+    return [*(one.came for one in started), *(Came(run=None, folder="", why_not="interrupted") for _ in waiting)]
 
 
 class _Started:
-    def __init__(self, call: Call, folder: Path) -> None:
+    def __init__(self, call: Call, folder: Path, reserve: Reserve) -> None:
         self._folder = folder / call.label
         self._folder.mkdir(parents=True)
         self._load = localized.load if call.words[0] == "pairs" else document.load
         self._limit_s = max(call.end - time.monotonic(), 1.0)
         words = [*call.words, "-q", "--format", "json", "--history", "none"]  # ours counts, not its parts
-        words += ["--deadline", f"{max(self._limit_s - _AROUND_S, 1.0):.1f}", "--run-dir", str(self._folder)]
+        words += ["--deadline", f"{reserve.deadline_s(self._limit_s):.1f}", "--run-dir", str(self._folder)]
         # ours, without options of ours: those are in the words
         env = {name: value for name, value in os.environ.items() if not name.startswith("NCCLTOOL_")}
         env["NCCLTOOL_NO_CONFIG"] = "1"
@@ -110,7 +134,8 @@ class _Started:
         self._said = folder / f"{call.label}.stderr"
         with self._said.open("wb") as err:
             self.process = processes.start_nccltool(words, env, subprocess.DEVNULL, err)
-        self._kill_at = time.monotonic() + self._limit_s + GRACE_S
+        self._begun_at, self._ended_at = time.monotonic(), 0.0
+        self._kill_at = self._begun_at + self._limit_s + GRACE_S
         self._killed = False
         self._ended_by_itself: int | None = None
         """The exit code of a command that nobody here had asked to end."""
@@ -120,6 +145,8 @@ class _Started:
         return self.process.poll() is None
 
     def mind_the_time(self) -> None:
+        if not self._ended_at and not self.living:
+            self._ended_at = time.monotonic()
         if self.living and time.monotonic() > self._kill_at:
             self._killed = True
             processes.end_group(self.process.pid, 1.0)
@@ -127,6 +154,13 @@ class _Started:
     def note_its_end(self) -> None:
         self._ended_by_itself = None if self._killed else self.process.poll()
 
+    def note_in(self, reserve: Reserve) -> None:
+        """One that was ended here tells nothing."""
+        worked_s = self.came.run.info.duration_s if self.came.run else None
+        if worked_s is not None and self._ended_at and self._ended_by_itself is not None:
+            reserve.note_around(self._ended_at - self._begun_at - worked_s)
+
+    @cached_property
     def came(self) -> Came:
         folders = run_directory.folders(self._folder)
         where = str(folders[-1]) if folders else ""

@@ -106,8 +106,11 @@ def _context(
     )
 
 
-def preflight(ask: PreflightOrder, base: Path, command: tuple[str, ...], watch: Watch) -> Preflight:
-    """Run, judge, keep. Raises BadInput and RunDirError before anything is started."""
+def preflight(
+    ask: PreflightOrder, base: Path, command: tuple[str, ...], watch: Watch, start_s: float = 0.0
+) -> Preflight:
+    """Run, judge, keep. Raises BadInput and RunDirError before anything is started. `start_s`: what this command
+    took to start; those that it starts take as long."""
     _require_torch(ask)
     begin, begun = time.monotonic(), begun_now(command)
     baseline = baselines.named(ask.baseline, ask.store) if ask.baseline else None
@@ -120,6 +123,7 @@ def preflight(ask: PreflightOrder, base: Path, command: tuple[str, ...], watch: 
             return bool(came)
 
         context = _context(ask, kept_in, stop, activity)
+        context.reserve.note_start(start_s)
         context.baseline = partial(judge.against, baseline) if baseline else None
         results = [_run_stage(stage, ask, context, watch) for stage in stages.every()]
         context.outcomes += _baseline_not_asked(context)

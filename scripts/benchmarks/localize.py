@@ -7,7 +7,7 @@ The other schemes are told the healthy bandwidth; this check is not. Each run ha
 import resource
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from benchmarks import extent
@@ -17,7 +17,7 @@ from benchmarks.localize_mixed import innocent, mixed
 from benchmarks.localize_schemes import SCHEMES
 from nccltool.localize.judge import judge
 from nccltool.localize.result import Localization, Suspect
-from nccltool.localize.schedule import next_round
+from nccltool.localize.schedule import circle, next_round
 from nccltool.localize.schedule.adaptive import FIRST_ROUNDS
 
 _STEPS = (0.9, 0.95, 0.99, 1.0)
@@ -91,9 +91,26 @@ def of_scheme(trial: Trial, name: str, runs: int) -> Score:
 
 
 def localized(fabric: Fabric, seed: int) -> Localization:
-    """Rounds until it is sure or has no more."""
+    """Rounds until it is sure or has no more; then the run that it asks for."""
+    found = _run(fabric, seed)
+    if not fabric.case.is_followed or found.scope != "nothing-slow" or _has_all_links(fabric):
+        return found
+    fabric.seen = []
+    fabric.case = replace(fabric.case, is_all_pairs=True)
+    return _run(fabric, seed)
+
+
+def _has_all_links(fabric: Fabric) -> bool:
+    count = len(fabric.names)
+    met = {frozenset(each.members) for each in fabric.seen if each.busbw_bytes_per_s is not None}
+    return len(met) == count * (count - 1) // 2
+
+
+def _run(fabric: Fabric, seed: int) -> Localization:
     case = fabric.case
     expected = HEALTHY if case.is_expected else None
+    before = fabric.rounds
+    earliest = circle.rounds_of(len(fabric.names)) if case.is_all_pairs else FIRST_ROUNDS
     while True:
         found = (
             judge(
@@ -103,7 +120,7 @@ def localized(fabric: Fabric, seed: int) -> Localization:
                 expected_busbw_bytes_per_s=expected,
                 counters=fabric.counters,
             )
-            if fabric.rounds >= FIRST_ROUNDS
+            if fabric.rounds - before >= earliest
             else None
         )
         members = next_round(

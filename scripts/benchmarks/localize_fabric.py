@@ -57,6 +57,8 @@ class Case:
     is_counted: bool = False
     """Counters grew on what is bad, and on as many healthy nodes, two at least."""
     is_all_pairs: bool = False
+    is_followed: bool = False
+    """Where a run finds nothing slow on some of the links, --all-pairs follows, as it asks for."""
     most_rounds: int = 10
     is_expected: bool = False
     is_reference_bad: bool = False

@@ -14,6 +14,12 @@ def test_this_process_is_running() -> None:
     assert processes.state(os.getpid()) == "R"
 
 
+def test_this_process_has_an_age() -> None:
+    program = "from nccltool.core import processes; import time; time.sleep(0.3); print(processes.age_s() >= 0.3)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
+    assert done.stdout == b"True\n"
+
+
 def test_a_process_that_is_not_there() -> None:
     assert processes.state(2**30) == ""
 

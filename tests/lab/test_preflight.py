@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from nccltool.preflight.nested_runs import GRACE_S
 from tests.lab.conftest import Start
 from tests.lab.lab import Host, Lab
 from tests.lab.sshd import Sshd
@@ -213,9 +212,8 @@ def test_another_release_of_torch(
 def test_a_host_that_pairs_show_to_be_slow(
     lab_of_four: Lab, with_sshd: Callable[[Lab], Sshd], check: Check, tmp_path: Path
 ) -> None:
-    """Each of its rounds takes long. The stage ends by its budget or is killed soon after: ranks that share busy
-    processors need seconds to end."""
-    suite, budget_s = tmp_path / "pairs.toml", 60
+    """Each of its rounds takes long. None is begun that would not end within the budget of the stage."""
+    suite, budget_s = tmp_path / "pairs.toml", 90
     suite.write_text(
         'schema = 1\ntitle = "pairs"\nabout = "1 min"\n[inventory]\n'
         f'[pairs]\nrounds = 6\nbudget = "{budget_s} s"\n'
@@ -223,7 +221,7 @@ def test_a_host_that_pairs_show_to_be_slow(
     lab_of_four.wire("100mbit")
     lab_of_four.slow_down(lab_of_four.hosts[2], "10mbit")
     code, found, lists = check(lab_of_four, with_sshd(lab_of_four), "--suite", str(suite))
-    assert (code, failures(found)) == (1, {("pairs/node-slow", "n3"): "confirmed"}), found
+    assert (code, failures(found)["pairs/node-slow", "n3"]) == (1, "confirmed"), found
     assert (lists["hosts.fail"], lists["nodes.exclude"]) == (["n3"], ["n3"])
     (stage_s,) = (one["duration_s"] for one in found["stage_times"] if one["stage"] == "pairs")
-    assert 0 < stage_s < budget_s + GRACE_S
+    assert 0 < stage_s <= budget_s

@@ -18,6 +18,7 @@ PLACES = {1: (0, "n1:5"), 2: (1, "10.0.0.1:5")}
         (Try(goals=GOALS), Try(goals={2: GOALS[2]})),
         (Go(nodes=2, places=PLACES, nproc_per_node=4), Go(nodes=2, places={2: PLACES[2]}, nproc_per_node=4)),
         (Saved(), Saved()),
+        (Saved(left_s=59.5), Saved(left_s=59.5)),
         (Alive(), Alive()),
     ],
     ids=lambda one: type(one).__name__,

@@ -46,3 +46,18 @@ def test_links(
     assert coverage.of(run) == (expected and Coverage(measured=expected[0], links=expected[1]))
     made = json.loads(document.to_json(run))
     assert (made["links_measured"], made["links"]) == (expected or (None, None))
+
+
+@pytest.mark.parametrize(
+    ("nodes", "unseen"),
+    [(3, ""), (4, "; 3 of 6 links were not measured")],
+)
+def test_a_verdict_without_suspects_says_what_was_not_measured(nodes: int, unseen: str) -> None:
+    encounters = tuple(met(one, other, 9.0) for one, other in ("ab", "bc", "ac"))
+    healthy = replace(
+        FOUND_106, scope="nothing-slow", suspects=(), undetermined=(), next_tests=(), reason="all alike"
+    )
+    run = localized(replace(info(), nodes=nodes), encounters, healthy)
+    assert json.loads(document.to_json(run))["reason"] == f"all alike{unseen}"
+    slow = localized(replace(info(), nodes=nodes), encounters, FOUND_106)
+    assert slow.localization.reason == FOUND_106.reason

@@ -1,5 +1,6 @@
 """Commands of nccltool itself, side by side: what came of them, and why nothing did."""
 
+import json
 import subprocess
 import sys
 import time
@@ -12,7 +13,7 @@ import pytest
 from nccltool.core import processes
 from nccltool.launch.standstill import Standstill
 from nccltool.preflight import nested_runs
-from nccltool.preflight.nested_runs import Call
+from nccltool.preflight.nested_runs import Call, Reserve
 
 
 def call(label: str, *words: str, end: float = 60.0) -> Call:
@@ -88,3 +89,39 @@ def test_how_long_this_command_was_stopped_itself(
     told: list[float] = []
     nested_runs.run([call("a", "import time; time.sleep(0.3)")], tmp_path, 1, lambda: False, told.append)
     assert 25.0 in told
+
+
+def test_the_reserve_follows_the_slowest_command() -> None:
+    reserve = Reserve()
+    assert reserve.deadline_s(60.0) == 55.0
+    reserve.note_start(0.5)
+    reserve.note_around(4.0)
+    assert reserve.seconds == 5.0
+    reserve.note_start(3.0)
+    assert reserve.deadline_s(60.0) == 51.0
+    reserve.note_around(10.0)
+    reserve.note_around(6.0)
+    assert reserve.deadline_s(60.0) == 47.5
+    assert (reserve.deadline_s(20.0), reserve.deadline_s(1.0)) == (10.0, 1.0)
+
+
+_RUN = """
+import json, pathlib, sys, time
+folder = pathlib.Path(sys.argv[sys.argv.index("--run-dir") + 1]) / "20260101T000000Z-00000000"
+folder.mkdir()
+(folder / "job.json").write_text("{}")
+(folder / "run.json").write_text(pathlib.Path(sys.argv[1]).read_text())
+"""
+
+
+def test_what_a_command_takes_besides_its_work_is_learned(started: list[str], tmp_path: Path) -> None:
+    """Its document says that it worked for less than no time: a minute more was beside its work."""
+    document = tmp_path / "run.json"
+    sample = json.loads((Path(__file__).parents[1] / "data/documents-0.1.0/probe.json").read_text())
+    sample["run"]["duration_s"] = -60.0
+    document.write_text(json.dumps(sample))
+    reserve = Reserve()
+    words = (_RUN, str(document))
+    (came,) = nested_runs.run([call("a", *words)], tmp_path / "runs", 1, lambda: False, reserve=reserve)
+    assert came.run is not None, came.why_not
+    assert reserve.seconds > 60.0

@@ -25,7 +25,7 @@ def command(files: tuple[str, ...], write_exclude: str | None, plot: str | None,
     or OSU for each pair, a run of nccltool pairs, or - for standard input. Several are combined.
 
     Names suspects with a confidence, slow pairs that nothing explains, and what to measure next. Exit code 1:
-    something is slow; 0: nothing is slow; 4: too few measurements.
+    something is slow; 0: nothing slow was found on the links that were measured; 4: too few measurements.
     """
     from nccltool.api import commands
     from nccltool.cli.localize_options import exclude, keep_inputs, ready_to_exclude

@@ -94,13 +94,14 @@ def command(**options: Any) -> None:
     from nccltool.cli import handover, preflight_progress, progress
     from nccltool.cli.outlet import deliver_each, put, ready_to_deliver
     from nccltool.cli.screen import remember, with_history
-    from nccltool.core import run_directory
+    from nccltool.core import processes, run_directory
     from nccltool.core.documents import this_command
     from nccltool.core.text import escaped
     from nccltool.launch.options import StartOptions
     from nccltool.preflight import run
     from nccltool.preflight.options import PreflightOptions, from_options
 
+    start_s = processes.age_s()
     base = run_directory.base_folder(options["run_dir"])
     start = group(StartOptions, options, fault=injected_fault())
     ask = from_options(group(PreflightOptions, options, start=start), os.environ)
@@ -112,7 +113,7 @@ def command(**options: Any) -> None:
 
     launcher = escaped(f"launcher: {ask.where.launch.launcher} ({ask.where.launch.why})")
     with progress.shown(preflight_progress.StageNews(), launcher, options["quiet"]) as shown:
-        found = run.preflight(ask, base, this_command(), shown.update)
+        found = run.preflight(ask, base, this_command(), shown.update, start_s)
     if troubles := targets.take(found):
         found = run.with_findings(found, troubles)
     found = with_history(found, options)

@@ -167,7 +167,8 @@ def _together(parts: Iterator[tuple[PairFile | None, str]], where: str) -> PairF
     if len(kinds) > 1:
         refuse(where, _MIXED, "pass each kind alone")
     if others:
-        left_out = f"{counted(len(others), 'file')} left out, because they are no results: {named(others, _SHOWN)}"
+        why = "it contains no result" if len(others) == 1 else "they contain no results"
+        left_out = f"{counted(len(others), 'file')} left out, because {why}: {named(others, _SHOWN)}"
         notes.append(f"{where}: {left_out}")
     if not found:
         refuse(where, f"none of its files is a result of a pair ({named(others, _SHOWN)})", _WHOLE_FOLDER)

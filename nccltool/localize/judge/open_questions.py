@@ -89,7 +89,8 @@ class _Partners:
         """One that it has not met, if there is one."""
         met = self.met.get(node, set())
         free = [name for name in self.cleared if name != node and self.topology.can_meet(node, name)]
-        chosen = min(free, key=lambda name: (self.used.get(name, 0), name in met, _mixed(node, name)), default=None)
+        order = {name: (self.used.get(name, 0), name in met, _mixed(node, name)) for name in free}
+        chosen = min(free, key=order.__getitem__, default=None)
         if chosen is not None:
             self.used[chosen] = self.used.get(chosen, 0) + 1
         return chosen

@@ -47,4 +47,13 @@ class RoundEnded(Event, frozen=True, tag="round-ended"):
     """Meetings of which nobody has said anything."""
 
 
-OF_PAIRS: tuple[type[Event], ...] = (MeasuredWorld, Encountered, RoundEnded, WrongData)
+class RoundsCut(Event, frozen=True, tag="rounds-cut"):
+    """There are more rounds to measure, but the next one may not end before the deadline."""
+
+    left_s: float
+    """Until the deadline."""
+    round_s: float
+    """What the next one may take."""
+
+
+OF_PAIRS: tuple[type[Event], ...] = (MeasuredWorld, Encountered, RoundEnded, RoundsCut, WrongData)

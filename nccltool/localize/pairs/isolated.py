@@ -29,9 +29,10 @@ from nccltool.localize import document
 from nccltool.localize.encounter import Encounter
 from nccltool.localize.localized import LocalizedRun
 from nccltool.localize.pairs import rounds, units
-from nccltool.localize.pairs.events import Encountered, RoundEnded
+from nccltool.localize.pairs.events import Encountered, RoundEnded, RoundsCut
 from nccltool.localize.pairs.job import PairsJob
 from nccltool.localize.pairs.state import PairsState
+from nccltool.localize.pairs.time_left import TimeLeft
 from nccltool.localize.pairs.units import MeetingUnit
 
 AT_ONCE = 64
@@ -75,18 +76,22 @@ class _Isolated:
         self._product.nodes = names
 
     def until_end(self) -> LaunchOutcome:
-        number = 0
+        number, left = 0, TimeLeft()
         try:
             while who := rounds.next_meetings(self._job.pairs, self._units, self._product.encounters):
-                if self._came or time.monotonic() > self._end:
+                if self._came or not left.is_enough:
                     break
+                begin = time.monotonic()
                 self._round(number, who)
-                number += 1
+                number, now = number + 1, time.monotonic()
+                left.note(now - begin, self._end - now)
+            if who and not self._came:
+                self._say(RoundsCut(left_s=left.left_s or 0.0, round_s=left.next_s))
         except RunDirError as error:
             full = runner.run_dir_full(error, "the run was stopped, because each result must be saved")
             return LaunchOutcome(self._state, (full,), interrupted=False)
         drills = fault_injection.findings(self._job.fault)
-        return LaunchOutcome(self._state, drills, interrupted=bool(self._came))
+        return LaunchOutcome(self._state, (*self._product.findings(), *drills), interrupted=bool(self._came))
 
     def _round(self, number: int, who: Sequence[tuple[str, ...]]) -> None:
         waiting = [self._meeting(number, place, members) for place, members in enumerate(who)]

@@ -1,9 +1,12 @@
 """What a measurement of pairs has come to, from what its ranks say."""
 
-from nccltool.core.findings import Finding
+from nccltool.core.findings import Finding, Subject
+from nccltool.core.text import counted
+from nccltool.core.units import format_seconds
+from nccltool.launch import finding_kinds
 from nccltool.launch.events import EVERYWHERE, Event, EventReader
 from nccltool.localize.encounter import Encounter
-from nccltool.localize.pairs.events import OF_PAIRS, Encountered, RoundEnded
+from nccltool.localize.pairs.events import OF_PAIRS, Encountered, RoundEnded, RoundsCut
 from nccltool.probe import judge
 from nccltool.probe.events import WrongData
 
@@ -20,6 +23,7 @@ class PairsState:
         """Where they are known without ranks."""
         self.done: set[int] = set()
         """Rounds."""
+        self._cut: RoundsCut | None = None
         self._wrong: list[WrongData] = []
         self._known: set[tuple[object, ...]] = set()
 
@@ -29,6 +33,8 @@ class PairsState:
                 self._encountered(event.encounter)
             case RoundEnded():
                 self.done.add(event.step)
+            case RoundsCut():
+                self._cut = event
             case WrongData():
                 self._wrong.append(event)
 
@@ -40,4 +46,14 @@ class PairsState:
             self.encounters.append(one)
 
     def findings(self) -> tuple[Finding, ...]:
-        return judge.wrong_data(self._wrong)
+        wrong = judge.wrong_data(self._wrong)
+        return wrong if self._cut is None else (*wrong, self._out_of_time(self._cut))
+
+    def _out_of_time(self, cut: RoundsCut) -> Finding:
+        left, needed = format_seconds(max(cut.left_s, 0.0)), format_seconds(cut.round_s)
+        return finding_kinds.DEADLINE.finding(
+            subject=Subject(kind="run", name="deadline"),
+            message=f"the run ended after {counted(len(self.done), 'round')}, before the result was certain: "
+            f"the next round could take {needed}, and the deadline was {left} away",
+            remedy=f"reduce the work ({self.ask_for_less}), or raise --deadline",
+        )

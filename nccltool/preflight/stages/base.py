@@ -21,7 +21,7 @@ from nccltool.launch.standstill import LONGEST_LOOK_S
 from nccltool.launch.start_costs import Started
 from nccltool.preflight import host_verdicts, nested_runs, probe_run
 from nccltool.preflight.activity import Activity
-from nccltool.preflight.nested_runs import Call
+from nccltool.preflight.nested_runs import Call, Reserve
 from nccltool.preflight.result import Check, CheckOutcome
 from nccltool.preflight.stage_run import StageRun
 from nccltool.preflight.suite import Suite
@@ -73,6 +73,8 @@ class StageContext:
     """Holds the numbers of a run against earlier ones; None = it is not asked for."""
     stopped_s: float = 0.0
     """How long this command did not run, while it waited for others: Ctrl-Z, a suspended job, a paused machine."""
+    reserve: Reserve = field(default_factory=Reserve)
+    """What runs take besides their own deadlines."""
     assumed_gpus: int = 0
     """On each host, for an estimate, as long as no host has been looked at."""
     _survey: Survey | None = None
@@ -190,7 +192,8 @@ class StageContext:
         hosts = briefly(self.hosts[node] for call in calls for node in call.nodes)
         several = f"{len(calls)} runs of " if len(calls) > 1 else ""
         self.activity.step = f"{several}{calls[0].words[0]} on {hosts}" if calls else ""
-        came, names = nested_runs.run(calls, self.folder / "runs", at_once, self.stop, self._stood), self.names
+        place, names = self.folder / "runs", self.names
+        came = nested_runs.run(calls, place, at_once, self.stop, self._stood, self.reserve)
         return [
             StageRun(
                 stage=stage,

@@ -8,7 +8,7 @@ from typing import Annotated
 from nccltool.core.findings import Finding
 from nccltool.launch import start_costs
 from nccltool.launch.finding_kinds import DEADLINE
-from nccltool.localize import accusations
+from nccltool.localize import accusations, coverage
 from nccltool.localize.accusations import SURE
 from nccltool.localize.finding_kinds import GROUP_SLOW, LINK_SLOW, NODE_ABSENT, NODE_SLOW, RAIL_SLOW
 from nccltool.localize.localized import LocalizedRun
@@ -83,7 +83,7 @@ def of_pairs(ran: StageRun) -> Iterator[CheckOutcome]:
         return
     yield from (_accused(ran, ran.run, suspect) for suspect in ran.run.localization.suspects)
     if not ran.run.localization.suspects and ran.run.verdict.status in ("pass", "warn"):
-        yield ran.outcome(Check(stage="pairs", name="speed"), "pass")
+        yield ran.outcome(Check(stage="pairs", name="speed"), "pass", reason=coverage.unseen_text(ran.run))
     yield from (one for one in stage_run.others(ran) if not any(f.kind in _ACCUSED for f in one.findings))
 
 

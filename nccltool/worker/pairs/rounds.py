@@ -6,18 +6,20 @@ run ends, as it does when a rank dies; what was measured until then is saved.
 """
 
 import re
+import time
 from collections.abc import Sequence
 
 from msgspec import structs
 from torch.distributed import Store
 
 from nccltool.core.text import shortened
-from nccltool.launch import events
+from nccltool.launch import events, instructions
 from nccltool.launch.events import RankFacts
 from nccltool.localize.encounter import Encounter
 from nccltool.localize.pairs import rounds, units
-from nccltool.localize.pairs.events import Encountered, RoundEnded
+from nccltool.localize.pairs.events import Encountered, RoundEnded, RoundsCut
 from nccltool.localize.pairs.job import PairsJob
+from nccltool.localize.pairs.time_left import TimeLeft
 from nccltool.worker.agreement import CollectiveFailed
 from nccltool.worker.pairs import meeting as meetings
 from nccltool.worker.pairs import rail_choice
@@ -46,6 +48,7 @@ class Rounds:
         self._patience_s = _PATIENCE * job.timeout_s
         self._rails: tuple[str | None, ...] = job.pairs.rails or (None,)
         self._said: list[Encounter] = []
+        self._time = TimeLeft()
         if self._rank == 0:
             nodes = units.of_nodes(facts)
             self._board.put_units(units.meeting(nodes, job.pairs))
@@ -58,18 +61,26 @@ class Rounds:
         meetings.leave()
         number, who = self._next(-1)
         while who:
+            begin = time.monotonic()
             self._take_part(number, who)
             if self._rank == 0:
-                self._collect(number, who)
+                self._collect(number, who, begin)
             number, who = self._next(number)
 
     def _next(self, number: int) -> tuple[int, tuple[Names, ...]]:
         """The next round; rank 0 decides it."""
         self._tools.slot.phase("between steps", allowance_s=self._longest_s())
         if self._rank == 0:
-            decided = rounds.next_meetings(self._job.pairs, [*self._units.values()], self._said)
-            self._board.put_round(number + 1, decided)
+            self._board.put_round(number + 1, self._decided())
         return self._tools.slot.watched(lambda: self._board.round_after(number))()
+
+    def _decided(self) -> tuple[Names, ...]:
+        """Who meets next; nobody, if that would not end before the deadline."""
+        decided = rounds.next_meetings(self._job.pairs, [*self._units.values()], self._said)
+        if not decided or self._time.is_enough:
+            return decided
+        self._tools.channel.emit(RoundsCut(left_s=self._time.left_s or 0.0, round_s=self._time.next_s))
+        return ()
 
     def _take_part(self, number: int, who: tuple[Names, ...]) -> None:
         for place, names in enumerate(who):
@@ -120,7 +131,7 @@ class Rounds:
                 raise
             return (failed,)
 
-    def _collect(self, number: int, who: tuple[Names, ...]) -> None:
+    def _collect(self, number: int, who: tuple[Names, ...], begin: float) -> None:
         """Hear of all meetings of a round, and see to it that it is saved."""
         slot, patience_s = self._tools.slot, self._longest_s()
         slot.phase("between steps", number, allowance_s=patience_s)
@@ -130,8 +141,12 @@ class Rounds:
             self._hear(MeetingResult(meeting=place, encounters=(_without_number(number, who[place], reason),)))
         self._tools.channel.emit(RoundEnded(step=number, meetings=len(who), missing=len(missing)))
         slot.phase("waiting for the result to be saved")
-        if self._tools.channel.wait_for_line(self._job.timeout_s) is None:
+        line = self._tools.channel.wait_for_line(self._job.timeout_s)
+        if line is None:
             raise TimeoutError("the runner did not save the result in time")
+        answer = instructions.decode(line) if line else None
+        left_s = answer.left_s if isinstance(answer, instructions.Saved) else None
+        self._time.note(time.monotonic() - begin, left_s)
 
     def _hear(self, met: MeetingResult) -> None:
         self._tools.channel.emit(*met.encounters)

@@ -52,7 +52,7 @@ def test_a_folder_of_nccl_tests(tmp_path: Path) -> None:
     found = _read(tmp_path)
     assert _pairs(found) == [(("n1", "n2"), 370.0), (("n2", "n3"), 180.0)]
     assert [one.round for one in found.encounters] == [0, 1]
-    assert found.notes == (f"{tmp_path}: 2 files left out, because they are no results: README, core",)
+    assert found.notes == (f"{tmp_path}: 2 files left out, because they contain no results: README, core",)
 
 
 def test_a_folder_of_osu(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from nccltool.launch.run_state import RunState
 from nccltool.localize.pairs import isolated
 from nccltool.localize.pairs import options as pairs_options
 from nccltool.localize.pairs.state import PairsState
+from nccltool.localize.pairs.time_left import TimeLeft
 from tests.support.options import parsed
 
 HOST = socket.gethostname()
@@ -89,3 +90,11 @@ def test_emulated_nodes_keep_their_names(tmp_path: Path, monkeypatch: pytest.Mon
     assert sorted(name for one in met for name in one.members) == [f"{HOST}:{number}" for number in range(4)]
     (failed,) = (one for one in met if one.busbw_bytes_per_s is None)
     assert f"{HOST}:2" in failed.members  # the drill is that of the node's own rank
+
+
+def test_a_run_that_its_deadline_ends_is_incomplete(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half of the pairs may be all that was measured: that must not look like a whole run."""
+    monkeypatch.setattr(TimeLeft, "is_enough", property(lambda left: left.left_s is None))
+    state = measured(tmp_path, monkeypatch, "--hosts", "n[1-2],n4", "--rounds", "3")
+    assert product(state).done == {0}
+    assert [(one.code, one.effect) for one in product(state).findings()] == [("deadline", "incomplete")]

@@ -3,7 +3,7 @@
 import msgspec
 
 from nccltool.localize.encounter import Encounter
-from nccltool.localize.pairs.events import Encountered, RoundEnded
+from nccltool.localize.pairs.events import Encountered, RoundEnded, RoundsCut
 from nccltool.localize.pairs.state import PairsState
 from nccltool.probe.events import WrongData
 
@@ -38,3 +38,15 @@ def test_what_two_ranks_say_of_a_meeting_counts_once() -> None:
     for event in (said, said, other_rail, late):
         state.take(event)
     assert [one.busbw_bytes_per_s for one in state.encounters] == [5e9, 4e9]
+
+
+def test_rounds_that_would_not_end_in_time_are_missing() -> None:
+    state = PairsState()
+    state.take(RoundEnded(step=0, meetings=2, missing=0))
+    state.take(RoundsCut(left_s=6.14, round_s=17.6))
+    (finding,) = state.findings()
+    assert (finding.code, finding.effect) == ("deadline", "incomplete")
+    assert finding.message == (
+        "the run ended after 1 round, before the result was certain: the next round could take 17.6 s, "
+        "and the deadline was 6.14 s away"
+    )
