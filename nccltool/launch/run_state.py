@@ -157,6 +157,10 @@ class RunState:
         after.product, after.started_at = product, self.started_at
         return after
 
+    def left_s(self, now: float) -> float:
+        """Until the deadline."""
+        return round(self.started_at + self.job.deadline_s - now, 3)
+
     @property
     def world_size(self) -> int:
         """All ranks of the run, or until they have met, those that were asked for."""

@@ -161,8 +161,7 @@ class _Runner:
         self._state.apply(event, time.monotonic())
         if event.awaits_saving:
             self._run_dir.sync()
-            left_s = self._state.started_at + self._job.deadline_s - time.monotonic()
-            self.session.tell(instructions.Saved(left_s=round(left_s, 3)))
+            self.session.tell(instructions.Saved(left_s=self._state.left_s(time.monotonic())))
 
     def _meet(self, process: NodeProcess, event: OfMeeting) -> None:
         command, meeting = process.command, self._meeting

@@ -244,7 +244,7 @@ def _open(localization: Localization, encounters: Sequence[Encounter]) -> Iterat
         case "fabric-wide":
             yield FABRIC_WIDE.finding(
                 subject=Subject(kind="run", name="fabric"),
-                message=f"no healthy majority, nobody is accused: {localization.reason}",
+                message=f"nobody is accused: {localization.reason}",
                 remedy="name a healthy speed with --expect, or look for what all of them share",
             )
         case "unknown":

@@ -1,5 +1,6 @@
 """Ranks that were measured inside their nodes: their names, and what suspects among them are. Pure."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -7,6 +8,8 @@ from nccltool.localize.result import Localization, Suspect, SuspectKind
 from nccltool.localize.topology import Topology
 
 _KINDS: dict[SuspectKind, SuspectKind] = {"node": "rank", "link": "rank-link"}
+
+_NODES = re.compile(r"\bnode(s?)\b")
 
 
 def name_of(node: str, place: int) -> str:
@@ -31,7 +34,8 @@ def who(is_within: bool) -> str:
 
 def told(found: Localization) -> Localization:
     """The judge knows only who met; here it was ranks, and what is between them is inside a node."""
-    return replace(found, suspects=tuple(map(_told, found.suspects)))
+    reason = _NODES.sub(r"rank\1", found.reason)
+    return replace(found, suspects=tuple(map(_told, found.suspects)), reason=reason)
 
 
 def _told(suspect: Suspect) -> Suspect:

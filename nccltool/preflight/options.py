@@ -51,6 +51,8 @@ class PreflightOrder:
     baseline: str | None
     store: Path | None
     fault: str
+    start_s: float = 0.0
+    """What this command took to start: those that it starts take as long."""
 
 
 def from_options(options: PreflightOptions, env: Mapping[str, str]) -> PreflightOrder:

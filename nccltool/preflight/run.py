@@ -91,7 +91,7 @@ def _context(
 ) -> StageContext:
     where = ask.where
     here = dict.fromkeys(range(where.nodes or 1), socket.gethostname())
-    return StageContext(
+    context = StageContext(
         suite=ask.suite,
         where=where,
         hosts=where.launch.shown_names() if where.launch.remote else here,
@@ -104,13 +104,12 @@ def _context(
         stop=stop,
         activity=activity or Activity(),
     )
+    context.reserve.note_start(ask.start_s)
+    return context
 
 
-def preflight(
-    ask: PreflightOrder, base: Path, command: tuple[str, ...], watch: Watch, start_s: float = 0.0
-) -> Preflight:
-    """Run, judge, keep. Raises BadInput and RunDirError before anything is started. `start_s`: what this command
-    took to start; those that it starts take as long."""
+def preflight(ask: PreflightOrder, base: Path, command: tuple[str, ...], watch: Watch) -> Preflight:
+    """Run, judge, keep. Raises BadInput and RunDirError before anything is started."""
     _require_torch(ask)
     begin, begun = time.monotonic(), begun_now(command)
     baseline = baselines.named(ask.baseline, ask.store) if ask.baseline else None
@@ -123,7 +122,6 @@ def preflight(
             return bool(came)
 
         context = _context(ask, kept_in, stop, activity)
-        context.reserve.note_start(start_s)
         context.baseline = partial(judge.against, baseline) if baseline else None
         results = [_run_stage(stage, ask, context, watch) for stage in stages.every()]
         context.outcomes += _baseline_not_asked(context)

@@ -92,7 +92,8 @@ spawned(0)
 say("world", **WORLD)
 for step in range(2):
     measure(step)
-    assert sys.stdin.readline() == '{"do":"saved"}\\n'
+    answer = json.loads(sys.stdin.readline())
+    assert answer["do"] == "saved" and 0 < answer["left_s"] <= 3600, answer
 leave(0)
 """
     )

@@ -1,5 +1,7 @@
 """Ranks that were measured inside their nodes."""
 
+from dataclasses import replace
+
 import pytest
 
 from nccltool.localize import within
@@ -21,3 +23,8 @@ def test_ranks_of_different_nodes_never_meet() -> None:
 def test_suspects_are_ranks_and_their_links() -> None:
     found = within.told(localization(suspect("node", "n1/0"), suspect("link", "n1/0", "n1/1")))
     assert [one.kind for one in found.suspects] == ["rank", "rank-link"]
+
+
+def test_a_reason_speaks_of_ranks() -> None:
+    found = within.told(replace(localization(), reason="4 of 6 nodes are slower; a node at half the speed"))
+    assert found.reason == "4 of 6 ranks are slower; a rank at half the speed"

@@ -1,6 +1,7 @@
 """nccltool preflight."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -101,10 +102,10 @@ def command(**options: Any) -> None:
     from nccltool.preflight import run
     from nccltool.preflight.options import PreflightOptions, from_options
 
-    start_s = processes.age_s()
     base = run_directory.base_folder(options["run_dir"])
     start = group(StartOptions, options, fault=injected_fault())
     ask = from_options(group(PreflightOptions, options, start=start), os.environ)
+    ask = replace(ask, start_s=processes.age_s())
     targets = handover.targets(options)
     if options["dry_run"]:
         put(run.plan(ask))
@@ -113,7 +114,7 @@ def command(**options: Any) -> None:
 
     launcher = escaped(f"launcher: {ask.where.launch.launcher} ({ask.where.launch.why})")
     with progress.shown(preflight_progress.StageNews(), launcher, options["quiet"]) as shown:
-        found = run.preflight(ask, base, this_command(), shown.update, start_s)
+        found = run.preflight(ask, base, this_command(), shown.update)
     if troubles := targets.take(found):
         found = run.with_findings(found, troubles)
     found = with_history(found, options)
