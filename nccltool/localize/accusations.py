@@ -25,7 +25,7 @@ from nccltool.localize.finding_kinds import (
     RAIL_SLOW,
 )
 from nccltool.localize.localized import LocalizedRun
-from nccltool.localize.result import Localization, NextTest, Suspect
+from nccltool.localize.result import MOST_INVISIBLE, Localization, NextTest, Suspect
 from nccltool.localize.topology import Topology
 
 SURE = 0.9
@@ -248,11 +248,11 @@ def _open(localization: Localization, encounters: Sequence[Encounter]) -> Iterat
                 remedy="name a healthy speed with --expect, or look for what all of them share",
             )
         case "unknown":
-            remedy = (
-                _MEASURE_AGAIN
-                if localization.next_tests
-                else "measure each node with at least two others, or name a speed with --expect"
-            )
+            remedy = "measure each node with at least two others, or name a speed with --expect"
+            if localization.next_tests:
+                remedy = _MEASURE_AGAIN
+            elif (localization.smallest_visible_fault or 0.0) > MOST_INVISIBLE:
+                remedy = "measure while nothing else uses the hosts and the network, or longer (--pair-time)"
             yield PAIRS_TOO_FEW.finding(
                 subject=Subject(kind="run", name="pairs"),
                 message=f"no verdict: {localization.reason}",

@@ -6,7 +6,7 @@ from nccltool.core.text import counted, named
 from nccltool.localize import coverage, within
 from nccltool.localize.accusations import kind_of, slow_and_silent, suspect_text
 from nccltool.localize.localized import LocalizedRun
-from nccltool.localize.result import Localization
+from nccltool.localize.result import MOST_INVISIBLE, Localization
 from nccltool.probe.headline import INTERRUPTED, suspects
 
 _NAMED = 3
@@ -74,7 +74,7 @@ def _found(run: LocalizedRun) -> Iterator[str]:
         yield f"suspect {named([suspect_text(one) for one in found.suspects], _NAMED)}"
         yield from doubts
     elif found.scope == "unknown":
-        is_noisy = (found.smallest_visible_fault or 0.0) > 0.5  # as the judge has it
+        is_noisy = (found.smallest_visible_fault or 0.0) > MOST_INVISIBLE
         yield f"too {'noisy' if is_noisy else 'few measurements'} for a verdict"
     elif doubts:
         yield from doubts

@@ -7,6 +7,8 @@ SuspectKind = Literal["node", "rail", "link", "group", "rank", "rank-link"]
 """The last two: of a measurement inside nodes."""
 Direction = Literal["both", "send", "receive"]
 Scope = Literal["nothing-slow", "suspects", "undetermined", "fabric-wide", "unknown"]
+MOST_INVISIBLE = 0.5
+"""If not even a node at half the speed could show, nothing slow means nothing."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -50,7 +50,8 @@ def split_of(word: str | None, *, also_alone: bool, leaves: Callable[[], Leaves 
 
 def _of_leaves(leaves: Callable[[], Leaves | None] | None, also_alone: bool) -> Split:
     if leaves is None:
-        raise BadInput("--split leaf needs --topology FILE", "it says which leaf switch each node hangs on")
+        remedy = "name a file with the leaf switch of each node: Slurm's topology.conf, or lines of NODE LEAF"
+        raise BadInput("--split leaf needs --topology FILE", remedy)
     found = leaves()
     if found is None:
         return Split(by="leaf", word="leaf", leaves_by_name=True, also_alone=also_alone)

@@ -173,3 +173,12 @@ def test_only_nodes_that_are_surely_at_fault_are_excluded(
     suspects: tuple[Suspect, ...], expected: tuple[str, ...]
 ) -> None:
     assert accusations.excluded(localization(*suspects, undetermined=(("x", "y"),))) == expected
+
+
+def test_noise_is_no_reason_to_measure_more_pairs() -> None:
+    noisy = accusations.localized(
+        info(), HEALTHY, localization(scope="unknown", reason="noisy", smallest_visible_fault=0.7)
+    )
+    assert [finding.remedy for finding in noisy.findings] == [
+        "measure while nothing else uses the hosts and the network, or longer (--pair-time)"
+    ]

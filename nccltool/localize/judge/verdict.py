@@ -12,7 +12,7 @@ from nccltool.localize.judge import clusters, controls, groups, levels, links, n
 from nccltool.localize.judge.fit import Fit, fit
 from nccltool.localize.judge.observed import is_number
 from nccltool.localize.judge.states import SMALLEST_LOSS
-from nccltool.localize.result import Localization, Scope, Suspect
+from nccltool.localize.result import MOST_INVISIBLE, Localization, Scope, Suspect
 from nccltool.localize.topology import Topology
 
 _UNKNOWN = Topology()
@@ -22,8 +22,6 @@ _MOST_BAD = 0.45
 _LIKELY = 0.5
 _MOST_QUICK, _FEWEST_QUICK, _QUICK_OF_FEW = 0.03, 3, 1 / 8
 _PAIR = 2
-_MOST_INVISIBLE = 0.5
-"""If not even a node at half the speed could show, nothing slow means nothing."""
 _VISIBLE = 6.2
 """Sigmas of a node's mean at which a lasting fault is named in 19 of 20 cases."""
 
@@ -56,7 +54,7 @@ def judge(
     open_pairs = () if wide else open_questions.undetermined(found, suspects)
     scope, reason = _scope(found, wide, suspects, open_pairs)
     smallest = _smallest(found) if numbers >= _FEWEST_FOR_NOISE else None
-    if scope in ("nothing-slow", "fabric-wide") and smallest is not None and smallest > _MOST_INVISIBLE:
+    if scope in ("nothing-slow", "fabric-wide") and smallest is not None and smallest > MOST_INVISIBLE:
         scope, reason = "unknown", "the measurements differ so much that a node at half the speed could not show"
     return Localization(
         scope=scope,

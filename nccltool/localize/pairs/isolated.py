@@ -104,6 +104,8 @@ class _Isolated:
                 for one in [one for one in running if one.has_ended()]:
                     running.remove(one)
                     self._say(*one.encountered())
+                    known = self._state.expected_ranks
+                    self._state.expected_ranks = max(known, one.ranks_of_node * len(self._units))
                 self._progress(self._state)
         finally:
             processes.end_all([one.process for one in running], signal.SIGINT, _ENDS_S)
@@ -156,6 +158,8 @@ class _Meeting:
 class _Running:
     def __init__(self, meeting: _Meeting) -> None:
         self._meeting = meeting
+        self.ranks_of_node = 0
+        """As far as it is known once it has ended."""
         meeting.folder.mkdir(parents=True)
         words = [*meeting.words, "-q", "--format", "json", "--deadline", f"{meeting.limit_s:.0f}"]
         words += ["--run-dir", str(meeting.folder / "runs"), "--history", "none"]
@@ -182,6 +186,7 @@ class _Running:
             run = document.load(folders[-1])
         except BadInput as error:
             return (self._without(f"{error.message}; {self._last_words()}"),)
+        self.ranks_of_node = (run.info.world_size or 0) // len(self._meeting.members)
         return tuple(_renamed(one, run, self._meeting) for one in run.encounters) or (self._without(_why(run)),)
 
     def _without(self, reason: str) -> Encountered:

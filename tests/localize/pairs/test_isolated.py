@@ -80,6 +80,7 @@ def test_a_host_that_dies_costs_only_its_own_tests(tmp_path: Path, monkeypatch: 
         frozenset(pair) for pair in (("n1", "n2"), ("n1", "n4"), ("n2", "n4"))
     }
     assert {one.reason for one in met if one.reason} == {"rank 1 was killed by SIGKILL"}
+    assert state.world_size == 4
     events = (next((tmp_path / "runs").iterdir()) / "events.jsonl").read_text().splitlines()
     assert [json.loads(line)["event"] for line in events].count("encountered") == len(met)
 
