@@ -8,13 +8,17 @@ from types import ModuleType
 import pytest
 
 ROOT = Path(__file__).parents[2]
-QUICK = ("4 bad, 0.7", "no fault, 6 % noise", "2 nodes without any result", "8 nodes, 1 bad")
+QUICK = (
+    *("4 bad, 0.7", "no fault, 6 % noise", "2 nodes without any result", "8 nodes, 1 bad"),
+    "the same, then --all-pairs as it asks",
+)
 WHOLE = (
     "4 bad, 0.82",
     "4 bad, 0.6 half of the time",
     "16 of 64 bad",
     "bad uplink of 1 of 4 leaves",
     "40 of 64 bad",
+    "2 bad, contention in leaves",
 )
 
 
@@ -45,6 +49,13 @@ def test_noise_that_explains_one_suspect_explains_others(bench: ModuleType, seed
     name = "no fault, noise of 10 % that only slows, 64 nodes"
     trial = next(each for each in bench.CASES if each.case.name == name)
     assert bench.of_check(trial, 1, begin=seed).wrong == 0
+
+
+@pytest.mark.parametrize("seed", [10, 25, 40])
+def test_neighbors_by_name_do_not_hide_what_is_slow_across_leaf_switches(bench: ModuleType, seed: int) -> None:
+    """Nodes of one leaf switch are fast together although the uplinks have contention."""
+    trial = next(each for each in bench.CASES if each.case.name == "2 bad, contention in leaves")
+    assert bench.of_check(trial, 1, begin=seed).exact == 1
 
 
 def test_other_schemes_err_where_this_check_does_not(bench: ModuleType) -> None:
