@@ -54,7 +54,7 @@ _SURVIVED = _one_of(r"""
     error[ _-](?:rate|handl|bar|feedback|correct|report|count)
     error[ _-]code[ =:]+0\b|(?:max|grad|rel\w*|abs\w*|mean|rms|quanti\w+|val\w*|train\w*|test|word|char\w*)[ _]?err
     \b(?:timeout|time[ _-]out)\w*\b\W{1,3}\d|\bexpected\b.{0,20}\b(?:warning|behavio)|known (?:issue|warning)
-    \bset\b.{0,30}\bto (?:avoid|silence|suppress)
+    already been registered|\bset\b.{0,30}\bto (?:avoid|silence|suppress)
 """)
 """Words of lines that tell at once that it went on, or that count nothing."""
 
@@ -118,7 +118,7 @@ version-mismatch     \bversions?\b|incompatib|undefined symbol|\babi\b|(?:compil
 out-of-memory        out[ -]of[ -](?:gpu |host |device )?memory|\boom\b
                      memory (?:limit|pressure|exhaust\w*|alloc\w*)
                      allocat\w+ .{0,30}memory|(?:insufficient|not enough|no) (?:\w+ )?memory
-env-invalid          environment variable|env(?:ironment)? var|\b(?:LOCAL|CUDA|WORLD|OMPI_MCA)_[A-Z_]+\b
+env-invalid          environment variable|env(?:ironment)? var|\b(?:LOCAL|CUDA(?!_ERROR)|WORLD|OMPI_MCA)_[A-Z_]+\b
                      \b(?:NCCL|RCCL|UCX|FI|GLOO|TORCH_NCCL|NVSHMEM)_[A-Z_]+\b
 net-interface        \binterfaces?\b|\bifname\b|loopback|\b127\.0\.\d|\bnic name|network device
 rdzv-store           rendezvous|\brdzv|tcp_?store|\bmaster[ _]?(?:addr|port|node)|coordinat(?:or|ion)|resolv\w+

@@ -22,6 +22,25 @@ state
                      (?:it|steps?|batch)/s
     job.progress     `loss|Loss` => (?i)\bepoch\W{0,3}\(?\w*\)?\s*\[\d+\]\s*\[ *(?P<step>\d+)/\d+\]
                      (?:.*?\btime:? +(?P<time>\d+\.\d+))?
+    job.progress     `poch` => (?i)\b(?:epoch|train)\W{0,3}\d+(?:/\d+)?\W{1,4}[\[(] *(?P<step>\d+)/\d+\b.*(?:
+                     loss|time|acc)
+    job.progress     `Batchsize: ` => \bEpoch (?P<step>\d+) \|
+    job.progress     `Train: ` => ^Train: \d+ \[ *(?P<step>\d+)/\d+
+    job.progress     `step_avg:` => step:(?P<step>\d+)/\d+
+    job.progress     `ms/step|us/step|s/step` => ^\W*(?P<step>\d+)/\d+ .*\d[mu]?s/step\b
+    job.progress     `s/it` => ^{BAR}.*?(?P<step>\d[\d.]*k?)/\d[\d.]*k? \[.*?[\d.]+s/it
+    job.progress     `finished iteration `(?P<step>\d+)
+    job.progress     `-rmse:|-logloss:|-mlogloss:|-mae:` => \[(?P<step>\d+)\]\s+\S+-\w+:\d
+    job.progress     `-auc:|-error:|-merror:` => \[(?P<step>\d+)\]\s+\S+-\w+:\d
+    job.progress     ` acc|accuracy| ppl|perplexity| auc|reward` => (?i)^{BAR}.*{STEP}\W{0,4}(?P<step>\d+)(?!\.\d)
+                     .*\b(?:acc|accuracy|ppl|perplexity|auc|reward)\w*\W{1,3}-?\d
+    job.progress     `aved checkpoint|heckpoint saved` => (?i)^(?!.*(?:fail|could not|unable)).*\b(?:successfully
+                     [ ]saved checkpoint|saved checkpoint|checkpoint saved)\b(?:.*?\b(?:iteration|
+                     step) +(?P<step>\d+))?
+    job.progress     `rocessed ` => (?i)\bprocessed:? (?P<step>\d[\d,]*) (?:rows|samples|documents|docs|examples|
+                     records|batches|images|tokens|files)
+    job.progress     `/sec` => ^{BAR}.*\d ?(?:examples|records|rows|batches|words|frames|graphs|requests|
+                     sequences)/sec\b
     job.progress     `loss|Loss` => (?i){STEP}\W{0,4}(?P<step>\d+)(?!\.\d).*loss
     job.progress     `loss|Loss` => (?i)loss\b.*{STEP}\W{0,4}(?P<step>\d+)(?!\.\d)
     job.progress     `loss|Loss` => ['"](?:train_|lm_)?loss['"]:[ ]

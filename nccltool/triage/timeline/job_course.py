@@ -29,6 +29,14 @@ _BY_THE_TRAINER = re.compile(
 )
 """Ends that only the program itself prints, or the scheduler's record of the whole job."""
 _MOVES = ("job.progress", "bench.row")
+_GOES_ON = re.compile(
+    r"(?i)\bfall(?:s|ing)? ?back|\b(?:will|then) retry\b|\bretrying\b|\bcontinuing\b|\b(?:using|from) cache"
+    r"|\bskip(?:s|ped|ping)\b|\bignor(?:ed|ing)\b|, trying \S|\bnon-?fatal\b|\[W(?:ARN(?:ING)?)?\b|\bWARNING\b"
+    r"|^\W{0,3}W\d{4}\b|\[W\d{3}\b|\b(?:NCCL|RCCL) INFO (?!.* -> \d+$)"
+)
+"""What a line says that tells what was done about a failure, or that its program takes it for a warning."""
+_STEP = re.compile(r"(?i)(?:\b|_)(?:step|iter|iteration|num_updates|batch)\W{0,9}(\d+)\b")
+"""Where a line has an epoch too."""
 _WHOLE_BAR = re.compile(r"\b(\d+)/\1 \[=+\]")
 _RESTARTS = ("torchrun.restart", "torchrun.joined", "nccl.version", "job.unstuck")
 
@@ -47,6 +55,14 @@ def _is_an_ending(event: LogEvent) -> bool:
     return event.kind in _ENDINGS or (event.kind == "torchrun.failed" and event.get("code") in ("-15", "143"))
 
 
+def _step_of(event: LogEvent) -> str:
+    """What tells a step from others, and is the same on all ranks."""
+    if _WHOLE_BAR.search(event.text):  # of an epoch: each ends with the same step
+        return event.text[:80]
+    told = _STEP.search(event.text)
+    return told[1] if told else event.get("step") or event.text[:80]
+
+
 class JobCourse:
     """Follows what fails, succeeds and goes on."""
 
@@ -57,6 +73,8 @@ class JobCourse:
         self._steps_since: set[str] = set()
         self._deadly = False
         self._only_waited = True
+        self._only_light = True
+        """All that failed did so on lines that tell how it went on, or that are warnings of their programs."""
         self._is_open = False
         """No work is behind the last failure: a word about an end, as `echo done` in a script, takes none back."""
         self._steps_before = 0
@@ -92,7 +110,7 @@ class JobCourse:
         """Whether a job came to its end in order after whatever failed, with the settings that it had."""
         if self._links_back:
             return True
-        enough = 1 if self._only_waited else _STEPS_ON
+        enough = 1 if self._only_waited or self._only_light else _STEPS_ON
         if len(self._steps_since) >= enough and not self._changed_since:
             return True
         if self._last_success is None:
@@ -105,22 +123,15 @@ class JobCourse:
         if event.kind in _MOVES and self._last_failure is None:
             self._steps_before += 1
         if event.role in ("failure", "echo"):
-            if not _is_an_ending(event) or self._last_success is None:
-                self._last_failure, self._changed_since = place, False
-                self._steps_since.clear()
-                self._only_waited = self._only_waited and event.kind in _COMPLAINTS
-                self._deadly = self._deadly or event.kind in _DEADLY
-                self._is_open = self._is_open or not _is_an_ending(event)
+            self._fail(event, place)
         elif event.kind in DECISIVE:
-            if not self._changed_since:
-                self._last_success = place
-            if event.kind != "job.completed" or _BY_THE_TRAINER.search(event.text):
-                self._is_open = self._deadly
-        elif event.kind == "job.progress" and self._last_failure and self._last_failure[0] == place[0]:
+            self._succeed(event, place)
+        elif self._goes_on(event) and self._last_failure and self._last_failure[0] == place[0]:
             self._is_open = self._deadly
             if not self._deadly and len(self._steps_since) < _STEPS_ON:
-                ended = _WHOLE_BAR.search(event.text)  # of an epoch: each ends with the same step
-                self._steps_since.add(event.text[:80] if ended else event.get("step") or event.text[:80])
+                self._steps_since.add(_step_of(event))
+        elif event.kind == "log.complaint" and event.get("grade") == "loud" and self._only_light:
+            self._steps_since.clear()
         elif event.kind in _RESTARTS:
             self._restart(event, place)
         elif event.kind in _TEST_BEGINS:
@@ -131,6 +142,26 @@ class JobCourse:
             self._changed_since = self._last_failure is not None and self._has_begun
             self._has_begun = True
         self._has_begun = self._has_begun or event.family in _OF_JOBS or event.role == "echo"
+
+    def _succeed(self, event: LogEvent, place: Place) -> None:
+        if not self._changed_since:
+            self._last_success = place
+        if event.kind != "job.completed" or _BY_THE_TRAINER.search(event.text):
+            self._is_open = self._deadly
+
+    def _fail(self, event: LogEvent, place: Place) -> None:
+        if _is_an_ending(event) and self._last_success is not None:
+            return
+        self._last_failure, self._changed_since = place, False
+        self._steps_since.clear()
+        self._only_waited = self._only_waited and event.kind in _COMPLAINTS
+        self._only_light = self._only_light and _GOES_ON.search(event.text) is not None
+        self._deadly = self._deadly or event.kind in _DEADLY
+        self._is_open = self._is_open or not _is_an_ending(event)
+
+    def _goes_on(self, event: LogEvent) -> bool:
+        """A step; behind warnings, also a row of a test."""
+        return event.kind == "job.progress" or (event.kind == "bench.row" and self._only_light)
 
     def _watch_links(self, event: LogEvent) -> None:
         """Links that come up again after they were all that failed, as when a host starts."""

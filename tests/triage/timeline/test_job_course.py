@@ -69,3 +69,29 @@ def test_the_start_of_another_rank_is_no_restart() -> None:
     for name, text in logs.items():
         builder.take(reader.read(name, [text.encode()]))
     assert judge(builder.timeline(reader.lines_read)).root_cause == "out-of-memory"
+
+
+@pytest.mark.parametrize(
+    "warning",
+    [
+        "h1:1:2 [0] NCCL INFO NET/OFI Could not get FI_EFA device, falling back\n",
+        "CUDA out of memory with batch size 64, trying 32\n",
+        "[W101 10:00:00.1 socket.cpp:697] [c10d] The client socket has failed to connect to [h1]:29500 "
+        "(errno: 111 - Connection refused).\n",
+    ],
+)
+def test_one_step_is_enough_behind_what_a_program_only_warns_of(warning: str) -> None:
+    assert diagnosis(warning + "iteration 20/100 | lm loss: 2.1\n").root_cause == "none"
+
+
+def test_an_error_behind_the_steps_counts_although_only_warnings_are_known() -> None:
+    log = "retrying: tcp open error: Too many open files (os error 24)\nstep 1 loss: 2\n"
+    assert diagnosis(log).root_cause == "none"
+    assert diagnosis(log + "ERROR: all workers failed\n").root_cause == "fd-limit"
+
+
+def test_the_step_of_a_line_is_not_its_epoch() -> None:
+    raised = 'Traceback (most recent call last):\n  File "m.py", line 1, in push\nValueError: bad answer\n'
+    steps = [f"Training epoch 0, iteration {number}/999 | reduced_train_loss: 1.2\n" for number in (1, 2, 3)]
+    assert diagnosis(raised + "".join(steps)).root_cause == "none"
+    assert diagnosis(raised + steps[0] * 3).root_cause == "app-error"
