@@ -85,6 +85,8 @@ def _offender(timeline: Timeline, best: _Weighed) -> Offender | None:
     found = contrasts.offender(best.label, timeline) or best.cause.offender(timeline, best.clues)
     found = found or (whoever(timeline, best.clues) if best.label in _OF_PROCESSES else None)
     found = found or suspects.named(best.label, timeline, best.clues)
+    if best.label != "none" and best.label not in ECHOES:  # an echo names those who waited
+        found = found or suspects.mentioned(best.label, timeline, best.clues)
     told = {str(event.rank) for event in best.clues.proofs()}
     if found and found.kind in ("rank", "process") and found.name not in told and own_run.has_named(timeline):
         return own_run.offender(timeline, best.clues)  # logs of its agents number the ranks of one node

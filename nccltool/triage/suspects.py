@@ -55,6 +55,43 @@ _NAMES = {
 }
 """What the lines of a cause name, in the order in which it is worth looking at."""
 _COMPILED = {label: [(kind, re.compile(text)) for kind, text in kinds] for label, kinds in _NAMES.items()}
+_VARIABLE = (
+    "variable",
+    r"\b(?P<name>(?:(?:TORCH_)?NCCL|RCCL|UCX|FI|OFI_NCCL|GLOO|NVSHMEM|MASTER|VLLM|SHARP|CUDA|HIP|ROCR)_"
+    r"[A-Z][A-Z0-9_]+"
+    r"|(?:LOCAL_|NODE_)?RANK|WORLD_SIZE|OMP_NUM_THREADS)\b(?=[ =]|$)",
+)
+_INTERFACE = (
+    "interface",
+    r"\b(?P<name>(?:eth|ens?|enp|eno|bond|ib|docker|br-|virbr|veth|wlp|wlan|tun|tailscale)\w*\d[\w-]*)\b",
+)
+_KEYED = (
+    "host",
+    r"(?i)\b(?:node|host|hostname|vm|instance|machine|server|pod)[=:\"' ]{1,4}"
+    r"(?P<name>[a-z][\w.-]*\d[\w.-]*\w|[a-z][\w]*\d)",
+)
+_LEADING = ("host", r"^\W{0,3}(?P<name>[a-z][a-z\d]*(?:-[a-z\d]+)*-?\d+)(?=[:\]\s])")
+_ON = ("host", r"\b(?:on|from|at|of|to|with) (?P<name>[a-z]+[a-z\d]*-(?:[a-z\d]+-)*\d+)\b")
+_PCI = ("device", _BUS[1])
+_HOSTS = (_KEYED, _NODE, _LEADING, _ON)
+_BY_HOST = (*_HOSTS, _NIC, _PCI, _GPU, _RANK, _PROCESS, _ADDRESS)
+_BY_RANK = (_RANK, *_HOSTS, _PROCESS, _GPU, _ADDRESS)
+_BY_NAME = {
+    "env-invalid": (_VARIABLE,),
+    "net-interface": (_VARIABLE, _INTERFACE, _ADDRESS, *_HOSTS),
+    "net-unreachable": (*_HOSTS, _ADDRESS, _INTERFACE),
+    "rdzv-store": (_PORT, *_HOSTS, _ADDRESS, _VARIABLE),
+    "ib-config": (_NIC, _VARIABLE, *_HOSTS, _RANK),
+    "version-mismatch": (_LIBRARY, *_HOSTS, _RANK),
+    "plugin": (_LIBRARY, *_HOSTS, _VARIABLE),
+    "topology": (_FILE, _PCI, *_HOSTS),
+    "nccl-bug": (_LIBRARY, *_HOSTS),
+    **dict.fromkeys(("collective-mismatch", "data-corruption", "app-error", "duplicate-gpu"), _BY_RANK),
+}
+"""What to look at first for a cause, in this order; for the others, the host before what is in it."""
+_FALLBACK = {
+    label: [(kind, re.compile(text)) for kind, text in _BY_NAME.get(label, _BY_HOST)] for label in (*_BY_NAME, "")
+}
 _MOST_PROOFS = 6
 _ON_A_NODE = ("bench.device", "job.exit", "job.cancelled", "job.on-node", "shell.command")
 
@@ -65,6 +102,20 @@ def named(label: str, timeline: Timeline, clues: Clues) -> Offender | None:
     if found or label not in _HOST_LABELS:
         return found
     return _only_nic(label, timeline) or _only_host(timeline) or _at_prompt(timeline, clues)
+
+
+def mentioned(label: str, timeline: Timeline, clues: Clues) -> Offender | None:
+    """What the lines of a cause mention, where no rule of it finds anybody: only what has one name in all."""
+    proofs = clues.proofs()[:_MOST_PROOFS]
+    for kind, expression in _FALLBACK.get(label, _FALLBACK[""]):
+        names = {match["name"] for event in proofs if (match := expression.search(event.text))}
+        if kind == "host":
+            names = names or {event.host for event in proofs if event.host}
+        elif kind == "rank":
+            names = names or {str(rank) for event in proofs if (rank := timeline.rank_of(event)) is not None}
+        if len(names) == 1:
+            return Offender(kind, names.pop())
+    return None
 
 
 def _only_nic(label: str, timeline: Timeline) -> Offender | None:
