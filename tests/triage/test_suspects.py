@@ -50,3 +50,25 @@ def test_the_only_host_of_a_log_is_named_and_no_host_of_several() -> None:
 )
 def test_the_host_that_a_tool_or_a_prompt_shows_is_the_only_one(line: str) -> None:
     assert suspects.named("preempted", timeline_of(line), Clues()) == Offender("host", "gke-pool-7f1c")
+
+
+@pytest.mark.parametrize(
+    ("label", "lines", "name"),
+    [
+        ("gpu-fault", ["alert gpu_smi_unhealthy node=b200-n07 gpu=6"], ("host", "b200-n07")),
+        ("env-invalid", ["cannot read NCCL_BUFFSIZE = 4M"], ("variable", "NCCL_BUFFSIZE")),
+        ("net-interface", ["no address on ens5f0"], ("interface", "ens5f0")),
+        ("data-corruption", ["rank 3 has other weights"], ("rank", "3")),
+        ("data-corruption", ["rank 3 has other weights", "rank 4 has other weights"], None),
+        ("gpu-fault", ["a GPU is gone"], None),
+    ],
+)
+def test_what_the_lines_of_a_cause_mention_is_told_where_it_is_one(
+    label: str, lines: list[str], name: tuple[str, str] | None
+) -> None:
+    events = [
+        LogEvent(kind="log.complaint", role="doubt", text=text, file="a.log", line=number)
+        for number, text in enumerate(lines, 1)
+    ]
+    clues = Clues(Clue(0.4, "", event) for event in events)
+    assert suspects.mentioned(label, timeline_of("a line\n"), clues) == (Offender(*name) if name else None)

@@ -74,6 +74,9 @@ def clues(timeline: Timeline) -> Given:
     if event := timeline.first("app.exception"):
         elsewhere = _OF_SYSTEM.search(event.text) or _OF_NUMBERS.search(event.text)
         yield Clue(0.5 if elsewhere else 0.75, _told(event), event)
+        ranks = {one.rank for one in timeline.timeouts if one.rank is not None}
+        if ranks and (rank := timeline.rank_of(event)) is not None and rank not in ranks:
+            yield Clue(TYPICAL, "the rank that raised it is not among those that timed out", event)
         waiting = timeline.first("torch.timeout")
         if waiting and timeline.before(event, waiting):
             yield Clue(FITS, "the exception came before the other ranks timed out", event)

@@ -42,6 +42,7 @@ SIGNS = {
     "net.no-interface": (0.85, "an interface that was asked for is missing"),
     "net.stranger": (0.75, "processes met others than they connected to: an address that several hosts have"),
     "gloo.no-device": (TYPICAL, "Gloo could not open its device"),
+    "gloo.no-mesh": (FITS, "Gloo's processes did not meet, and no connection failed"),
     "nccl.no-family": (0.8, "a socket of the address family could not be created"),
     "nccl.bad-family": (TYPICAL, "a rank sent an address without a family: it had no usable interface"),
 }

@@ -49,7 +49,7 @@ def clues(timeline: Timeline) -> Given:
         yield Clue(-0.6, "a file could not be read", missing)
     if (looked := timeline.first("shell.tool", "job.nothing-more")) and ended and timeline.before(looked, ended):
         yield Clue(-0.2, "diagnostic commands were run before the job completed", looked)
-    elif looked := timeline.first("shell.tool", "job.nothing-more"):
+    elif looked and timeline.has_job:
         yield Clue(-0.6, "diagnostic commands or remarks point to a fault", looked)
 
 

@@ -49,7 +49,7 @@ def clues(timeline: Timeline) -> Given:
         yield max(found, key=lambda clue: clue.strength)
     elif timeline.has("job.completed", "torchrun.succeeded", "bench.average"):
         return
-    elif looked := timeline.first("job.nothing-more", "shell.tool"):
+    elif (looked := timeline.first("job.nothing-more", "shell.tool")) and timeline.has_job:
         yield Clue(0.4, "diagnostic commands or remarks point to a fault, but no line names it", looked)
 
 

@@ -156,7 +156,7 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
         return Offender("kernel", "iommu=pt")
     if bridge := _bridge(timeline):
         return Offender("device", bridge)
-    if found := clues.host_or_rank():
+    if found := timeline.host_named("kernel.iommu-fault") or clues.host_or_rank():
         return found
     for name in ("other", "device"):
         if found := timeline.part("gpu", "kernel.iommu-fault", name=name):

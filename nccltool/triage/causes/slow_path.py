@@ -69,6 +69,10 @@ def clues(timeline: Timeline) -> Given:
         yield Clue(0.55, "the log shows measurements, and commands that look for what is slow", looked)
     if event := _slow(timeline):
         yield Clue(0.75, f"{event.get('busbw')} GB/s is less than half of a 100 Gbit/s NIC", event)
+    elif event := _slow_for_its_gpus(timeline):
+        yield Clue(
+            TYPICAL, f"{event.get('busbw')} GB/s between hosts is a fraction of what such GPUs' NICs reach", event
+        )
     if timeline.has("nccl.simple-order"):
         yield Clue(0.3, "NCCL found no good topology graph", timeline.first("nccl.simple-order"))
     if "SHM" in timeline.transports:
@@ -182,6 +186,20 @@ def _slow(timeline: Timeline) -> LogEvent | None:
         return None
     best = max(rows, key=lambda event: float(event.get("busbw")))
     return best if float(best.get("busbw")) * 1e9 < _SLOW_BYTES_PER_S else None
+
+
+_OF_BASEBOARDS = re.compile(r"\bH100 80GB HBM3|\bH200\b(?! NVL)|\bG?B[23]00\b")
+_SLOW_FOR_BASEBOARDS = 20e9
+"""Bytes per second: a fifth of the four 200 Gbit/s NICs of the smallest such machine (a3-highgpu)."""
+
+
+def _slow_for_its_gpus(timeline: Timeline) -> LogEvent | None:
+    """The best row of large messages between hosts whose GPUs come on baseboards with a NIC for each."""
+    devices = [event for event in timeline.of("bench.device") if _OF_BASEBOARDS.search(event.get("gpu"))]
+    best = _best(timeline)
+    if best is None or len({event.get("node") for event in devices} - {""}) < 2:
+        return None
+    return best if float(best.get("busbw")) * 1e9 < _SLOW_FOR_BASEBOARDS else None
 
 
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:

@@ -9,6 +9,8 @@ failure
     gloo.connect-failed  \b`connect [`(?P<peer>[\w.:]+)\]:\d+: (?P<error>[A-Z][\w ]+)
     gloo.connect-failed  `Connect timeout [`(?P<peer>[\w.:]+)\]
     gloo.connect-failed  `connectFullMesh failed`(?!.*remote=)
+    gloo.no-mesh         `connectFullMesh failed`.*\bno error
+    ib.refused           `gloo/transport/ibverbs`.*wc->status
     gloo.connect-failed  `connect() to `(?P<peer>[\w.:]+)(?: port \d+)? failed: (?P<error>[\w ]+)
     gloo.no-interface    `Unable to find address for` => find address for: (?P<interface>\S+)
     gloo.no-interface    `ifa != nullptr`

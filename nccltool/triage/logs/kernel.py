@@ -107,6 +107,7 @@ failure
     fabric.manager      `abric manager`.*(?:\bis not|isn't) (?:active|up|ready|started|running)
     fabric.state        `NVSwitch` => (?i)nvswitch\b.*(?:not ready|not initialized|fail|fatal)
     fabric.link         `NVLink` => (?i)link \d+\b.*failed to train
+    fabric.link         `NVLink fabric` => (?i)nvlink fabric.*(?:error|fail|unhealthy|not attached)
     fabric.link         `ostRxDetLinkMask|ostRxDetectLinkMask`
     fabric.manager      `match with any supported system topology`
     fabric.state        `FABRIC_STATE_IN_PROGRESS|FABRIC_STATE_NOT_STARTED`
@@ -119,8 +120,8 @@ failure
     imex.daemon         `IMEX daemon` => (?i)is the IMEX daemon|IMEX daemon.*(?:\bnot\b|fail|exited|unavailable)
     imex.daemon         `memory reference` => Failed to (?:get new|allocate) memory reference
     imex.daemon         `export ref for UUID|import response from node`
-    imex.daemon         `compute-domain|computedomain|ComputeDomain` => (?i)compute-?domain.*(?:NotReady|not ready|
-                        fail|error|timed out)
+    imex.daemon         `compute-domain|computedomain|ComputeDomain` => (?i)^(?!.*nvlink).*?compute-?domain.*(?:
+                        NotReady|not ready|fail|error|timed out)
     imex.daemon         `nvidia-imex` => (?i)fail\w* to start\b.*nvidia-imex|unit nvidia-imex\S* (?:
                         could not be found|is masked|not found)
     mnnvl.import        `MultinodeMemoryAllocation` => (?i)error|invalid|failed

@@ -105,8 +105,10 @@ failure
     plugin.broken            (?P<name>lib[\w.-]*nccl[\w.-]*\.so\S*):.*`undefined symbol`
     plugin.ofi-failed        `aws-ofi-nccl initialization failed`
     plugin.ofi-failed        `NET/OFI` (?P<text>(?:Failed|Unable|Couldn't|Could not|Error|No eligible|Only EFA|
-                             Caught exception|Creating new endpoint|Call to fi_\w+ failed)
-                             (?!.*insert remote address).*)
+                             Caught exception|Creating new endpoint|Call to fi_\w+ failed|Received an? (?:in
+                             valid|unexpected)|[Uu]nexpected|[Ii]nvalid)(?!.*(?:insert remote address|GPU ?Direct|
+                             FI_HMEM)).*)
+    gdr.failed               `NET/OFI`.*(?:[Cc]ould not|[Cc]annot|[Uu]nable|[Ff]ailed).*(?:GPU ?Direct|FI_HMEM)
     plugin.fastrak-failed    `NET/FasTrak`\b.*(?:[Ff]ailed|mismatch|[Ee]rror|timed out|not match|unsupported|must)
     plugin.fastrak-failed    `NET/GPUDirectTCPX`\w*\b.*(?:[Ff]ailed|[Ee]rror|timed out)
     plugin.tuner-failed      `TUNER/Plugin`.*(?:[Ff]ailed to init|returned error|invalid)

@@ -230,7 +230,7 @@ def _settled(events: list[LogEvent]) -> list[LogEvent]:
     return events
 
 
-_INFO = re.compile(r"\b(?:NCCL|RCCL) INFO (?!GDRCOPY)")
+_INFO = re.compile(r"\b(?:NCCL|RCCL) INFO (?!GDRCOPY|NET/OFI)")
 """What NCCL says in passing about what a host lacks is no failure."""
 _PASSED = re.compile(r"\W{0,4}(?:PASS(?:ED)?|OK|\u2713|\u2714)\b\W{0,3}\s")
 """A check that says so, whatever it has looked for."""

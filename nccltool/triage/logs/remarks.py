@@ -53,6 +53,8 @@ state
                         (?P<wanted>\d+(?:\.\d+)?) ?GB/s
     bench.below         `but measured` => expected >=? (?P<wanted>\d+(?:\.\d+)?) ?(?P<unit>GB/s),? but measured
                         [ ](?P<rate>\d+(?:\.\d+)?)
+    bench.below         `easured ` => measured (?P<rate>\d+(?:\.\d+)?) ?(?P<unit>G[Bb]/s)\b.{0,30}\b(?:limit|
+                        expected|required|wanted|at least) (?P<wanted>\d+(?:\.\d+)?) ?G[Bb]/s
     bench.wanted        `GB/s` => ^\W*(?:expected|wanted|should be) (?:about |at least |some )?
                         (?P<wanted>\d+(?:\.\d+)?) ?GB/s
     bench.below         `GB/s` => (?P<rate>\d+(?:\.\d+)?) ?GB/s (?:<|is (?:less|lower) than|is below|below|

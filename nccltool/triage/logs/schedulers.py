@@ -63,9 +63,10 @@ failure
     job.preempted    `is preempted or failed|spot cluster and reset`
     job.preempted    `(PREEMPTED)`
     job.cancelled    `etected kill switch|kill switch detected`
-    job.preempted    `reempt` => (?i:\b(?:was|been|is|being|job|node|pod) preempted|preempted by\b|
-                     \b(?:job|task|run|node|pod|instance|vm) \S{1,60} preempted\b|status=preempted|^\s*(?:Warning|
-                     Normal)\s+Preempt\w*|[Pp]reemption (?:notice|signal|event)|reason:? "?Preempt)
+    job.preempted    `reempt` => (?i)^(?!.*(?:preemptionmode|kv cache)).*?(?:
+                     \b(?:was|been|is|being|job|node|pod) preempted|preempted by\b|
+                     \b(?:job|task|run|node|pod|instance|vm) \S{1,60} preempted\b|status=preempted|^\s*(?:warning|
+                     normal)\s+preempt\w*|preemption (?:notice|signal|event)|reason:? "?preempt)
     job.preempted    `Evicted` => (?:Reason:|reason:|Warning|Status:)\s*"?Evicted|\bEvicted\b.*pod
     job.preempted    `PreemptionBy|DeletionByTaintManager|EvictionByEvictionAPI|imminent node shutdown`
     job.preempted    `DRAIN_NODE_REASON_PREEMPTION|Host EC2 (instance` => REASON_PREEMPTION|\) terminated

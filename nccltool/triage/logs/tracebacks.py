@@ -59,7 +59,8 @@ state
     app.ignored     `Exception ignored in`
     app.frame       `  File "` => ^\s+File "(?P<path>[^"]+)", line (?P<number>\d+)(?:, in (?P<function>\S+))?
     shm.resized     `os.ftruncate(self.fd, size)`
-    app.environ     `os.environ|os.getenv` => environ(?:\.get)?[\[(]\s*["'](?P<name>[A-Z][A-Z0-9_]+)
+    app.environ     `os.environ|os.getenv|_get_env_or` => (?:environ(?:\.get)?|getenv|_get_env_or\w+)
+                    [\[(]\s*["'](?P<name>[A-Z][A-Z0-9_]+)
     app.rank-done   (?i)\brank[ :=]*(?P<rank>\d+)\b.{0,20}\b`finished its|ran out of|exhausted|has no more`\b
     app.rank-left   ^(?:\[?[Rr]ank[ :]*(?P<rank>\d+)\]?:?.*)?\b(?:done|finished|leaving)\b.*\b`exit`(?:ing)?\b
 """,

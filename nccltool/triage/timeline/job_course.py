@@ -28,6 +28,8 @@ _BY_THE_TRAINER = re.compile(
     r"WEXITSTATUS 0$|^OK\b|^\W*\d+ passed\b"
 )
 """Ends that only the program itself prints, or the scheduler's record of the whole job."""
+_TESTS = re.compile(r"^\W*\d+ passed\b(?!.*(?:fail|error))|^OK\b")
+"""The summary of tests that all passed: what failed before, they expected."""
 _MOVES = ("job.progress", "bench.row")
 _GOES_ON = re.compile(
     r"(?i)\bfall(?:s|ing)? ?back|\b(?:will|then) retry\b|\bretrying\b|\bcontinuing\b|\b(?:using|from) cache"
@@ -148,6 +150,8 @@ class JobCourse:
             self._last_success = place
         if event.kind != "job.completed" or _BY_THE_TRAINER.search(event.text):
             self._is_open = self._deadly
+        if _TESTS.search(event.text):
+            self._deadly = self._is_open = False
 
     def _fail(self, event: LogEvent, place: Place) -> None:
         if _is_an_ending(event) and self._last_success is not None:

@@ -19,6 +19,7 @@ NO_HOST = "?"
 """The host of what is known of some host, but not of which one."""
 
 
+_OF_JOBS = frozenset({"nccl", "torch", "bench", "store", "gloo", "app", "torchrun", "hvd", "run", "mpi", "plugin"})
 _WORKING = 2
 """Steps that a job cannot make without collectives that work."""
 
@@ -110,6 +111,12 @@ class Timeline:
 
     def everything(self) -> Iterator[LogEvent]:
         return chain.from_iterable(self.events.values())
+
+    @property
+    def has_job(self) -> bool:
+        """Whether anything of a job is there, rather than only commands that look at a host."""
+        told = {event.family for event in self.everything()} & _OF_JOBS
+        return bool(told) or self.has("job.progress", "job.stack", "job.nothing-more", "shell.rank-gpu")
 
     @property
     def ends_early(self) -> tuple[str, ...]:

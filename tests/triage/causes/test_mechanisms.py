@@ -27,7 +27,32 @@ _TIMEOUTS = "".join(
     "OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600001 milliseconds\n"
     for rank in (5, 2, 7)
 )
+_BOARDS = "".join(f"#  Rank  {n} Pid {n} on h{n} device  0 [0x1b] NVIDIA H100 80GB HBM3\n" for n in (1, 2))
 LOGS = [
+    ("slow-path", None, _BOARDS + _ROW.replace("2.45", "9.45") + "# Avg bus bandwidth    : 9.4\n"),
+    (
+        "app-error",
+        "6",
+        "rank6: Traceback (most recent call last):\nrank6: RuntimeError: invalid loss nan\n" + _TIMEOUTS,
+    ),
+    (
+        "collective-mismatch",
+        None,
+        "$ py-spy dump --pid 1\nThread 1 (active)\n    _sync_params (torch/nn/parallel/distributed.py:1166)\n"
+        "$ py-spy dump --pid 2\nThread 2 (active)\n    barrier (torch/distributed/distributed_c10d.py:1920)\n",
+    ),
+    (
+        "net-interface",
+        "8",
+        "[rank8]: Gloo connectFullMesh failed with [../gloo/transport/tcp/pair.cc:144] no error\n",
+    ),
+    (
+        "gdr-missing",
+        "h1",
+        "h1:1:2 [0] NCCL INFO NET/OFI Could not enable GPUDirect RDMA: no FI_HMEM\n" + _FAILED,
+    ),
+    ("plugin", "NET/OFI", "Last error:\nNET/OFI Received an invalid tag 0 for device 0\n"),
+    ("nvlink-fabric", "2", "plugin: Error: NVLink fabric error on GPU 2\n"),
     ("p2p-acs-iommu", None, _P2P
      + "slurmstepd: error: *** JOB 7 ON h1 CANCELLED AT 2026-01-01T01:00:00 DUE TO TIME LIMIT ***\n"),
     ("slow-path", "libibverbs.so", "h1:10:20 [0] NCCL INFO Failed to open libibverbs.so[.1]\n" + _SOCKETS
@@ -176,6 +201,10 @@ _HEALTHY_STEPS = "step 1 loss 2.0\nstep 2 loss 1.9\nstep 3 loss 1.8\n"
         "RuntimeError: operation cuInit(0) failed: CUDA_ERROR_NO_DEVICE\n0: wrote 64 catalogs\n"
         "48112207    COMPLETED           0:0   00:10:02\n",
         "[43.006] [UFW BLOCK] IN=ens4 OUT= SRC=203.0.113.9 DST=10.30.0.12 PROTO=TCP\n" + _HEALTHY_STEPS[:16],
+        "WARNING: Sequence group cmpl-12 is preempted by PreemptionMode.RECOMPUTE mode because there is not"
+        " enough KV cache space.\n" + _HEALTHY_STEPS[:16],
+        _TIMEOUTS + "================== 4 passed in 41.20s ==================\n",
+        "$ dcgmi policy -g 1 --get\n| XID Error                 | Enabled, no violations       |\n",
         "Processed prompts: 100%|#| 9/9\nERROR 07-04 14:25:18 utils.py:120] Worker pid 17 died, exit code: -15\n",
         "ipv4:10.0.0.1:8476: Failed to connect to remote host: Connection refused\n" + _HEALTHY_STEPS,
     ],
