@@ -35,6 +35,7 @@ EXPLAINS = frozenset({"app-error", "nccl-bug"})
 
 LASTING = True
 SIGNS = {
+    "kernel.gpu-failed": (0.8, "a diagnostic found a fault of a GPU"),
     "kernel.gpu-lost": (0.95, "a GPU has fallen off the bus"),
     "kernel.gpu-broken": (0.85, "the driver lost control of a GPU"),
     "kernel.amdgpu": (0.85, "the AMD GPU driver reported a fault"),
@@ -71,7 +72,14 @@ def clues(timeline: Timeline) -> Given:
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     """The GPU by its PCI address, else the rank."""
     named = timeline.part(
-        "gpu", "kernel.gpu-lost", "kernel.gpu", "kernel.xid", "kernel.ecc", "kernel.amdgpu", name="gpu"
+        "gpu",
+        "kernel.gpu-lost",
+        "kernel.gpu-failed",
+        "kernel.gpu",
+        "kernel.xid",
+        "kernel.ecc",
+        "kernel.amdgpu",
+        name="gpu",
     )
     return named or clues.rank_or_host()
 

@@ -54,6 +54,7 @@ failure
     net.no-answer        `nc: connect to ` => connect to (?P<peer>[\w.-]+) port \d+ .*(?:timed out|[Nn]o route|un
                      reachable)
     store.unanswered     `onnect to coordination service` => (?:at|to) (?P<host>[\d.]{7,15}):(?P<port>\d+)
+    net.stranger         `have a unique IP address` => (?:\{\W?(?P<peer>[\d.]{7,15})\W?\})?
     net.stranger         `received unexpected process identifier` => (?:from (?P<peer>[\d.]{7,15}))?$
     net.stranger         `accepted a TCP connection from what appears`
 state

@@ -136,6 +136,11 @@ failure
     kernel.link-down    `cxi` => (?P<device>cxi\d+|hsn\d+)\b.*(?i:link (?:down|error|failed)|lost link)
     kernel.ecc          `DBE` => (?i)\b(?:volatile|aggregate|double.bit)?\b.*\bDBEs?\b.{0,40}(?:detected|error|oc
                      curred)
+    kernel.gpu-lost     `GPU count ` => (?:(?:node|host)=(?P<node>[\w.-]+).*)?GPU count (?P<found>\d+) does
+                        [ ]not match
+    kernel.gpu-lost     `NvidiaGPUUnhealthy` => (?:(?:node|host)=(?P<node>[\w.-]+))?
+    kernel.gpu-failed   `emtest|emory test|iagnostic|dcgmi diag` => (?i)\b(?:memtest|memory test|diagnostic|
+                        diag)\b.{0,20}\bfail\w*\b.*\bgpu\W{0,3}(?P<gpu>\d+)
     kernel.gpu-lost     `GPU count ` => count (?:is|was|=|of) (?P<found>\d+),?
                         [ ](?:but )?expected (?!(?P=found)\b)\d+
     kernel.gpu-lost     `xpected ` => (?i)expected (?P<want>\d+) GPUs?,?

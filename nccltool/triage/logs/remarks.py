@@ -76,6 +76,8 @@ state
     job.at-work         `hard |art |hunk |ile ` => (?i)\b(?P<what>(?:shard|part|chunk|file)) (?P<done>\d+) ?(?:/|
                      of) ?
                         (?P<of>\d+)\b.*\b(?:written|saved|loaded|read|done|copied|uploaded)
+    job.at-work         `eading |oading |riting |opying ` => (?i)\b(?:read|load|writ|copy)ing
+                        [ ](?P<what>shard|part|chunk|file) (?P<done>\d+) ?(?:/|of) ?(?P<of>\d+)\b
     shell.rank-gpu      `cuda:` => (?i)\brank (?P<of>\d+)\b.*\b(?:uses?|on|device)\b.*cuda:(?P<index>\d+)(?:\W{1,3}
                         (?P<gpu>[\da-f]{4}:[\da-f]{2}:[\da-f.]+))?
 success
@@ -83,6 +85,8 @@ success
     job.completed     ^(?:=+ )?\d+` passed`\b(?!.*fail).*\bin [\d.]+ ?s
     job.completed     `weep finished|tudy finished|est trial|est trial:` => ^(?:.*\b)?(?:[Ss]weep|[Ss]tudy) finis
                      hed|^Best trial
+    job.completed     `rainer was signaled to stop|ignaling Trainer to stop`
+    job.completed     ^(?:exit )?`status 0`$
     job.completed     `All processes entering MPI_Finalize|uccessfully completed|uccessfully finished`
 """,
     REMARK=_REMARK,

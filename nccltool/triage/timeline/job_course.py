@@ -25,7 +25,7 @@ _DEADLY = {
 """Failures that no process survives: steps behind them are those of other ranks, unless the job was restarted."""
 _BY_THE_TRAINER = re.compile(
     r"train_runtime|Trainer\.fit|^\s*\d+\s+(?:\S+\s+)*COMPLETED\b.*\b0:0|COMPLETED ExitCode 0:0|"
-    r"WEXITSTATUS 0$|^OK\b|^\W*\d+ passed\b"
+    r"WEXITSTATUS 0$|signaled to stop|Job \S+ is successfully completed|^OK\b|^\W*\d+ passed\b"
 )
 """Ends that only the program itself prints, or the scheduler's record of the whole job."""
 _TESTS = re.compile(r"^\W*\d+ passed\b(?!.*(?:fail|error))|^OK\b")
@@ -48,6 +48,10 @@ _JOB_WORDS = re.compile(
 """What a command says that starts a job."""
 
 
+_VIEWERS = re.compile(
+    r"^\W*(?:tail|less|watch|top|htop|nvtop|journalctl|kubectl logs|docker logs|scontrol|squeue|sattach)\b"
+)
+"""What a command begins with that only looks at a job: whoever interrupts it ends no job."""
 _OF_JOBS = ("nccl", "torch", "bench", "store", "gloo", "app", "torchrun", "hvd", "run", "mpi")
 """Families of what jobs say."""
 
@@ -77,6 +81,7 @@ class JobCourse:
         self._only_waited = True
         self._only_light = True
         """All that failed did so on lines that tell how it went on, or that are warnings of their programs."""
+        self._views = False
         self._is_open = False
         """No work is behind the last failure: a word about an end, as `echo done` in a script, takes none back."""
         self._steps_before = 0
@@ -110,6 +115,8 @@ class JobCourse:
 
     def recovered(self) -> bool:
         """Whether a job came to its end in order after whatever failed, with the settings that it had."""
+        if self._views and self._last_failure is None and self._hung is None:
+            return True
         if self._links_back:
             return True
         enough = 1 if self._only_waited or self._only_light else _STEPS_ON
@@ -140,7 +147,10 @@ class JobCourse:
             self._changed_since = (
                 self._changed_since or self._deadly
             )  # another test; the one before it stays failed
+        elif event.kind == "shell.command" and _VIEWERS.search(event.get("command")):
+            self._views = True
         elif event.kind == "shell.command" and _JOB_WORDS.search(event.get("command")):
+            self._views = False
             self._changed_since = self._last_failure is not None and self._has_begun
             self._has_begun = True
         self._has_begun = self._has_begun or event.family in _OF_JOBS or event.role == "echo"
@@ -154,6 +164,8 @@ class JobCourse:
             self._deadly = self._is_open = False
 
     def _fail(self, event: LogEvent, place: Place) -> None:
+        if self._views and event.kind == "job.interrupted":
+            return
         if _is_an_ending(event) and self._last_success is not None:
             return
         self._last_failure, self._changed_since = place, False

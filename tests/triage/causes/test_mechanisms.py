@@ -52,6 +52,13 @@ LOGS = [
         "h1:1:2 [0] NCCL INFO NET/OFI Could not enable GPUDirect RDMA: no FI_HMEM\n" + _FAILED,
     ),
     ("plugin", "NET/OFI", "Last error:\nNET/OFI Received an invalid tag 0 for device 0\n"),
+    ("gpu-fault", "5", "b-09: memtest: Fail, gpu 5, 3 mismatches\n"),
+    ("gpu-fault", "i-0ab12", "agent: node=i-0ab12 reason=NvidiaGPUUnhealthy\n"),
+    (
+        "net-interface",
+        None,
+        "ValueError: Every node should have a unique IP address. Got 1 unique IP addresses {'172.17.0.2'}.\n",
+    ),
     ("nvlink-fabric", "2", "plugin: Error: NVLink fabric error on GPU 2\n"),
     ("p2p-acs-iommu", None, _P2P
      + "slurmstepd: error: *** JOB 7 ON h1 CANCELLED AT 2026-01-01T01:00:00 DUE TO TIME LIMIT ***\n"),

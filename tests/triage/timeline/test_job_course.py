@@ -95,3 +95,10 @@ def test_the_step_of_a_line_is_not_its_epoch() -> None:
     steps = [f"Training epoch 0, iteration {number}/999 | reduced_train_loss: 1.2\n" for number in (1, 2, 3)]
     assert diagnosis(raised + "".join(steps)).root_cause == "none"
     assert diagnosis(raised + steps[0] * 3).root_cause == "app-error"
+
+
+def test_who_interrupts_a_viewer_ends_no_job() -> None:
+    looked = "$ tail -f train.log\nstep 700 loss 1.0\n^C\n"
+    assert diagnosis(looked).root_cause == "none"
+    assert diagnosis("$ python train.py\nstep 700 loss 1.0\n^C\n").root_cause == "preempted"
+    assert diagnosis("$ python train.py\nSegmentation fault\n" + looked).root_cause != "none"
