@@ -180,6 +180,19 @@ def behind(before: str, literal: str) -> str:
     return (f"[{re.escape(before)}]" if before else "") + re.escape(literal)
 
 
+def _excerpt(text: str, literal: str) -> str:
+    """What an event keeps of a line: its beginning, or what stands around the literal if that does not show it."""
+    place = text.find(literal) if len(text) > LONGEST_TEXT else 0
+    if place + len(literal) <= LONGEST_TEXT:
+        return text[:LONGEST_TEXT]
+    start = place - _LEAD
+    return "\u2026" + text[start : start + LONGEST_TEXT - 1]
+
+
+_LEAD = 120
+"""Characters before the literal of an excerpt."""
+
+
 def event(item: LogPattern, line: SourceLine, fields: Mapping[str, str], **known: int | str | None) -> LogEvent:
     """The event of a pattern in a line; `known` is what a dialect knows better than the label."""
     host = str(known.get("host") or "") or line.host
@@ -188,7 +201,7 @@ def event(item: LogPattern, line: SourceLine, fields: Mapping[str, str], **known
     return LogEvent(
         kind=item.kind,
         role=item.role,
-        text=line.text[:LONGEST_TEXT],
+        text=_excerpt(line.text, item.literal),
         file=line.file,
         line=line.number,
         label=line.label,

@@ -4,8 +4,9 @@ import re
 
 import pytest
 
-from nccltool.triage.logs.base import SourceLine
+from nccltool.triage.logs.base import LONGEST_TEXT, SourceLine
 from nccltool.triage.logs.patterns import LogPattern, table
+from nccltool.triage.logs.reader import LogReader
 
 
 @pytest.mark.parametrize(
@@ -61,3 +62,13 @@ def test_a_name_of_a_host_that_is_empty_is_that_of_the_label() -> None:
     text = SourceLine(file="log", number=1, text="host:   has no space", host="n1")
     (event,) = table("\ndoubt\n    shm.full  host:(?P<node> *)has `no space`\n", hosts_in=("node",)).events(text)
     assert event.host == "n1"
+
+
+def test_what_is_kept_of_a_long_line_shows_what_it_says() -> None:
+    said = "torch.OutOfMemoryError: CUDA out of memory."
+    (first, *_) = LogReader().read("a.log", [(said + " y" * 5000 + "\n").encode()])
+    assert first.text.startswith(said)
+    (late, *_) = LogReader().read("a.log", [("x " * 5000 + said + "\n").encode()])
+    assert said in late.text
+    assert late.text.startswith("\u2026")
+    assert len(late.text) <= LONGEST_TEXT
