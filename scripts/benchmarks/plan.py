@@ -223,7 +223,7 @@ def main() -> bool:
     good = _table("memory, GiB reserved", memory_rows, _MEMORY_TARGET)
     good &= _table("tokens/s/GPU", speed_rows, _SPEED_TARGET)
     _search()
-    return plan_counts.main() and good
+    return plan_counts.table() and good
 
 
 def _table(what: str, rows: Sequence[tuple[Published, float, float]], target: float) -> bool:

@@ -136,7 +136,7 @@ def counted(kinds: Sequence[str] = ()) -> list[CheckedStrategy]:
     ]
 
 
-def main() -> bool:
+def table() -> bool:
     """Print each configuration; whether all are right."""
     found = counted(QUICK if extent.IS_SMALLEST else ())
     print("| counted | exact figures | activations | |\n|---|---|---|---|")
