@@ -12,7 +12,8 @@ from nccltool.probe.options import ProbeOptions
 
 
 def parsed(command: str, *words: str) -> dict[str, Any]:
-    """What `nccltool COMMAND WORDS` makes of its words."""
+    """What `nccltool COMMAND WORDS` makes of its words. Below the root: a command keeps the names under which it
+    first knew its help, which are -h and --help only there."""
     parent = click.Context(cli, info_name="nccltool", **cli.context_settings)
     return cli.commands[command].make_context(command, list(words), parent).params
 
