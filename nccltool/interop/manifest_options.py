@@ -155,9 +155,14 @@ def _order(asked: PodCommand, pods: ManifestOptions) -> LaunchOrder[ProbeJob]:
     """Reads the command's words as the pods will; whether this machine has GPUs does not matter to them."""
     options, gpus = asked.options, pods.gpus
     assert options is not None
-    nproc = asked_nproc(options.start)
+    nproc, variables = asked_nproc(options.start), dict(_pairs("--env", pods.env, _VARIABLE))
     if options.start.backend == "nccl" and nproc is not None:
-        gpu_shares.require(gpus, nproc, dict(_pairs("--env", pods.env, _VARIABLE)))
+        gpu_shares.require(gpus, nproc, variables)
+    if options.start.backend == "auto" and gpus and nproc and not gpu_shares.suffice(gpus, nproc, variables):
+        raise BadInput(
+            f"--gpus {gpus} is not enough for --nproc-per-node {nproc}: NCCL needs one GPU per rank",
+            f"request GPUs: --gpus {nproc}; or start {gpus} ranks, or measure on CPUs: --backend gloo",
+        )
     if options.cuda_graph and not gpus:
         raise BadInput("--cuda-graph needs NCCL and a GPU on every rank", "request GPUs: --gpus 8")
     start, elsewhere = slurm.stand_in(options.start)

@@ -21,11 +21,11 @@ from nccltool.launch.run_state import ENDED, RankState, RunState
 from nccltool.launch.stopped import StoppedProcess
 
 _BETWEEN = "check the network between the hosts, the chosen interface, and firewalls"
+_LOOK_AGAIN = "; to see its stack, repeat the run with a longer --timeout and use py-spy dump while it hangs"
 _OTHERS_SHOWN = 4
 _NAMED = 8
 """Of ranks or hosts: there may be thousands."""
-_FRAMES_SHOWN = 9
-_ECHOES_SHOWN = 4
+_FRAMES_SHOWN, _ECHOES_SHOWN = 9, 4
 ALL_RANKS = Subject(kind="run", name="all ranks")
 """Of what no rank stands out in."""
 
@@ -291,7 +291,7 @@ def _hung(run: RunState, states: Sequence[RankState], waited_s: float, reason: s
         subject=_subject(first),
         message=f"{who} made no progress{waited} {_where(run, first)}",
         evidence=(reason, *_waiting(run, *states), *_echoes(run), *stack, *_said(first)),
-        remedy=f"run on {first.host}: py-spy dump --pid {first.pid}, dmesg, nvidia-smi",
+        remedy=f"run on {first.host}: dmesg, nvidia-smi{'' if frames or first.is_stopped else _LOOK_AGAIN}",
     )
 
 

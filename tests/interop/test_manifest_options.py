@@ -89,6 +89,10 @@ def test_the_time_of_the_whole_job(words: str, seconds: int, nccltool: Nccltool)
             "--gpus 4 probe --backend nccl --nproc-per-node 8",
             "--backend nccl needs one GPU per rank, but a host has 4 GPUs for 8 ranks",
         ),
+        (
+            "--gpus 2 probe --nproc-per-node 4",
+            "--gpus 2 is not enough for --nproc-per-node 4: NCCL needs one GPU per rank",
+        ),
         ("--env NCCLTOOL_HOSTS=n1 probe", "--env NCCLTOOL_HOSTS has no meaning in a manifest"),
     ],
 )
