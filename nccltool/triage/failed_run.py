@@ -47,9 +47,10 @@ def findings(info: RunInfo, verdict: Verdict, known: Sequence[Finding], folder: 
         return (_could_not(error, folder),)
     if incident is None or incident.confidence < CONFIDENCE or _is_known(incident, errors):
         return ()
-    if _contradicts(incident, errors, info.hosts):
+    offender = _whose(incident.offender, folder)
+    if _contradicts(incident.offender, errors, info.hosts) or _is_another_rank(offender, errors):
         return ()
-    return (_finding(incident, _whose(incident.offender, folder), folder),)
+    return (_finding(incident, offender, folder),)
 
 
 def _of_the_kernel(info: RunInfo, folder: Path) -> Mapping[str, bytes]:
@@ -96,12 +97,17 @@ def _is_known(incident: Incident, errors: Sequence[Finding]) -> bool:
     )
 
 
-def _contradicts(incident: Incident, errors: Sequence[Finding], hosts: Sequence[str]) -> bool:
+def _is_another_rank(offender: Offender | None, errors: Sequence[Finding]) -> bool:
+    """Whether the process that the logs name is that of another rank than those that the run names."""
+    ranks = {one.subject.name for one in errors if one.subject.kind == "rank"}
+    return offender is not None and offender.kind == "rank" and bool(ranks) and offender.name not in ranks
+
+
+def _contradicts(offender: Offender | None, errors: Sequence[Finding], hosts: Sequence[str]) -> bool:
     """Whether the logs name another rank or host than the run does, which saw the processes themselves."""
     named = {(one.subject.kind, one.subject.name) for one in errors if one.subject.kind in _SEEN}
     links = [one.subject.name for one in errors if one.subject.kind == "link"]
     named |= {("host", host) for link in links for host in link.split(" - ")}
-    offender = incident.offender
     if offender is None or offender.kind not in _SEEN or not named or (offender.kind, offender.name) in named:
         return False
     return not (offender.kind == "host" and tuple(hosts) == (offender.name,))

@@ -93,6 +93,17 @@ def test_a_process_of_somebody_else_that_the_kernel_killed_is_no_cause(tmp_path:
     assert added_to(failed(found("rank-died")), tmp_path) == ()
 
 
+def test_a_rank_that_the_kernel_killed_is_not_named_where_the_run_names_another(
+    tmp_path: Path, kernel: Path
+) -> None:
+    (tmp_path / "log.txt").write_text(LOST)
+    (tmp_path / "events.jsonl").write_text('{"event":"spawned","rank":1,"pid":4711}\n')
+    kernel.write_text("[Fri Nov 21 11:02:19 2026] oom-kill:constraint=CONSTRAINT_MEMCG,task=a,pid=4711,uid=0\n")
+    assert added_to(failed(found("rank-died", "2")), tmp_path) == ()
+    (finding,) = added_to(failed(found("rank-died", "1")), tmp_path)
+    assert "out-of-memory, rank 1 (" in finding.message
+
+
 @pytest.mark.parametrize("code", [0, 4, 130])
 def test_a_run_that_did_not_fail_is_not_looked_at(tmp_path: Path, code: int) -> None:
     (tmp_path / "log.txt").write_text(LOGS["shm-64m-pod"])
