@@ -27,6 +27,7 @@ If nobody stopped the job on purpose, find the sender of the signal in the sched
 """
 
 import re
+from dataclasses import replace
 
 from nccltool.triage.causes.base import FITS, SAYS, Clue, Clues, Given, LogEvent, Offender, Timeline, signs
 
@@ -49,7 +50,8 @@ _BEGUN = (
     *("bench.begin", "bench.header"),
 )
 """What a job prints before its first step: a log that begins with the end does not show that it stood still."""
-_BY_HAND = re.compile(r"SIGINT|signal:? (?:SIGINT|2)\b|Signals\.SIGINT")
+_BY_HAND = re.compile(r"SIGINT|signal:? (?:SIGINT|2)\b|Signals\.SIGINT|[Rr]eceived 2 death signal")
+_HUNG_UP = re.compile(r"SIGHUP|signal:? 1\b|[Rr]eceived 1 death signal")
 _ALSO = {
     *("torchrun.sigterm", "torchrun.failed", "torchrun.exit"),
     *("store.closed", "app.echo", "job.exit", "job.actor-died", "job.node-failed"),
@@ -84,7 +86,7 @@ def clues(timeline: Timeline) -> Given:
     if taken := timeline.first("job.preempted", where=lambda e: _BY_PROVIDER.search(e.text)):
         yield Clue(0.95, "the cloud provider reclaimed a host", taken)
     earlier = timeline.hung or _earlier(timeline, ended)
-    for clue in signs(timeline, _SIGNS):
+    for clue in map(_by_its_signal, signs(timeline, _SIGNS)):
         kind = clue.event.kind if clue.event else ""
         if kind == "job.cancelled" and clue.event and _by_its_task(timeline, clue.event):
             continue
@@ -99,6 +101,15 @@ def clues(timeline: Timeline) -> Given:
             yield clue
         else:
             yield Clue(0.15, f"{clue.why}, after a failure", clue.event)
+
+
+def _by_its_signal(clue: Clue) -> Clue:
+    """What torchrun reports of SIGINT and SIGHUP in the words of SIGTERM, with the signal that it was."""
+    if clue.event and clue.event.kind == "job.sigterm":
+        for signal, pattern in (("SIGINT", _BY_HAND), ("SIGHUP", _HUNG_UP)):
+            if pattern.search(clue.event.text):
+                return replace(clue, why=f"the job received {signal}")
+    return clue
 
 
 def _by_its_task(timeline: Timeline, cancelled: LogEvent) -> bool:
