@@ -135,8 +135,9 @@ def preflight(ask: PreflightOrder, base: Path, command: tuple[str, ...], watch: 
         suite=context.suite.name,
         outcomes=outcomes,
         hosts=_with_drivers(host_verdicts.of_hosts(outcomes, context.hosts_once), context),
-        findings=tuple(
-            dict.fromkeys(f for one in outcomes if one.status in ("fail", "warn") for f in one.findings)
+        findings=(
+            *dict.fromkeys(f for one in outcomes if one.status in ("fail", "warn") for f in one.findings),
+            *fault_injection.findings(ask.fault),
         ),
         runs=tuple(run for one in results for run in one.runs),
         duration_s=time.monotonic() - begin,

@@ -78,3 +78,12 @@ def test_without_torch_what_needs_none_is_left(
     assert not (tmp_path / "runs").exists()
     done = nccltool("preflight", "--nodes", "2", *without.split(), "--skip", "doctor", "--suite", "smoke")
     assert done.code == 0, done.out + done.err
+
+
+@pytest.mark.parametrize("fault", ["", "stop:rank=1"])
+def test_an_injected_fault_is_named(nccltool: Nccltool, fault: str) -> None:
+    told = f"a fault was injected into rank 1: {fault}"
+    words = ("preflight", "--nodes", "2", "--suite", "smoke", "--only", "inventory")
+    found = json.loads(nccltool(*words, "--format", "json", NCCLTOOL_FAULT=fault).out)["findings"]
+    assert [(one["code"], one["message"]) for one in found] == ([("fault-injected", told)] if fault else [])
+    assert (told in nccltool(*words, NCCLTOOL_FAULT=fault).out.splitlines()) == bool(fault)

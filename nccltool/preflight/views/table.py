@@ -40,7 +40,8 @@ def _circumstances(preflight: Preflight, look: Look) -> list[str]:
         lines.append(
             look.painted(f"nccltool itself was stopped for {lost} of it (Ctrl-Z, SIGSTOP, a pause)", "dim")
         )
-    return lines
+    injected = (finding.message for finding in preflight.findings if finding.code == "fault-injected")
+    return [*lines, *injected]
 
 
 def headline(preflight: Preflight) -> str:
