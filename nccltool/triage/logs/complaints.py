@@ -6,6 +6,7 @@ left where a program words its failure as none has before.
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from nccltool.triage.logs.base import LogEvent, SourceLine
 from nccltool.triage.logs.patterns import event, table
@@ -143,14 +144,20 @@ app-error            panic|command not found|no such file|permission denied|synt
 
 def events(line: SourceLine) -> Iterator[LogEvent]:
     """A complaint: its subject, and whether it is told as the end of something."""
-    text = line.text[:_LONGEST]
+    if told := _told(line.text[:_LONGEST]):
+        subject, grade = told
+        yield event(next(iter(PATTERNS)), line, {"about": subject, "grade": grade})
+
+
+@lru_cache(maxsize=1024)
+def _told(text: str) -> tuple[str, str] | None:
+    """Subject and grade; None = it is no complaint. A log that complains says the same again and again."""
     if not _FAILS.search(text) or _SURVIVED.search(text) or _SILENT.search(text):
-        return
+        return None
     quiet = bool(_QUIET.search(text)) and not _ERROR_OF_NCCL.search(text)
     grade = "quiet" if quiet else "loud" if _LOUD.search(text) else "plain"
     subject = next((label for label, words in _SUBJECTS if words.search(text)), "")
-    if subject or grade == "loud":
-        yield event(next(iter(PATTERNS)), line, {"about": subject, "grade": grade})
+    return (subject, grade) if subject or grade == "loud" else None
 
 
 _LONGEST = 500
