@@ -108,6 +108,11 @@ def _context(
     return context
 
 
+def _found(outcomes: Sequence[CheckOutcome]) -> Iterable[Finding]:
+    """Each finding once."""
+    return dict.fromkeys(f for one in outcomes if one.status in ("fail", "warn") for f in one.findings)
+
+
 def preflight(ask: PreflightOrder, base: Path, command: tuple[str, ...], watch: Watch) -> Preflight:
     """Run, judge, keep. Raises BadInput and RunDirError before anything is started."""
     _require_torch(ask)
@@ -135,10 +140,7 @@ def preflight(ask: PreflightOrder, base: Path, command: tuple[str, ...], watch: 
         suite=context.suite.name,
         outcomes=outcomes,
         hosts=_with_drivers(host_verdicts.of_hosts(outcomes, context.hosts_once), context),
-        findings=(
-            *dict.fromkeys(f for one in outcomes if one.status in ("fail", "warn") for f in one.findings),
-            *fault_injection.findings(ask.fault),
-        ),
+        findings=(*_found(outcomes), *fault_injection.findings(ask.fault)),
         runs=tuple(run for one in results for run in one.runs),
         duration_s=time.monotonic() - begin,
         stopped_s=round(context.stopped_s, 1),
