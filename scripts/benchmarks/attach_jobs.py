@@ -85,7 +85,8 @@ class Job:
 
     def _torchrun(self, options: list[str], prefix: tuple[str, ...]) -> None:
         argv = [*prefix, sys.executable, "-m", "torch.distributed.run", *options, *self._script()]
-        self._popen(argv, os.environ | {"OMP_NUM_THREADS": "1"})
+        cold = {"TORCHINDUCTOR_CACHE_DIR": str(self.folder / "inductor"), "OMP_NUM_THREADS": "1"}
+        self._popen(argv, os.environ | cold)
 
     def _script(self) -> list[str]:
         one = self.scenario

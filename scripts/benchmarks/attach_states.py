@@ -82,6 +82,14 @@ SCENARIOS = (
         fifos=("disk",),
     ),
     Scenario(name="import storm", states=("slow", "hung"), causes=("starting",), fault="imports", act="storm"),
+    Scenario(name="compile storm", states=("slow", "hung"), causes=("compiling",), fault="compile"),
+    Scenario(
+        name="different size",
+        states=("hung",),
+        causes=("size-mismatch", "order-mismatch"),  # stacks show that the calls differ; sizes only a recorder does
+        fault="size",
+        ranks=(3, 4),
+    ),
     Scenario(name="different order", states=("hung",), causes=("order-mismatch",), fault="order", ranks=(3, 4)),
     Scenario(
         name="different number of batches",

@@ -136,7 +136,7 @@ def go_wrong(model: nn.Module, options: argparse.Namespace, step: int) -> bool:
     elif fault == "order":
         wrong_order(is_the_one)
     elif fault == "size":
-        dist.broadcast(torch.ones(1 << 20 if is_the_one else 1 << 10), 0)
+        wrong_size(is_the_one)
     elif fault == "store":
         dist.new_group(list(range(dist.get_world_size())))
     elif is_the_one:
@@ -163,6 +163,19 @@ def wrong_order(is_the_one: bool) -> None:
         dist.broadcast(second, 0)
 
 
+def wrong_size(is_the_one: bool) -> None:
+    """Gloo sends segments of 1 MiB: the larger tensor has more of them, and its rank waits for those that never come."""
+    segments = (3 if is_the_one else 2) * dist.get_world_size()
+    dist.all_reduce(torch.ones(segments << 18))
+
+
+def compile_forever() -> None:
+    """Each shape is another graph, as with batches whose length varies."""
+    for number in range(1, 1 << 20):
+        torch._dynamo.reset()
+        torch.compile(lambda x: (x.sin() * number + x.cos()).relu().sum())(torch.ones(1000 + number))
+
+
 def alone(options: argparse.Namespace) -> bool:
     """What only the faulty rank does."""
     fault = options.fault
@@ -180,7 +193,7 @@ def alone(options: argparse.Namespace) -> bool:
         sys.path.insert(0, options.dir)
         importlib.import_module("storm")
     elif fault == "compile":
-        torch.compile(lambda x: (x.sin() + x.cos()).relu().sum())(torch.ones(1024))
+        compile_forever()
     elif fault == "lock":
         import queue
 
