@@ -54,6 +54,26 @@ class AttachedCulprit(msgspec.Struct, kw_only=True):
     next_steps: tuple[str, ...]
 
 
+class AttachedProgress(msgspec.Struct, kw_only=True):
+    """How fast the job goes; null = not known."""
+
+    step: int | None
+    step_s: float | None
+    usual_step_s: float | None
+    slower_since_s: float | None
+    advanced: bool | None
+    source: str
+    data_bytes_per_s: float | None
+
+
+class AttachedSlow(msgspec.Struct, kw_only=True):
+    """Where a slow job loses its time."""
+
+    since_s: float | None
+    rank: int | None
+    phase: str
+
+
 class AttachedUnread(msgspec.Struct, kw_only=True):
     """What could not be read, and what right or package would help."""
 
@@ -91,6 +111,8 @@ class AttachDocument(RunDocument, kw_only=True):
     since_s: float | None
     kill_in_s: float | None
     operations_per_s: float | None
+    progress: AttachedProgress
+    slow: AttachedSlow | None
     ranks: tuple[AttachedRank, ...]
     missing: tuple[int, ...]
     not_looked_at: int
@@ -124,6 +146,16 @@ def document(report: AttachReport) -> AttachDocument:
         kill_by=answer.kill_by,
         seen=report.seen,
         operations_per_s=answer.operations_per_s,
+        progress=AttachedProgress(
+            step=answer.progress.step,
+            step_s=answer.progress.step_s,
+            usual_step_s=answer.progress.usual_step_s,
+            slower_since_s=answer.progress.slower_since_s,
+            advanced=answer.progress.advanced,
+            source=answer.progress.source,
+            data_bytes_per_s=answer.progress.data_bytes_per_s,
+        ),
+        slow=_slow(answer),
         ranks=tuple(_ranks(answer, look)),
         missing=answer.missing,
         not_looked_at=answer.not_looked_at,
@@ -146,6 +178,11 @@ def document(report: AttachReport) -> AttachDocument:
         notes=answer.notes,
         hosts=tuple(_hosts(look)),
     )
+
+
+def _slow(answer: AttachVerdict) -> AttachedSlow | None:
+    part = answer.slow
+    return None if part is None else AttachedSlow(since_s=part.since_s, rank=part.rank, phase=part.phase)
 
 
 def _ranks(answer: AttachVerdict, look: JobLook) -> Iterator[AttachedRank]:

@@ -105,7 +105,7 @@ def _healthy(count: int, seed: int, base: Path) -> Iterator[Score]:
 
 def _look(scenario: Scenario, job: Job, told: str) -> Score:
     began = time.monotonic()
-    answer = look(LookOrder(pid=job.commands[0].pid))
+    answer = look(LookOrder(pid=job.alive.pid))
     if answer.look is None:
         raise RuntimeError(f"no look: {answer.reason}")
     verdict = judge(JobLook(hosts=(answer.look,)))

@@ -125,6 +125,11 @@ class Job:
             options += ["--master-addr", first.address, "--master-port", "29500"]
             self._torchrun(options, ("env", "GLOO_SOCKET_IFNAME=eth0", *host.inside))
 
+    @property
+    def alive(self) -> "subprocess.Popen[bytes]":
+        """A command of the job that was not killed."""
+        return next(command for command in self.commands if command.poll() is None)
+
     def pids(self) -> list[int]:
         """All processes below the commands, outermost first."""
         found = [command.pid for command in self.commands if command.poll() is None]

@@ -86,7 +86,10 @@ SCENARIOS = (
     Scenario(
         name="different size",
         states=("hung",),
-        causes=("size-mismatch", "order-mismatch"),  # stacks show that the calls differ; sizes only a recorder does
+        causes=(
+            "size-mismatch",
+            "order-mismatch",
+        ),  # stacks show that the calls differ; sizes only a recorder does
         fault="size",
         ranks=(3, 4),
     ),

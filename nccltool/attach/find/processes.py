@@ -28,6 +28,8 @@ class ProcessRow:
     inner_pids: tuple[int, ...] = ()
     command: tuple[str, ...] = ()
     env: Mapping[str, str] | Unknown = field(default_factory=dict)
+    network: str = ""
+    """Its network namespace; empty = not readable."""
     is_distributed: bool = False
     """It has a thread of torch's process groups."""
 
@@ -59,6 +61,7 @@ def row(tree: Tree, pid: int) -> ProcessRow | None:
         started_ticks=int(words[19]),
         inner_pids=tuple(map(int, status.get("NSpid", "").split())),
         command=command,
+        network=or_none(tree.link(f"{folder}/ns/net")) or "" if command else "",
         env=raw if isinstance(raw, Unknown) else variables.chosen(raw),
         is_distributed=bool(command) and any(_has_group_thread(tree, folder)),
     )

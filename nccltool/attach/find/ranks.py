@@ -2,8 +2,9 @@
 
 import pwd
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 
 from nccltool.attach.find import variables
@@ -58,8 +59,18 @@ def found(
         _rank(rows, pid, "libraries" if by == "libraries" else "environ", host, boot_s, tick_s)
         for pid, by in sorted(chosen.items())
     )
+    ranks = tuple(_apart(ranks, rows))
     agents = tuple(_agents(rows, ranks, host))
     return RanksFound(ranks=ranks, agents=agents, unread=tuple(_unread(rows, chosen, host)))
+
+
+def _apart(ranks: Sequence[RankFound], rows: Mapping[int, ProcessRow]) -> Iterator[RankFound]:
+    """Two processes of one rank are of two jobs: containers on one host may have the same address and port."""
+    counts = Counter((one.job, one.rank) for one in ranks if one.rank is not None)
+    double = {job for (job, _), count in counts.items() if count > 1}
+    for one in ranks:
+        network = rows[one.pid].network
+        yield replace(one, job=f"{one.job} in {network}") if one.job in double and network else one
 
 
 def _names_a_rank(row: ProcessRow) -> bool:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from nccltool.attach.judge.groups import phase_groups
+from nccltool.attach.judge.progress import NO_PROGRESS, JobProgress, progress_of
 from nccltool.attach.judge.ras_evidence import RasEvidence, of_answers
 from nccltool.attach.judge.result import LEVELS, CauseName, Culprit, Level, PhaseGroup, Wait
 from nccltool.attach.judge.table import BY_CAUSE
@@ -42,6 +43,7 @@ class Case:
     is_nccl: bool
     is_blind: bool
     """No stack of any rank was read: /proc, cgroups, and connections are all there is."""
+    progress: JobProgress = NO_PROGRESS
     unseen: tuple[int, ...] = ()
     """Ranks of the job that no host that was looked at should have, or of which that is not known."""
 
@@ -137,6 +139,7 @@ def case_of(look: JobLook) -> Case:
         is_nccl=is_nccl,
         is_blind=is_blind,
         unseen=tuple(sorted(world - {view.rank for view in seen} - frozenset(missing))),
+        progress=progress_of(look, seen),
     )
 
 

@@ -1,10 +1,11 @@
 """From what was seen of a job to the verdict."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from nccltool.attach.judge.case import Case, case_of
 from nccltool.attach.judge.causes import calls, hardware, process, slow, work
-from nccltool.attach.judge.result import AttachVerdict, Culprit, JobState, KillBy, RankNow
+from nccltool.attach.judge.result import AttachVerdict, Culprit, JobState, KillBy, RankNow, SlowPart
 from nccltool.attach.judge.state import DEFINITE, is_starting, message_of, state_of
 from nccltool.attach.judge.views import Ends, RankView, ends_of, idle_s
 from nccltool.attach.phases.result import STARTS
@@ -45,6 +46,25 @@ def judge(look: JobLook) -> AttachVerdict:
         initializing=_initializing(case),
         notes=tuple(_notes(case, state, culprits)),
         lacking=tuple(_lacking(case)),
+        progress=case.progress,
+        operations_per_s=case.ras.operations_per_s,
+        slow=_slow_part(case, culprits) if state == "slow" else None,
+    )
+
+
+def _slow_part(case: Case, culprits: Sequence[Culprit]) -> SlowPart:
+    """Whom the others wait for, and in what; else what most ranks do in most samples."""
+    named = next((one.rank for one in culprits if one.level != "low" and one.rank is not None), None)
+    of = [view for view in case.views if view.rank == named] if named is not None else case.views
+    told = Counter(phase.text for view in of for phase in view.phases if phase.kind != "unknown").most_common(1)
+    progress = case.progress
+    waited = case.since_s if case.blocked else None
+    return SlowPart(
+        since_s=progress.slower_since_s if progress.is_slower else waited,
+        rank=named,
+        phase=told[0][0] if told else "",
+        step_s=progress.step_s,
+        usual_step_s=progress.usual_step_s,
     )
 
 

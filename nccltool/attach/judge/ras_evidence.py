@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from nccltool.attach.ras.document import RasCommunicator, RasDocument, RasProcess
-from nccltool.attach.seen.job import JobLook
+from nccltool.attach.seen.job import HostLook, JobLook
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -25,6 +25,8 @@ class RasEvidence:
     dead: frozenset[int] = frozenset()
     errors: tuple[str, ...] = ()
     initializing: bool = False
+    operations_per_s: float | None = None
+    """Launched in the communicator that has most of them; None = fewer than two answers of one host."""
 
 
 def of_answers(look: JobLook) -> RasEvidence:
@@ -51,8 +53,28 @@ def of_answers(look: JobLook) -> RasEvidence:
         silent=numbers.ranks((*last.silent, *(one.process for one in missing if not one.considered_dead))),
         dead=numbers.ranks((*last.dead, *(one.process for one in missing if one.considered_dead))),
         errors=tuple(f"{part.error} on {part.ranks} ranks" for one in last.communicators for part in one.errors),
+        operations_per_s=max((rate for host in look.hosts for rate in _rates(host)), default=None),
         initializing=any(part.status == "INIT" for one in last.communicators for part in one.statuses),
     )
+
+
+def _rates(host: HostLook) -> Iterator[float]:
+    """Of each communicator that both of the last two answers of a host have."""
+    answers = [one for one in host.ras if one.document is not None and one.belongs is not False][-2:]
+    if len(answers) < 2 or answers[1].at_s <= answers[0].at_s:
+        return
+    before, after = (_launched(one.document) for one in answers if one.document is not None)
+    for communicator, count in after.items():
+        if count >= before.get(communicator, count + 1):
+            yield (count - before[communicator]) / (answers[1].at_s - answers[0].at_s)
+
+
+def _launched(document: RasDocument) -> dict[str, int]:
+    """Operations of all kinds, of the rank that is ahead in each."""
+    return {
+        one.hash: sum(max(count for count, _, _ in sets) for sets in _by_operation(one).values())
+        for one in document.communicators
+    }
 
 
 class _Numbers:

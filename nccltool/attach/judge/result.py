@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from nccltool.attach.judge.progress import NO_PROGRESS, JobProgress
 from nccltool.attach.phases.result import Phase
 
 KillBy = Literal["watchdog", "timeout"]
@@ -105,6 +106,20 @@ class PhaseGroup:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class SlowPart:
+    """Where a slow job loses its time."""
+
+    since_s: float | None
+    """How long ago it became slow; None = not known."""
+    rank: int | None
+    """Whom the others wait for; None = nobody stands out."""
+    phase: str
+    """What that rank does, or most ranks where nobody stands out."""
+    step_s: float | None = None
+    usual_step_s: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class AttachVerdict:
     """The answer."""
 
@@ -128,6 +143,10 @@ class AttachVerdict:
     kill_by: KillBy | None = None
     """What ends them: NCCL's watchdog ends the job; with Gloo, the calls that wait raise an error."""
     operations_per_s: float | None = None
+    """Of the communicator that is fastest in it, from two answers of RAS."""
+    progress: JobProgress = NO_PROGRESS
+    slow: SlowPart | None = None
+    """Of a job that is slow."""
     ras_would_help: bool = False
     """The job waits in NCCL, nobody is named for certain, and RAS has not been asked."""
     initializing: bool | None = None

@@ -9,6 +9,10 @@ from nccltool.attach.phases.result import STARTS
 
 HUNG_AFTER_S = 10.0
 """Ranks of a healthy job wait for each other, but seldom that long. A stopped process needs no such time."""
+_STEPS_OF_WAIT = 2.0
+"""A rank waits at most for the longest part of a step of another one; twice that is no part of a step."""
+_LONGEST_WAIT_S = 600.0
+"""torch's limit for a collective over NCCL."""
 _CERTAIN: frozenset[CauseName] = frozenset(("dead", "out-of-memory", "stopped", "frozen", "traced"))
 DEFINITE: frozenset[CauseName] = _CERTAIN | {"missing-rank", "store"}
 """What may be said of a job that starts."""
@@ -21,6 +25,10 @@ _NAMED_WITHIN_S = 30.0
 """Where a rank is known to be missing, stopped, or dead: the ranks of a host are started within a second."""
 _GPU_STEP_S = 60.0
 """A step of a large model keeps the CPU waiting for its GPU for tens of seconds."""
+
+
+_YOUNG_S = 600.0
+"""A process that is older has made a step: compiling a large model took minutes."""
 
 
 def state_of(case: Case, culprits: Sequence[Culprit]) -> JobState:
@@ -36,6 +44,8 @@ def state_of(case: Case, culprits: Sequence[Culprit]) -> JobState:
         return _starts(case, culprits)
     if case.blocked is True:
         return _blocked(case, culprits)
+    if case.progress.is_slower:
+        return "slow"
     if case.blocked is None and not _moves(case):
         return "slow" if any(one.cause == "shared-storage" for one in culprits) else "unknown"
     return "slow" if any(one.level != "low" for one in culprits) else "healthy"
@@ -64,10 +74,13 @@ def too_short_s(case: Case) -> float:
     """How long ranks must have waited before they hang."""
     is_gpu = any(view.phase.kind == "gpu" for view in case.waiting) and not case.ras.is_unequal
     is_known = any(wait.group and wait.for_ranks for wait in case.waits)
-    return _GPU_STEP_S if is_gpu and not is_known and not case.suspects else HUNG_AFTER_S
+    least = _GPU_STEP_S if is_gpu and not is_known and not case.suspects else HUNG_AFTER_S
+    return max(least, min(_STEPS_OF_WAIT * (case.progress.step_s or 0.0), _LONGEST_WAIT_S))
 
 
 def _blocked(case: Case, culprits: Sequence[Culprit]) -> JobState:
+    if case.progress.advanced:
+        return "slow" if case.progress.is_slower or any(one.level != "low" for one in culprits) else "healthy"
     if (case.since_s or 0.0) < too_short_s(case):
         return "healthy" if any(view.is_busy for view in case.suspects) else "unknown"
     named = [one for one in culprits if one.level != "low"]
@@ -77,9 +90,11 @@ def _blocked(case: Case, culprits: Sequence[Culprit]) -> JobState:
 
 
 def _moves(case: Case) -> bool:
-    """Without stacks, a busy core may be a thread that spins until its GPU is done."""
+    """Steps in the log show it; without stacks, a busy core may be a thread that spins until its GPU is done."""
     is_work = not (case.is_blind and case.is_nccl)
-    return any(view.is_static is False or (view.is_busy and is_work) for view in case.views)
+    return case.progress.advanced is True or any(
+        view.is_static is False or (view.is_busy and is_work) for view in case.views
+    )
 
 
 def _is_ending(case: Case) -> bool:
@@ -95,11 +110,14 @@ def is_starting(case: Case) -> bool:
     running = [view for view in case.running if not view.condition]
     ends = ends_of(case.views)
     connected = any((peer, local) in ends for local, peer in ends)
-    if connected or case.ras.answered:
+    begun = [view for view in running if view.phase.kind in STARTS]
+    if case.ras.answered:
         return False
+    if connected:  # the first step compiles, or imports
+        is_young = max((view.age_s or _YOUNG_S for view in running), default=_YOUNG_S) < _YOUNG_S
+        return len(begun) == len(running) > 0 and case.progress.step is None and is_young
     if case.is_blind:
         return bool(running) and not any(view.has_group for view in running)
-    begun = [view for view in running if view.phase.kind in STARTS]
     return bool(begun) and len(begun) + len(case.suspects) >= len(running)
 
 
@@ -113,7 +131,7 @@ def message_of(case: Case, state: JobState, culprits: Sequence[Culprit]) -> str:
             return f"does not start{_for(age_s(case))}{because or _who_came(case)}"
         return f"hung{since}{because or ': no rank stands out'}"
     if state == "slow":
-        return f"slow{because}"
+        return f"slow{_steps(case)}{because}"
     if state == "healthy":
         return "healthy: the ranks move" + (" (no stack could be read)" if case.is_blind else "")
     if state == "starting":
@@ -132,6 +150,12 @@ def _who_came(case: Case) -> str:
     size = case.look.world_size
     seen = len({view.rank for view in case.running if view.rank is not None})
     return f": {seen} of {size} ranks were seen" if size and 0 < seen < size else ""
+def _steps(case: Case) -> str:
+    slower = case.progress
+    if slower.step_s is None or slower.usual_step_s is None:
+        return ""
+    since = "" if slower.slower_since_s is None else f" for {slower.slower_since_s:.0f} s"
+    return f"{since}, {slower.step_s:.3g} s a step instead of {slower.usual_step_s:.3g} s"
 
 
 def _why_unknown(case: Case) -> str:
@@ -141,8 +165,9 @@ def _why_unknown(case: Case) -> str:
         return "one sample shows no progress; look again"
     if case.blocked is True and case.since_s is not None:
         least = too_short_s(case)
-        long_step = f", a long step looks the same; look again with --interval {least:.0f}"
-        more = long_step if least > HUNG_AFTER_S else "; look again"
+        step_s = case.progress.step_s or 0.0
+        told = f"a step takes {step_s:.0f} s" if least == _STEPS_OF_WAIT * step_s else "a long step looks the same"
+        more = f", {told}; look again with --interval {least:.0f}" if least > HUNG_AFTER_S else "; look again"
         return f"ranks have waited for {case.since_s:.0f} s so far, which is too short to tell{more}"
     if all(view.phase.kind == "unknown" for view in case.views):
         return "no stack could be read, and /proc does not show whether the ranks move"

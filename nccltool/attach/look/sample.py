@@ -2,19 +2,21 @@
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from nccltool.attach.look import cgroup, process, sockets, stacks
+from nccltool.attach.look import cgroup, process, sockets, stacks, step_log
 from nccltool.attach.seen.job import HostSample, RankSample, Unread
 from nccltool.attach.seen.process import ProcessState, SocketSeen, ThreadStack
 from nccltool.attach.seen.ranks import RankFound
-from nccltool.attach.seen.sources import CounterValue
+from nccltool.attach.seen.sources import CounterValue, StepLog
 from nccltool.core.unknown import Unknown
 from nccltool.hosts import counters
 from nccltool.hosts.sources.base import Tree
 
 _MOST_CHILDREN = 32
 """Children of one rank that are looked at."""
+_MOST_WRITERS = 8
+"""Ranks of a host whose logs are read: they have the same steps."""
 
 
 @dataclass(slots=True)
@@ -46,7 +48,16 @@ class _Sampling:
                 for rank in ranks
             ),
             counters=tuple(self._counters()),
+            step_logs=self._step_logs(ranks),
         )
+
+    def _step_logs(self, ranks: Sequence[RankFound]) -> tuple[StepLog, ...]:
+        """Of the ranks, and of what started them: torchrun may write for them."""
+        agents = (rank.agent_pid for rank in ranks if rank.agent_pid is not None)
+        pids = dict.fromkeys((*(rank.pid for rank in ranks[:_MOST_WRITERS]), *agents))
+        found, unread = step_log.read(tuple(pids), self.tree)
+        self.unread += (replace(one, host=rank.host) for rank in ranks[:1] for one in unread)
+        return found
 
     def _children(self, pid: int) -> Iterator[ProcessState]:
         for child, _ in zip(process.below(pid, self.tree), range(_MOST_CHILDREN), strict=False):

@@ -56,6 +56,8 @@ class RasAnswer:
     foreign: int = 0
     """Connections that reached a process of another job."""
     took_s: float = 0.0
+    at_s: float = 0.0
+    """When it came, on the host's monotonic clock: two of one host give a rate."""
 
 
 class _Silent(Exception):
@@ -190,6 +192,7 @@ class _Asking:
             silent=self.silent,
             foreign=self.foreign,
             took_s=self.clock() - self.began,
+            at_s=self.clock(),
         )
 
 

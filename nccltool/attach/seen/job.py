@@ -13,6 +13,7 @@ from nccltool.attach.seen.sources import (
     KernelLine,
     LogSeen,
     RecorderSeen,
+    StepLog,
     WorkerServerSeen,
 )
 
@@ -58,6 +59,7 @@ class HostSample:
     ranks: tuple[RankSample, ...]
     counters: tuple[CounterValue, ...] = ()
     gpus: tuple[GpuState, ...] = ()
+    step_logs: tuple[StepLog, ...] = ()
 
     def of(self, pid: int) -> RankSample | None:
         return next((one for one in self.ranks if one.pid == pid), None)

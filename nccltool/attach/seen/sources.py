@@ -123,3 +123,25 @@ class LogSeen:
     text: str
     """The first failure's line."""
     rank: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StepLine:
+    """A line of a log that says how far training is."""
+
+    step: int | None = None
+    step_s: float | None = None
+    """The time of a step, where the line states it."""
+    at_s: float | None = None
+    """The line's own time stamp; only differences within one log mean something."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StepLog:
+    """The steps at the end of a log that a rank or its agent writes to."""
+
+    file: str
+    changed_at_s: float
+    """Seconds since 1970."""
+    lines: tuple[StepLine, ...]
+    """Oldest first."""

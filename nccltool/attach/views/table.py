@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from nccltool.attach.judge.result import PhaseGroup, RankNow
+from nccltool.attach.judge.result import AttachVerdict, PhaseGroup, RankNow
 from nccltool.attach.report import AttachReport
 from nccltool.attach.seen.job import HostSample, Unread
 from nccltool.attach.views import stack_tree
@@ -54,6 +54,7 @@ def _samples(report: AttachReport) -> Iterator[str]:
     series = [host.samples for host in report.look.hosts if host.samples]
     if series:
         yield f"{counted(len(series[0]), 'sample')} over {max(map(_span_s, series)):.1f} s"
+    yield from progress_told(report.answer)
     if (rate := report.answer.operations_per_s) is not None:
         yield f"{rate:.3g} operations/s"
     kill_in_s = report.answer.kill_in_s
@@ -63,6 +64,22 @@ def _samples(report: AttachReport) -> Iterator[str]:
         is_watchdog = report.answer.kill_by == "watchdog"
         ends = "the watchdog ends the job" if is_watchdog else "the waiting calls time out"
         yield f"{ends} in {_duration(kill_in_s)} by default"
+
+
+def progress_told(answer: AttachVerdict) -> Iterator[str]:
+    """`step 120`, `0.9 s a step`, and whom a slow job waits for."""
+    progress, slow = answer.progress, answer.slow
+    if progress.step is not None:
+        yield f"step {progress.step}"
+    if progress.step_s is not None:
+        usual = "" if progress.usual_step_s is None else f", {progress.usual_step_s:.3g} s before"
+        yield f"{progress.step_s:.3g} s a step{usual}"
+    if slow is not None and slow.phase:
+        who = "most ranks: it" if slow.rank is None else f"rank {slow.rank}: it"
+        since = "" if slow.since_s is None else f" for {_duration(slow.since_s)}"
+        yield f"slow{since}, {who} {slow.phase}"
+    elif progress.data_bytes_per_s:
+        yield f"{progress.data_bytes_per_s / 1e6:.3g} MB/s between the ranks"
 
 
 def _span_s(samples: Sequence[HostSample]) -> float:

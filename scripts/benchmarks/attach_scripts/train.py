@@ -164,7 +164,7 @@ def wrong_order(is_the_one: bool) -> None:
 
 
 def wrong_size(is_the_one: bool) -> None:
-    """Gloo sends segments of 1 MiB: the larger tensor has more of them, and its rank waits for those that never come."""
+    """Gloo sends segments of 1 MiB: the larger tensor has more of them, and its rank waits for the rest."""
     segments = (3 if is_the_one else 2) * dist.get_world_size()
     dist.all_reduce(torch.ones(segments << 18))
 
@@ -173,7 +173,11 @@ def compile_forever() -> None:
     """Each shape is another graph, as with batches whose length varies."""
     for number in range(1, 1 << 20):
         torch._dynamo.reset()
-        torch.compile(lambda x: (x.sin() * number + x.cos()).relu().sum())(torch.ones(1000 + number))
+        torch.compile(sum_of)(torch.ones(1000 + number))
+
+
+def sum_of(x: torch.Tensor) -> torch.Tensor:
+    return (x.sin() * x.shape[0] + x.cos()).relu().sum()
 
 
 def alone(options: argparse.Namespace) -> bool:

@@ -1,5 +1,7 @@
 """Which processes are ranks, of which job."""
 
+from dataclasses import replace
+
 import pytest
 
 from nccltool.attach.find import ranks
@@ -118,3 +120,21 @@ def test_ranks_of_another_user_are_unread() -> None:
     assert [(one.what, one.reason, one.missing) for one in found.unread] == [
         ("variables of pid 11", "Permission denied", "run as root or as 4242")
     ]
+
+
+def test_two_containers_with_one_address_are_two_jobs() -> None:
+    rows = {}
+    for pid, network in ((11, "net:[1]"), (12, "net:[1]"), (21, "net:[2]"), (22, "net:[2]")):
+        _, one = row(pid, pid - pid % 10, env=elastic(pid % 10 - 1))
+        rows[pid] = replace(one, network=network)
+    found = ranks.found(rows, "n1").ranks
+    jobs = {job: [one.pid for one in found if one.job == job] for job in (one.job for one in found)}
+    assert list(jobs.values()) == [[11, 12], [21, 22]]
+
+
+def test_one_job_may_span_network_namespaces() -> None:
+    rows = {
+        pid: replace(one, network=f"net:[{pid}]")
+        for pid, one in (row(11, env=elastic(0)), row(12, env=elastic(1)))
+    }
+    assert len({one.job for one in ranks.found(rows, "n1").ranks}) == 1

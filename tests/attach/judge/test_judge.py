@@ -235,6 +235,17 @@ CASES: dict[str, tuple[JobLook, str, str, int | None, str]] = {
         3,
         "high",
     ),
+    "6 a collective with one member": (
+        look(
+            R(stack=("pipeline-sleep", "0")),
+            R(frames=(("all_reduce", C10D, 1), MAIN)),
+            R(stack=("pipeline-sleep", "0")),
+        ),
+        "hung",
+        "order-mismatch",
+        1,
+        "medium",
+    ),
     "12 compiling": (look(R(), R(stack=("compile", "1"), state="R", cpu=1)), "slow", "compiling", 1, "medium"),
     "12 importing": (look(R(), R(stack=("imports", "1"), state="S")), "slow", "starting", 1, "medium"),
     "13 a rank is missing": (look(JOINS, JOINS, local=3, world=3), "hung", "missing-rank", 2, "high"),

@@ -159,3 +159,21 @@ def test_extra_work_of_rank_0_is_no_cause_for_others(rank: int) -> None:
     (culprit,) = judge(look(*ranks)).culprits
     assert culprit.rank == rank
     assert any("rank 0" in one for one in culprit.rivals) == (rank == 0)
+COMPILES = R(stack=("compile", "1"), state="R", cpu=1.0, switches=50, idle_s=0.1)
+
+
+@pytest.mark.parametrize(("age_s", "state"), [(60, "starting"), (3600, "healthy")])
+def test_a_young_job_that_compiles_on_all_ranks_starts(age_s: float, state: str) -> None:
+    seen = look(COMPILES, COMPILES)
+    (host,) = seen.hosts
+    ranks = tuple(replace(one, started_at_s=host.samples[-1].wall_s - age_s) for one in host.ranks)
+    assert judge(replace(seen, hosts=(replace(host, ranks=ranks),))).state == state
+
+
+def test_beside_a_dead_rank_nobody_else_is_likely() -> None:
+    """The others may be handling the error."""
+    verdict = judge(look(R(), R(gone=True), R(stack=SLEEPS, switches=40)))
+    assert [(one.cause, one.rank, one.level) for one in verdict.culprits] == [
+        ("dead", 1, "high"),
+        ("own-code", 2, "low"),
+    ]

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from nccltool.attach.judge.case import Case
 from nccltool.attach.judge.result import Culprit
@@ -174,8 +175,13 @@ def _by_places(case: Case) -> Iterator[Culprit]:
     places = {
         view.rank: place_of(view)
         for view in case.waiting
-        if view.rank is not None and view.phase.kind not in ("point-to-point", "store", "rendezvous")
+        if view.rank is not None and view.phase.kind not in ("store", "rendezvous")
     }
+    together = [one for one in places.values() if one.kind != "point-to-point"]
+    if len(together) != len(places) and len(together) != 1:
+        return  # senders and receivers beside ranks of another group, as in a pipeline of several replicas
+    if len(together) != len(places):  # a collective with one member: its others are elsewhere
+        places = {rank: _without_operation(one) for rank, one in places.items()}
     if len(places) < len(case.waiting) or len({(one.kind, one.operation) for one in places.values()}) < 2:
         return
     if any(_is_at_the_end(view, case) for view in case.waiting):
@@ -184,6 +190,11 @@ def _by_places(case: Case) -> Iterator[Culprit]:
     told = [f"rank {rank} waits in {_told(one)}" for rank, one in sorted(places.items())]
     text = _named("ranks wait in different operations", odd)
     yield case.culprit("order-mismatch", text, *told[:8], rank=_only(odd), level="medium")
+
+
+def _without_operation(place: CallPlace) -> CallPlace:
+    """Senders and receivers wait for each other: they are in one place."""
+    return replace(place, operation="send or recv") if place.kind == "point-to-point" else place
 
 
 def _told(place: CallPlace) -> str:

@@ -1,6 +1,7 @@
 """Rows 4, 5, 8, and 12: a rank that is busy or stuck in something else while others wait for it."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from nccltool.attach.judge.case import Case
 from nccltool.attach.judge.result import CauseName, Culprit
@@ -22,8 +23,10 @@ def clues(case: Case) -> Iterator[Culprit]:
     chosen = [view for view in case.suspects if not ends or view.rank in ends or view.rank is None]
     if len(chosen) > max(_MOST_NAMED, len(case.views) // 2):
         return
+    is_explained = any(view.condition for view in case.views) or bool(case.missing)
     for view in chosen:
-        yield from _of(case, view)
+        for one in _of(case, view):  # beside a rank that is dead or stopped, others handle the error
+            yield replace(one, level="low") if is_explained else one
     if case.is_blind:
         yield from _behind(case, ends)
 
