@@ -1,11 +1,11 @@
 """The answer of `nccltool attach`: what was seen, the verdict on it, and the findings that follow. Pure."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from nccltool.attach import finding_kinds
-from nccltool.attach.judge.judge import judge
+from nccltool.attach.judge.judge import judge, with_stragglers
 from nccltool.attach.judge.result import AttachVerdict, Culprit
 from nccltool.attach.seen.job import JobLook, Unread
 from nccltool.core import verdicts
@@ -46,8 +46,11 @@ class AttachReport:
         return (*self.look.unreached, *(one for host in self.look.hosts for one in host.unread))
 
 
-def report(look: JobLook, command: tuple[str, ...], *, is_live: bool = True) -> AttachReport:
-    answer = judge(look)
+def report(
+    look: JobLook, command: tuple[str, ...], *, is_live: bool = True, stragglers: Sequence[Culprit] = ()
+) -> AttachReport:
+    """`stragglers`: what many earlier looks say of a job that moves."""
+    answer = with_stragglers(judge(look), stragglers)
     findings = tuple(_findings(look, answer))
     hosts = tuple(dict.fromkeys(host.host for host in look.hosts))
     when = _seen(look)

@@ -72,10 +72,10 @@ def with_ras(options: AttachOptions, found: AttachReport, command: tuple[str, ..
 
 def _ras_answers(options: AttachOptions, order: LookOrder, look: JobLook) -> Iterator[LookAnswer]:
     lost = {one.host for one in look.unreached}
-    commands = [one for one in _commands(options, is_one=True) if one.name not in lost]
-    if not commands:
+    reached = [one for one in commands(options, is_one=True) if one.name not in lost]
+    if not reached:
         yield here.look(order)
-    for command in commands[:_RAS_TRIES]:
+    for command in reached[:_RAS_TRIES]:
         answers, _ = asking.ask([command], order, options.host_timeout + _RAS_S)
         yield from answers
 
@@ -88,20 +88,20 @@ def _joined_ras(host: HostLook, told: HostLook) -> HostLook:
 
 def looked(options: AttachOptions, order: LookOrder) -> JobLook:
     """What all hosts saw of one job. Raises BadInput, NotJudged."""
-    commands = _commands(options)
-    if not commands:
+    reached = commands(options)
+    if not reached:
         answer = here.look(order)
         if options.pid is not None and answer.look is None and not answer.is_ambiguous:
             raise BadInput(f"--pid: {answer.reason}", _of_pid(answer))
         return joined([answer], ())
     answers, unreached = asking.ask(
-        commands, order, options.host_timeout + order.interval_s * order.samples + SPAN_S
+        reached, order, options.host_timeout + order.interval_s * order.samples + SPAN_S
     )
     return joined(answers, unreached)
 
 
-def _commands(options: AttachOptions, is_one: bool = False) -> Sequence[FarCommand]:
-    """`is_one`: one node is enough, where one command reaches several."""
+def commands(options: AttachOptions, is_one: bool = False) -> Sequence[FarCommand]:
+    """That look at other hosts; () = this host. `is_one`: one node is enough, where one reaches several."""
     if options.start.has_hosts:
         return ssh.commands(named_hosts(options.start), ssh_client.program(options.start), options.remote_python)
     if options.job is not None:

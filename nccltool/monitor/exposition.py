@@ -8,7 +8,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.openmetrics import exposition as openmetrics
 from prometheus_client.registry import Collector
 
-from nccltool.monitor import metrics
+from nccltool.monitor import job_metrics, metrics
 from nccltool.monitor.metrics import Sample
 
 
@@ -27,7 +27,9 @@ def registry(samples: Iterable[Sample], common: Mapping[str, str] | None = None)
     for sample in samples:
         by_metric[sample.metric].append(sample)
     families = [
-        _family(one, by_metric[one.name], common or {}) for one in metrics.METRICS if one.name in by_metric
+        _family(one, by_metric[one.name], common or {})
+        for one in (*metrics.METRICS, *job_metrics.METRICS)
+        if one.name in by_metric
     ]
     made = CollectorRegistry(auto_describe=False)
     made.register(_Families(families))

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from nccltool.attach.judge.case import Case, case_of
 from nccltool.attach.judge.causes import calls, hardware, process, slow, work
@@ -49,6 +50,27 @@ def judge(look: JobLook) -> AttachVerdict:
         progress=case.progress,
         operations_per_s=case.ras.operations_per_s,
         slow=_slow_part(case, culprits) if state == "slow" else None,
+    )
+
+
+def with_stragglers(answer: AttachVerdict, found: Sequence[Culprit]) -> AttachVerdict:
+    """A job that moves is slow if one rank is last again and again; a single look cannot tell."""
+    if not found or answer.state not in ("healthy", "unknown"):
+        return answer
+    now = next((one for one in answer.ranks if one.rank == found[0].rank), None)
+    progress = answer.progress
+    return replace(
+        answer,
+        state="slow",
+        message=f"slow: {found[0].message}",
+        culprits=tuple(found),
+        slow=SlowPart(
+            since_s=None,
+            rank=found[0].rank,
+            phase="" if now is None or now.phase.kind == "unknown" else now.phase.text,
+            step_s=progress.step_s,
+            usual_step_s=progress.usual_step_s,
+        ),
     )
 
 

@@ -150,6 +150,8 @@ def _who_came(case: Case) -> str:
     size = case.look.world_size
     seen = len({view.rank for view in case.running if view.rank is not None})
     return f": {seen} of {size} ranks were seen" if size and 0 < seen < size else ""
+
+
 def _steps(case: Case) -> str:
     slower = case.progress
     if slower.step_s is None or slower.usual_step_s is None:

@@ -143,7 +143,7 @@ def _view(host: HostLook, found: RankFound) -> RankView:
         found=found,
         samples=samples,
         span_s=span,
-        phases=tuple(_phase(one, found.pid, cpu) for one in samples),
+        phases=tuple(_phase(one, found.pid, cpu) for one in _from_the_first_stack(samples)),
         condition=condition,
         cpu_share=cpu,
         switches_per_s=_rate(*ends, "main_voluntary_switches", span) if ends else None,
@@ -151,6 +151,12 @@ def _view(host: HostLook, found: RankFound) -> RankView:
         waits_for_a_core=_rate(*ends, "run_delay_s", span) if ends else None,
         throttled_share=_throttled(samples, span),
     )
+
+
+def _from_the_first_stack(samples: Sequence[RankSample]) -> Sequence[RankSample]:
+    """A watch puts a sample without stacks ahead of the others."""
+    place = next((number for number, one in enumerate(samples) if one.stacks), 0)
+    return samples[place:]
 
 
 def _rate(first: ProcessState, last: ProcessState, counter: str, span_s: float) -> float | None:

@@ -36,6 +36,8 @@ class LookOrder:
     """Ranks are asked to write their flight recorder dumps, which changes files of the job: with consent only."""
     ras: RasQuery | None = None
     """Instead of samples."""
+    is_pulse: bool = False
+    """One sample without stacks, of the ranks that were found before."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

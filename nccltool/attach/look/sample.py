@@ -48,14 +48,14 @@ class _Sampling:
                 for rank in ranks
             ),
             counters=tuple(self._counters()),
-            step_logs=self._step_logs(ranks),
+            step_logs=self._step_logs(ranks, step_log.END_BYTES if with_stacks else step_log.PULSE_BYTES),
         )
 
-    def _step_logs(self, ranks: Sequence[RankFound]) -> tuple[StepLog, ...]:
+    def _step_logs(self, ranks: Sequence[RankFound], end_bytes: int) -> tuple[StepLog, ...]:
         """Of the ranks, and of what started them: torchrun may write for them."""
         agents = (rank.agent_pid for rank in ranks if rank.agent_pid is not None)
         pids = dict.fromkeys((*(rank.pid for rank in ranks[:_MOST_WRITERS]), *agents))
-        found, unread = step_log.read(tuple(pids), self.tree)
+        found, unread = step_log.read(tuple(pids), self.tree, end_bytes)
         self.unread += (replace(one, host=rank.host) for rank in ranks[:1] for one in unread)
         return found
 

@@ -8,8 +8,8 @@ import sys
 
 import msgspec
 
-from nccltool.attach.look import here
 from nccltool.attach.look.order import LookAnswer, LookOrder
+from nccltool.attach.look.resident import ResidentLook
 
 MARK = b"\x1e"
 """RS, as in RFC 7464."""
@@ -24,9 +24,11 @@ def answer_of(line: bytes) -> LookAnswer | None:
 
 
 def main() -> None:
-    order = msgspec.json.decode(sys.stdin.buffer.read(_LARGEST_ORDER), type=LookOrder)
-    sys.stdout.buffer.write(MARK + msgspec.json.encode(here.look(order)) + b"\n")
-    sys.stdout.buffer.flush()
+    resident = ResidentLook()
+    while line := sys.stdin.buffer.readline(_LARGEST_ORDER):  # one order, or those of a watch, a line each
+        answer = resident.answer(msgspec.json.decode(line, type=LookOrder))
+        sys.stdout.buffer.write(MARK + msgspec.json.encode(answer) + b"\n")
+        sys.stdout.buffer.flush()
 
 
 if __name__ == "__main__":

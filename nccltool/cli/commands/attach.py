@@ -62,6 +62,25 @@ _FORMATS = ("table", "json", "nagios")
     option("--native", is_flag=True, help="Also read native frames of suspects, which stops each up to 2 s."),
 )
 @section(
+    "Watch",
+    option(
+        "--watch", metavar="INTERVAL", help="Look again every INTERVAL until Ctrl-C: 30s, 2min.", settable="no"
+    ),
+    option(
+        "--metrics",
+        metavar="WHERE",
+        help="With --watch: serve metrics on HOST:PORT, or write them to FILE.prom.",
+        settable="no",
+    ),
+    option("--until-hung", is_flag=True, help="Watch until the job hangs, then exit with code 1.", settable="no"),
+    option(
+        "--then",
+        metavar="COMMAND",
+        help="With --until-hung: run COMMAND, without a shell, for up to 5 min.",
+        settable="no",
+    ),
+)
+@section(
     PATIENCE,
     option(
         "--host-timeout",
@@ -88,12 +107,18 @@ def command(**options: Any) -> None:
     from nccltool.api import commands
     from nccltool.attach.options import AttachOptions
     from nccltool.attach.views import renderer
+    from nccltool.attach.watch.options import WatchOptions, watch_order
     from nccltool.cli.outlet import deliver_each, ready_to_deliver
     from nccltool.core.documents import this_command
 
     ready_to_deliver()
+    look_options = group(AttachOptions, options)
+    if (order := watch_order(group(WatchOptions, options), look_options)) is not None:
+        from nccltool.cli.watching import watched
+
+        raise CommandEnded(*watched(look_options, order, this_command()))
     try:
-        report = commands.attached(group(AttachOptions, options), this_command())
+        report = commands.attached(look_options, this_command())
     except SystemExit as ended:
         if ended.code == INTERRUPTED:
             say("interrupted before there was a verdict; the job was not changed")

@@ -205,6 +205,14 @@ def alone(options: argparse.Namespace) -> bool:
     return False
 
 
+def log_step(step: int, began: float) -> float:
+    """What trainers print: the step, and how long it took."""
+    now = time.monotonic()
+    if dist.get_rank() == 0:
+        print(f"step {step}, time: {now - began:.4f} s", flush=True)
+    return now
+
+
 def is_due(options: argparse.Namespace, step: int) -> bool:
     return bool(options.fault) and (step == options.at or (options.fault == "store" and step > options.at))
 
@@ -249,12 +257,14 @@ def train(options: argparse.Namespace) -> None:
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
     run = pipeline_step if options.strategy == "pipeline" else train_step
     progress = Path(options.dir, f"step.{rank}")
+    began = time.monotonic()
     for step, batch in enumerate(batches(options, rank)):
         progress.write_text(f"{step} {time.monotonic()}")
         if step == options.steps or (is_due(options, step) and go_wrong(model, options, step)):
             break
         spin(options.step_s)
         run(model, optimizer, batch)
+        began = log_step(step, began)
     dist.barrier()
     dist.destroy_process_group()
     if options.fault == "ending" and rank == options.rank:

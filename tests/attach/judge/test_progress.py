@@ -7,7 +7,7 @@ import pytest
 from nccltool.attach.judge.judge import judge
 from nccltool.attach.judge.progress import progress_of
 from nccltool.attach.judge.views import views
-from nccltool.attach.seen.job import JobLook
+from nccltool.attach.seen.job import JobLook, RankSample
 from nccltool.attach.seen.sources import StepLine, StepLog
 from tests.attach.judge.looks import COMPUTES, SLEEPS, R, look
 
@@ -112,7 +112,7 @@ def test_data_between_ranks() -> None:
     assert progress_of(seen, views(seen)).data_bytes_per_s is None
     host = seen.hosts[0]
 
-    def sent(place: int) -> tuple[object, ...]:
+    def sent(place: int) -> tuple[RankSample, ...]:
         return tuple(
             replace(one, sockets=tuple(replace(end, bytes_sent=1000 + 4000 * place) for end in one.sockets or ()))
             for one in host.samples[place].ranks

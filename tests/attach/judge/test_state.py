@@ -159,6 +159,8 @@ def test_extra_work_of_rank_0_is_no_cause_for_others(rank: int) -> None:
     (culprit,) = judge(look(*ranks)).culprits
     assert culprit.rank == rank
     assert any("rank 0" in one for one in culprit.rivals) == (rank == 0)
+
+
 COMPILES = R(stack=("compile", "1"), state="R", cpu=1.0, switches=50, idle_s=0.1)
 
 

@@ -1,0 +1,1 @@
+"""Looking at a job for as long as it runs, at a bounded cost."""
