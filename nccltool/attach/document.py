@@ -146,15 +146,7 @@ def document(report: AttachReport) -> AttachDocument:
         kill_by=answer.kill_by,
         seen=report.seen,
         operations_per_s=answer.operations_per_s,
-        progress=AttachedProgress(
-            step=answer.progress.step,
-            step_s=answer.progress.step_s,
-            usual_step_s=answer.progress.usual_step_s,
-            slower_since_s=answer.progress.slower_since_s,
-            advanced=answer.progress.advanced,
-            source=answer.progress.source,
-            data_bytes_per_s=answer.progress.data_bytes_per_s,
-        ),
+        progress=_progress(answer),
         slow=_slow(answer),
         ranks=tuple(_ranks(answer, look)),
         missing=answer.missing,
@@ -177,6 +169,19 @@ def document(report: AttachReport) -> AttachDocument:
         ),
         notes=answer.notes,
         hosts=tuple(_hosts(look)),
+    )
+
+
+def _progress(answer: AttachVerdict) -> AttachedProgress:
+    of = answer.progress
+    return AttachedProgress(
+        step=of.step,
+        step_s=of.step_s,
+        usual_step_s=of.usual_step_s,
+        slower_since_s=of.slower_since_s,
+        advanced=of.advanced,
+        source=of.source,
+        data_bytes_per_s=of.data_bytes_per_s,
     )
 
 

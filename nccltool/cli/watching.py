@@ -1,6 +1,8 @@
 """`nccltool attach --watch`: what is printed, counted, and run while a job is watched."""
 
 from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
 
 from nccltool.attach import saved
 from nccltool.attach.document import to_json
@@ -54,7 +56,8 @@ def _shower(options: AttachOptions, order: WatchOrder, watch: JobWatch) -> Calla
         if tick.event in ("opened", "worse") and (report := tick.report) is not None:
             deliver_each(lambda form, look: renderer(form, look)(report))
             if options.save is not None:
-                saved.save(options.save, report.look, to_json(report))
+                folder = Path(options.save, f"{datetime.fromtimestamp(tick.at_s, UTC):%Y%m%dT%H%M%SZ}")
+                saved.save(str(folder), report.look, to_json(report))
 
     return show
 

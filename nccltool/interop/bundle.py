@@ -12,10 +12,12 @@ import tarfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 
 from nccltool import __version__
+from nccltool.attach import saved
 from nccltool.core import external_commands, redact, written_files
 from nccltool.core.errors import BadInput, NccltoolError
 from nccltool.core.unknown import Unknown
@@ -66,9 +68,14 @@ def default_name() -> str:
 
 
 def bundle(
-    runs: Sequence[Path], logs: Sequence[Path], command: tuple[str, ...], file: Path
+    runs: Sequence[Path],
+    logs: Sequence[Path],
+    command: tuple[str, ...],
+    file: Path,
+    looks: Sequence[Path] = (),
 ) -> tuple[int, tuple[BundlePart, ...]]:
-    """Write the archive: (secrets that were taken out, parts that are missing). Raises BadInput."""
+    """Write the archive: (secrets that were taken out, parts that are missing). `looks`: folders that
+    `nccltool attach --save` wrote. Raises BadInput."""
     entries: list[dict[str, object]] = []
     secrets, missing = 0, []
     root = file.name.removesuffix(".gz").removesuffix(".tar")
@@ -77,7 +84,7 @@ def bundle(
             written_files.replacing(file, written_files.PRIVATE) as handle,
             tarfile.open(fileobj=handle, mode="w:gz", compresslevel=6) as archive,
         ):
-            for part in _parts(runs, logs, command):
+            for part in (*_parts(runs, logs, command), *_looks(looks)):
                 if part.missing:
                     missing.append(part)
                     entries.append({"name": part.name, "missing": part.missing})
@@ -121,6 +128,19 @@ def _parts(runs: Sequence[Path], logs: Sequence[Path], command: tuple[str, ...])
         yield _file(f"logs/{log.name}", log)
     if texts := [*(str(run / "log.txt") for run in runs), *map(str, logs)]:
         yield _tried("triage.json", lambda: report_to_json(triage_jobs.report(texts, command)))
+
+
+def _looks(folders: Sequence[Path]) -> Iterator[BundlePart]:
+    """Looks at running jobs, and the verdicts of that time."""
+    for folder in folders:
+        name, look = f"attach/{folder.resolve().name}", str(folder)
+        yield _tried(f"{name}/{saved.FILE}", partial(_look_of, look))
+        if (verdict := folder / saved.VERDICT).is_file():
+            yield _file(f"{name}/{saved.VERDICT}", verdict)
+
+
+def _look_of(folder: str) -> str:
+    return saved.written(saved.load(folder))
 
 
 def _tried(name: str, make: Callable[[], str]) -> BundlePart:

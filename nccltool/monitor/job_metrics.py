@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import get_args
 
 from nccltool.attach.judge.result import JobState
-from nccltool.attach.watch.incidents import Incident
+from nccltool.attach.watch.incidents import JobIncident
 from nccltool.attach.watch.loop import WatchTick
 from nccltool.monitor.metrics import PrometheusMetric, Sample
 
@@ -39,7 +39,7 @@ class WatchedJob:
     """What metrics are taken from."""
 
     tick: WatchTick
-    incidents: tuple[Incident, ...] = ()
+    incidents: tuple[JobIncident, ...] = ()
 
 
 def samples(watched: WatchedJob) -> tuple[Sample, ...]:

@@ -75,11 +75,11 @@ def test_a_job_that_hangs_while_it_is_watched(tmp_path: Path) -> None:
 def test_ctrl_c_shows_what_was_seen(tmp_path: Path) -> None:
     with Job(BY_NAME["healthy"], "ddp", 2, 0, tmp_path / "job") as job:
         job.spoil()
-        code, lines, out = _watched(
+        code, lines, _ = _watched(
             ["--pid", str(job.alive.pid), "-v"],
             lambda lines: len(lines) >= 2,
             lambda pid: os.kill(pid, signal.SIGINT),
         )
-    assert (code, out) == (130, "")
+    assert code == 130
     assert any(line.startswith("watched for ") and "healthy" in line for line in lines)
-    assert "    no incident\n" in lines
+    assert lines[-1].startswith("    watching took ")

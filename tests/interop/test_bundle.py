@@ -4,16 +4,21 @@ import hashlib
 import json
 import stat
 import tarfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from nccltool.attach import saved
+from nccltool.attach.saved import load as load_look
+from nccltool.attach.seen.job import Unread
 from nccltool.core.errors import BadInput
 from nccltool.interop import bundle
 from nccltool.launch.job import run_dir as run_dir_of
 from nccltool.probe.document import to_json
 from nccltool.probe.result import Run
 from tests import samples
+from tests.attach.seen.looks import SHIPPED
 
 SECRET = "Zu8kF3vQ9xLm2Rt7"
 
@@ -111,3 +116,21 @@ def test_what_cannot_be_finished_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="cannot be written: Is a directory"):
         bundle.bundle((), (), (), tmp_path / "taken.tar.gz")
     assert [file.name for file in tmp_path.iterdir()] == ["taken.tar.gz"]
+
+
+def test_a_saved_look_becomes_part(tmp_path: Path) -> None:
+    folder = tmp_path / "hang"
+    look = replace(load_look(str(SHIPPED)), unreached=(Unread(what="n9", reason=f"password={SECRET}"),))
+    saved.save(str(folder), look, '{"kind": "attach"}')
+    damaged = tmp_path / "damaged"
+    damaged.mkdir()
+    (damaged / "look.json").write_text("{")
+    file = tmp_path / "b.tar.gz"
+    _, missing = bundle.bundle((), (), ("nccltool",), file, (folder, damaged))
+    with tarfile.open(file) as archive:
+        parts = {one.name.partition("/")[2]: archive.extractfile(one) for one in archive.getmembers()}
+        text = parts["attach/hang/look.json"]
+        assert text is not None
+        assert SECRET not in text.read().decode()
+        assert "attach/hang/attach.json" in parts
+    assert "attach/damaged/look.json" in {one.name for one in missing}

@@ -7,7 +7,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families as parsed
 
 from nccltool.attach.judge.progress import JobProgress
-from nccltool.attach.watch.incidents import Incident
+from nccltool.attach.watch.incidents import JobIncident
 from nccltool.attach.watch.loop import JobWatch, WatchTick
 from nccltool.monitor import exposition, job_metrics, metrics
 from nccltool.monitor.job_metrics import WatchedJob
@@ -19,7 +19,7 @@ PAGE = Path(__file__).parents[2] / "docs/commands/attach.md"
 
 def test_a_hang() -> None:
     tick = JobWatch(looker=FakeLooker([HANGS]), command=(), every_s=30.0).tick(1000.0)
-    incident = Incident(state="hung", message="hung", began_s=1000.0)
+    incident = JobIncident(state="hung", message="hung", began_s=1000.0)
     text = exposition.text(job_metrics.samples(WatchedJob(tick=tick, incidents=(incident,)))).decode()
     read = {(one.name, *one.labels.values()): one.value for family in parsed(text) for one in family.samples}
     assert read["nccltool_job_state", "hung"] == 1

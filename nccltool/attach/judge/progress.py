@@ -20,7 +20,7 @@ _APART = 0.75
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class StepTime:
+class LoggedStep:
     """A step, from one line of a log to a later one."""
 
     seconds: float
@@ -103,14 +103,14 @@ def _newest(log: StepLog) -> int | None:
     return next((one.step for one in reversed(log.lines) if one.step is not None), None)
 
 
-def _times(lines: Sequence[StepLine]) -> Iterator[StepTime]:
+def _times(lines: Sequence[StepLine]) -> Iterator[LoggedStep]:
     """The time of each step: as a line states it, or from the stamps of two lines."""
     last: StepLine | None = None
     for line in lines:
         if line.step_s is not None:
-            yield StepTime(seconds=line.step_s, at_s=line.at_s)
+            yield LoggedStep(seconds=line.step_s, at_s=line.at_s)
         elif last is not None and (seconds := _between(last, line)) is not None:
-            yield StepTime(seconds=seconds, at_s=line.at_s)
+            yield LoggedStep(seconds=seconds, at_s=line.at_s)
         if line.step is not None:
             last = line
 
@@ -122,7 +122,7 @@ def _between(first: StepLine, last: StepLine) -> float | None:
     return seconds / steps if steps > 0 and seconds > 0 else None
 
 
-def _change(times: Sequence[StepTime]) -> int:
+def _change(times: Sequence[LoggedStep]) -> int:
     """The first step that was slower, with all that follow; 0 = there is none."""
     best, place = 0.0, 0
     for cut in range(_BEFORE, len(times) - _RECENT + 1):
@@ -136,7 +136,7 @@ def _change(times: Sequence[StepTime]) -> int:
     return place
 
 
-def _since(recent: Sequence[StepTime], silent_s: float) -> float:
+def _since(recent: Sequence[LoggedStep], silent_s: float) -> float:
     """From the stamps where there are any; otherwise all these steps together."""
     first, last = recent[0], recent[-1]
     if first.at_s is not None and last.at_s is not None and last.at_s >= first.at_s:

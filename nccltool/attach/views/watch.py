@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from datetime import datetime
 
-from nccltool.attach.watch.incidents import Incident
+from nccltool.attach.watch.incidents import JobIncident
 from nccltool.attach.watch.loop import JobWatch, WatchTick
 from nccltool.core.text import counted, escaped
 
@@ -38,7 +38,7 @@ def _summary(watch: JobWatch, elapsed_s: float) -> Iterator[str]:
         yield f"    watching took {cost:.3%} of a core for each rank"
 
 
-def _span(one: Incident) -> str:
+def _span(one: JobIncident) -> str:
     return f"{_clock(one.began_s)} to {'now' if one.ended_s is None else _clock(one.ended_s)}:"
 
 

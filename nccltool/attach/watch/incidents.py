@@ -13,7 +13,7 @@ IncidentEvent = Literal["", "opened", "worse", "closed"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Incident:
+class JobIncident:
     """A time in which a job was slow or hung."""
 
     state: JobState
@@ -27,11 +27,11 @@ class Incident:
 class IncidentLog:
     """The incidents so far; the last one may be open."""
 
-    incidents: list[Incident] = field(default_factory=list)
+    incidents: list[JobIncident] = field(default_factory=list)
     _good: int = 0
 
     @property
-    def open(self) -> Incident | None:
+    def open(self) -> JobIncident | None:
         return self.incidents[-1] if self.incidents and self.incidents[-1].ended_s is None else None
 
     def add(self, state: JobState, message: str, at_s: float) -> IncidentEvent:
@@ -40,7 +40,7 @@ class IncidentLog:
         if state in _BAD:
             self._good = 0
             if now is None:
-                self.incidents.append(Incident(state=state, message=message, began_s=at_s))
+                self.incidents.append(JobIncident(state=state, message=message, began_s=at_s))
                 return "opened"
             if now.state == "slow" and state == "hung":
                 self.incidents[-1] = replace(now, state=state, message=message)

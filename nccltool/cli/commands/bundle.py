@@ -15,6 +15,12 @@ from nccltool.core.errors import BadInput
 @click.command("bundle", cls=ToolCommand, short_help="Create a redacted support bundle")
 @click.argument("run", nargs=-1, metavar="[RUN]...", shell_complete=values.runs)
 @option("--add-log", multiple=True, type=click.Path(dir_okay=False), help="Include a log file. Repeatable.")
+@option(
+    "--add-look",
+    multiple=True,
+    type=click.Path(file_okay=False),
+    help="Include a folder that `nccltool attach --save` wrote. Repeatable.",
+)
 @section(
     OUTPUT,
     option(
@@ -27,12 +33,19 @@ from nccltool.core.errors import BadInput
 )
 @kept
 def command(
-    run: tuple[str, ...], add_log: tuple[str, ...], output: str | None, form: str, quiet: bool, run_dir: str | None
+    run: tuple[str, ...],
+    add_log: tuple[str, ...],
+    add_look: tuple[str, ...],
+    output: str | None,
+    form: str,
+    quiet: bool,
+    run_dir: str | None,
 ) -> None:
     """Create a redacted support bundle: facts, findings, runs and logs, without secrets.
 
     RUN is an id, a folder, or latest (the default if there is a run).
     """
+    from nccltool.attach import saved
     from nccltool.cli.outlet import put
     from nccltool.core import run_directory, scratch
     from nccltool.core.documents import headed, this_command
@@ -45,6 +58,12 @@ def command(
     for name in add_log:
         if not Path(name).is_file():
             raise BadInput(f"--add-log {name} is not a file", "name a readable file")
+    for name in add_look:
+        if not Path(name, saved.FILE).is_file():
+            raise BadInput(
+                f"--add-look {name} has no {saved.FILE}", "name a folder that nccltool attach --save wrote"
+            )
+    looks = [Path(name) for name in add_look]
     if output == "-" and form == "json":
         raise BadInput("--output - and --format json would both go to standard output", "write --output FILE")
     logs = [Path(name) for name in add_log]
@@ -52,10 +71,10 @@ def command(
     if output == "-":
         with scratch.folder() as place:
             file = Path(place, bundle.default_name())
-            secrets, missing = bundle.bundle(folders, logs, this_command(), file)
+            secrets, missing = bundle.bundle(folders, logs, this_command(), file, looks)
             archive = file.read_bytes()
     else:
-        secrets, missing = bundle.bundle(folders, logs, this_command(), file)
+        secrets, missing = bundle.bundle(folders, logs, this_command(), file, looks)
     for part in missing:
         say(f"not included: {part.name}: {part.missing}")
     if not quiet:
