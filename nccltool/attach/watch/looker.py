@@ -3,6 +3,7 @@
 from typing import Protocol
 
 from nccltool.attach import run
+from nccltool.attach.look.longer import SPAN_S
 from nccltool.attach.look.order import LookOrder
 from nccltool.attach.look.resident import ResidentLook
 from nccltool.attach.options import AttachOptions, look_order
@@ -51,5 +52,7 @@ class HostsLooker:
     def _answered(self, order: LookOrder) -> JobLook:
         if self._here is not None:
             return run.joined([self._here.answer(order)], ())
-        answers, unreached = self._there.ask(order, self._options.host_timeout + order.interval_s * order.samples)
+        answers, unreached = self._there.ask(
+            order, self._options.host_timeout + order.interval_s * order.samples + SPAN_S
+        )
         return run.joined(answers, unreached)

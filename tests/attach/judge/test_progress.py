@@ -35,19 +35,21 @@ def _stamped(*at: tuple[int, float]) -> list[StepLine]:
     return [StepLine(step=step, at_s=when) for step, when in at]
 
 
-STEADY = [1.0, 1.1, 0.9, 1.0, 1.05, 1.0, 0.95, 1.0]
-SPIKES = [1.0, 1.0, 9.0, 1.0, 1.0, 1.0, 9.0, 1.0, 1.0, 9.0, 1.0]
+STEADY = [10.0, 11.0, 9.0, 10.0, 10.5, 10.0, 9.5, 10.0]
+SPIKES = [10.0, 10.0, 90.0, 10.0, 10.0, 10.0, 90.0, 10.0, 10.0, 90.0, 10.0]
+SHORT = [0.05] * 200 + [0.1] * 100
 
 
 @pytest.mark.parametrize(
     ("lines", "step_s", "usual", "since"),
     [
-        (_stated(*STEADY), 1.0, None, None),
-        (_stated(*STEADY, 2.0, 2.2, 2.1), 2.1, 1.0, 6.3),
-        (_stated(*STEADY, 1.4, 1.4, 1.4), 1.2, None, None),  # less than 1.5 times
-        (_stated(*SPIKES), 1.0, None, None),
-        (_stated(*STEADY, 30.0), 1.0, None, None),  # one step is no change
-        (_stamped(*((n, float(n)) for n in range(10)), (11, 13.0), (12, 15.0), (13, 17.0)), 2.0, 1.0, 6.0),
+        (_stated(*STEADY), 10.0, None, None),
+        (_stated(*STEADY, 20.0, 22.0, 21.0), 21.0, 10.0, 63.0),
+        (_stated(*STEADY, 14.0, 14.0, 14.0), 12.0, None, None),  # less than 1.5 times
+        (_stated(*SPIKES), 10.0, None, None),
+        (_stated(*SHORT), 0.1, None, None),
+        (_stated(*STEADY, 300.0), 10.0, None, None),  # one step is no change
+        (_stamped(*((n, 10.0 * n) for n in range(10)), (11, 130.0), (12, 150.0), (13, 170.0)), 20.0, 10.0, 60.0),
         (_stamped((10, 0.0), (10, 0.1), (20, 20.0)), 1.99, None, None),  # two ranks print one step
         ([StepLine(step=7)], None, None, None),
         ([StepLine(step_s=0.5)], 0.5, None, None),
@@ -89,18 +91,18 @@ def test_long_steps_have_long_waits(step_s: float, state: str) -> None:
 
 
 def test_slower_steps_are_slow_and_say_since_when_and_in_what() -> None:
-    lines = _stated(*STEADY, 3.0, 3.0, 3.0)
+    lines = _stated(*STEADY, 30.0, 30.0, 30.0)
     starved = R(stack=COMPUTES, state="R", cpu=0.1, switches=3000, throttled=0.9, idle_s=0.1)
     verdict = judge(_with_log(look(MOVES, starved, MOVES), lines, lines, age_s=1.0))
     assert verdict.state == "slow"
-    assert verdict.message == ("slow for 10 s, 3 s a step instead of 1 s: rank 1 gets too little CPU time")
+    assert verdict.message == ("slow for 91 s, 30 s a step instead of 10 s: rank 1 gets too little CPU time")
     assert verdict.slow is not None
-    assert (verdict.slow.rank, verdict.slow.since_s, verdict.slow.step_s) == (1, 10.0, 3.0)
+    assert (verdict.slow.rank, verdict.slow.since_s, verdict.slow.step_s) == (1, 91.0, 30.0)
     assert "comput" in verdict.slow.phase
 
 
 def test_slow_without_a_rank_that_stands_out() -> None:
-    lines = _stated(*STEADY, 3.0, 3.0, 3.0)
+    lines = _stated(*STEADY, 30.0, 30.0, 30.0)
     verdict = judge(_with_log(look(MOVES, MOVES), lines, lines))
     assert verdict.slow is not None
     assert (verdict.state, verdict.culprits, verdict.slow.rank) == ("slow", (), None)

@@ -5,11 +5,11 @@ from nccltool.attach.watch.budget import SHARE, WatchBudget
 
 def test_stacks_wait_until_they_are_earned() -> None:
     budget = WatchBudget()
-    assert budget.share is None
-    allowed = []
+    allowed: list[bool] = []
     for _ in range(40):
-        allowed.append(budget.allows_stacks)
-        if allowed[-1]:
+        may = budget.allows_stacks
+        allowed.append(may)
+        if may:
             budget.spend(0.2, stacks=4)
         budget.wait(30, ranks=4)
         budget.spend(0.02)  # pulses
