@@ -45,7 +45,6 @@ def command(
 
     RUN is an id, a folder, or latest (the default if there is a run).
     """
-    from nccltool.attach import saved
     from nccltool.cli.outlet import put
     from nccltool.core import run_directory, scratch
     from nccltool.core.documents import headed, this_command
@@ -55,18 +54,9 @@ def command(
     folders = (
         tuple(_folder(name, run_directory.find(base, name)) for name in run) or run_directory.folders(base)[-1:]
     )
-    for name in add_log:
-        if not Path(name).is_file():
-            raise BadInput(f"--add-log {name} is not a file", "name a readable file")
-    for name in add_look:
-        if not Path(name, saved.FILE).is_file():
-            raise BadInput(
-                f"--add-look {name} has no {saved.FILE}", "name a folder that nccltool attach --save wrote"
-            )
-    looks = [Path(name) for name in add_look]
+    logs, looks = _inputs(add_log, add_look)
     if output == "-" and form == "json":
         raise BadInput("--output - and --format json would both go to standard output", "write --output FILE")
-    logs = [Path(name) for name in add_log]
     file, archive = Path(output or bundle.default_name()), None
     if output == "-":
         with scratch.folder() as place:
@@ -86,6 +76,21 @@ def command(
         put(archive)
         return
     put(headed("bundle", file=str(file), secrets_removed=secrets, missing=listed) if of_json else f"{file}\n")
+
+
+def _inputs(add_log: tuple[str, ...], add_look: tuple[str, ...]) -> tuple[list[Path], list[Path]]:
+    """Logs and folders of looks. Raises BadInput."""
+    from nccltool.attach import saved
+
+    for name in add_log:
+        if not Path(name).is_file():
+            raise BadInput(f"--add-log {name} is not a file", "name a readable file")
+    for name in add_look:
+        if not Path(name, saved.FILE).is_file():
+            raise BadInput(
+                f"--add-look {name} has no {saved.FILE}", "name a folder that nccltool attach --save wrote"
+            )
+    return [Path(name) for name in add_log], [Path(name) for name in add_look]
 
 
 def _folder(name: str, path: Path) -> Path:
