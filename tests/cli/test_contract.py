@@ -76,8 +76,9 @@ def test_options_mean_the_same_everywhere() -> None:
             help_text = (option.help or "").partition("  [default")[0]  # a default may differ
             kind = {**option.type.to_info_dict(), "param_type": ""}  # _OneFile is a Path
             # each command has its formats, and some take several
-            # --gpus and --pid are those of the contract in both; attach starts nothing on hosts
-            how = () if option.name in ("form", "gpus", "pid", "hosts") else (kind, help_text, option.default)
+            # --gpus, --pid, and --metrics are those of the contract in both; attach starts nothing on hosts
+            own = option.name in ("form", "gpus", "pid", "hosts", "metrics")
+            how = () if own else (kind, help_text, option.default)
             meaning: tuple[object, ...] = (option.opts, *how)
             assert meanings.setdefault(str(option.name), meaning) == meaning
 
