@@ -4,12 +4,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from nccltool.core.errors import BadInput
-from nccltool.core.text import escaped, shortened
+from nccltool.core.text import counted, escaped, shortened
 from nccltool.doctor import fabrics
 from nccltool.doctor.fabrics.base import Fabric
-from nccltool.hosts.facts import HostFacts, NotKnown
+from nccltool.hosts.facts import HostFacts, NotKnown, or_none
 
 AUTO = "auto"
+_PLAIN = "laptop"
 _LONGEST = 200
 
 
@@ -40,7 +41,20 @@ def choose(word: str, look: Callable[[], HostFacts]) -> ChosenFabric:
             found.append(ChosenFabric(name=name, fabric=fabric, why=shortened(escaped(why), _LONGEST)))
     if len(found) == 1 and not unknown:
         return found[0]
+    if not found and (why := _one_interface(facts)):
+        shown = "; ".join((why, *unknown[:1]))
+        return ChosenFabric(name=_PLAIN, fabric=fabrics.get(_PLAIN), why=shortened(escaped(shown), _LONGEST))
     raise BadInput(f"auto cannot tell the fabric of this host: {_reason(found, unknown)}", _remedy(found))
+
+
+def _one_interface(facts: HostFacts) -> str:
+    """Why nothing is to be set, whoever made this host: it has no GPU, no RDMA, and one interface."""
+    devices, interfaces = or_none(facts.rdma.devices), or_none(facts.network.interfaces)
+    # a container may hide the network of a host with GPUs
+    if interfaces is None or devices != () or or_none(facts.gpu_names) != ():
+        return ""
+    wired = [one for one in interfaces if one.virtual is not True]
+    return f"no GPU, no RDMA device, {counted(len(wired), 'network interface')}" if len(wired) <= 1 else ""
 
 
 def _reason(found: list[ChosenFabric], unknown: list[str]) -> str:

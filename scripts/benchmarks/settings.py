@@ -41,7 +41,7 @@ class Wrong(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A setting that an expert would object to."""
 
     subject: str
-    """The variable."""
+    """The variable; of a host, words of which a finding's subject or message has one: `shm|shared memory`."""
     least: Literal["error", "warning", "info", "none"]
     """A finding that is less severe misses it; `none` = a finding is right, and silence too."""
     most: Literal["error", "warning"]
@@ -60,6 +60,8 @@ class JobFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Of a node."""
     host: dict[str, msgspec.Raw] = {}
     """Parts of a snapshot."""
+    others: tuple[dict[str, msgspec.Raw], ...] = ()
+    """Parts of snapshots of further hosts, where these differ."""
 
 
 class Case(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -71,7 +73,8 @@ class Case(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     read: str
     library: Literal["nccl", "rccl", "unknown"]
     platform: str
-    kind: Literal["env", "conf"]
+    kind: Literal["env", "conf", "host"]
+    """host: the fault is not in a variable."""
     settings: tuple[tuple[str, str], ...]
     right: tuple[Wrong, ...]
     """Findings that are right."""
@@ -101,15 +104,23 @@ class Judged:
     def is_right(self, finding: Finding) -> bool:
         """An error is right only where an expert would call it one."""
         return any(
-            one.subject == finding.subject.name and (finding.severity != "error" or one.most == "error")
+            self.is_about(finding, one) and (finding.severity != "error" or one.most == "error")
             for one in self.case.right
         )
+
+    def is_about(self, finding: Finding, entry: Wrong) -> bool:
+        """Whether a finding names this fault."""
+        if self.case.kind != "host":
+            return entry.subject == finding.subject.name
+        said = f"{finding.subject.name} {finding.message}".lower()
+        return any(word in said for word in entry.subject.lower().split("|"))
 
     @property
     def missed(self) -> list[Wrong]:
         """Faults that no error or warning is about."""
-        said = {one.subject.name for one in self.findings if one.severity != "info"}
-        return [one for one in self.case.right if one.least in ("error", "warning") and one.subject not in said]
+        said = [one for one in self.findings if one.severity != "info"]
+        expected = (one for one in self.case.right if one.least in ("error", "warning"))
+        return [one for one in expected if not any(self.is_about(finding, one) for finding in said)]
 
     @property
     def against_the_vendor(self) -> list[str]:
@@ -163,10 +174,14 @@ def _diagnosis(case: Case, settings: dict[str, str]) -> Diagnosis:
         facts = msgspec.structs.replace(facts, conf_files=(file,))
     else:
         facts = msgspec.structs.replace(facts, env=env.chosen(settings))
-    with tempfile.NamedTemporaryFile(suffix=".json") as snapshot:
-        Path(snapshot.name).write_text(to_json(facts, 0))
+    others = [{"host": f"host-{number}", **one} for number, one in enumerate(case.facts.others, start=2)]
+    with tempfile.TemporaryDirectory() as folder:
+        for number, one in enumerate(
+            (facts, *(from_json(msgspec.json.encode(other), case.id) for other in others))
+        ):
+            Path(folder, f"{number}.json").write_text(to_json(one, 0))
         order = DoctorOrder(
-            facts=(Path(snapshot.name),),
+            facts=tuple(sorted(Path(folder).iterdir())),
             nccl=versions.parse(case.facts.nccl) if case.facts.nccl else None,
             nodes=case.facts.nodes,
             local_ranks=case.facts.ranks,
@@ -211,7 +226,7 @@ def _figures(part: Part, judged: Sequence[Judged]) -> bool:
     expected = sum(entry.least in ("error", "warning") for one in wrong for entry in one.case.right)
     found = expected - sum(len(one.missed) for one in wrong)
     strictly = sum(
-        any(finding.subject.name == entry.subject for finding in one.of("error"))
+        any(one.is_about(finding, entry) for finding in one.of("error"))
         for one in wrong
         for entry in one.case.right
         if entry.least in ("error", "warning")

@@ -124,11 +124,15 @@ def unsplit_segments(host: JudgedHost, variable: Variable, text: str) -> Results
     yield report.better_set(variable, kept, message, part="max_split_size_mb", severity=severity)
 
 
+_OF_TORCH_ALONE = ("max_split_size_mb", "garbage_collection_threshold", "roundup_power2_divisions")
+
+
 @for_text("TRC018", "warning", *_VARIABLES[:2], covers=())
 def contradicting_allocators(host: JudgedHost, variable: Variable, text: str) -> Results:
-    """Two variables of torch's allocator differ, or expandable segments are wanted of CUDA's own allocator.
+    """Two variables of torch's allocator differ, or CUDA's own allocator gets options of torch's.
 
-    Why: torch reads one variable and ignores the other. The backend cudaMallocAsync has no expandable segments.
+    Why: torch reads one variable and ignores the other. The backend cudaMallocAsync has no expandable segments,
+    and ignores the options for splitting, rounding, and collecting blocks.
     Example: PYTORCH_CUDA_ALLOC_CONF=backend:cudaMallocAsync,expandable_segments:True
     Instead: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
     Source: pytorch documentation, CUDA semantics, memory management; c10/core/AllocatorConfig.cpp
@@ -140,3 +144,7 @@ def contradicting_allocators(host: JudgedHost, variable: Variable, text: str) ->
     if "backend:cudaMallocAsync" in plain and "expandable_segments:True" in plain:
         message = "cudaMallocAsync has no expandable segments"
         yield report.about(variable, message, "remove one of the two options", part="expandable_segments:True")
+    ignored = next((name for name in _OF_TORCH_ALONE if f"{name}:" in plain), None)
+    if "backend:cudaMallocAsync" in plain and ignored:
+        message = f"cudaMallocAsync ignores {ignored}"
+        yield report.about(variable, message, f"remove {ignored} or the backend", part=ignored)

@@ -147,3 +147,28 @@ def no_interface_for_plugin(host: JudgedHost, variable: Variable, text: str) -> 
     if missing:
         message = f"this host has no interface {escaped(missing[:40])}"
         yield report.about(variable, message, "compare with `ip -br link`", part=missing)
+
+
+_DATA_AND_CONTROL = {
+    "NCCL_FASTRAK_IFNAME": "NCCL_FASTRAK_CTRL_DEV",
+    "NCCL_GPUDIRECTTCPX_SOCKET_IFNAME": "NCCL_GPUDIRECTTCPX_CTRL_DEV",
+}
+
+
+@for_text("GCP006", "warning", *_DATA_AND_CONTROL, covers=())
+def control_among_data(host: JudgedHost, variable: Variable, text: str) -> Results:
+    """Google's plugin uses one interface for data and for control.
+
+    Why: The interface for control is that of the VM's first network, which has no GPU close to it. The data of
+    some GPUs then shares it, or the plugin does not find its receiver there.
+    Example: NCCL_FASTRAK_CTRL_DEV=eth0 and NCCL_FASTRAK_IFNAME=eth0,eth1,eth2
+    Instead: NCCL_FASTRAK_IFNAME=eth1,eth2
+    Source: Google Cloud documentation, maximize GPU network bandwidth, NCCL settings of A3 High and A3 Mega
+    """
+    control = host.get(_DATA_AND_CONTROL[variable.name]) or ""
+    words = list(values.split(text))
+    if control and control in words and len(words) > 1:
+        kept = ",".join(word for word in words if word != control)
+        yield report.better_set(
+            variable, kept, f"{escaped(control[:40])} is the interface for control", part=control
+        )

@@ -53,7 +53,7 @@ def acs_redirects(host: JudgedHost) -> Results:
         yield Unknown("only root can read the ACS control words")
 
 
-@rule("HOST002", "warning", covers=(), needs=("pci", "rdma", "cpu"))
+@rule("HOST002", "warning", covers=(), needs=("pci", "rdma", "cpu", "kernel"))
 def iommu_translates(host: JudgedHost) -> Results:
     """The IOMMU translates the addresses of GPUs or adapters.
 
@@ -65,10 +65,14 @@ def iommu_translates(host: JudgedHost) -> Results:
     """
     if not _matter(host) or known(host.facts.cpu.hypervisor):
         return
-    translating = [kind for kind in known(host.facts.pci.iommu_types) if kind.startswith("DMA")]
+    kinds = host.facts.pci.iommu_types
+    words = (or_none(host.facts.kernel.cmdline) or "").split()
+    if isinstance(kinds, Unknown) and {"intel_iommu=on", "amd_iommu=on"} & set(words) and "iommu=pt" not in words:
+        kinds = ("DMA, by the kernel's command line",)
+    translating = [kind for kind in known(kinds) if kind.startswith("DMA")]
     if translating:
         remedy = "boot with iommu=pt: grubby --update-kernel=ALL --args=iommu=pt or edit GRUB_CMDLINE_LINUX"
-        lines = (f"IOMMU group type: {', '.join(escaped(kind[:20]) for kind in translating)}",)
+        lines = (f"IOMMU group type: {', '.join(escaped(kind[:40]) for kind in translating)}",)
         yield report.host("IOMMU", "the IOMMU translates addresses of GPUs or adapters", remedy, evidence=lines)
 
 

@@ -104,7 +104,7 @@ def unsuitable_master_port(host: JudgedHost, variable: Variable, _: str) -> Resu
     if port is None or port > _LAST_PORT:
         yield _port(variable, "it is not a valid port", "error")
     elif port < _FIRST_FREE_PORT:
-        if known(host.facts.container.uid) != 0:
+        if or_none(host.facts.container.uid) != 0:
             yield _port(variable, "only root can listen on it")
     else:
         yield from _handed_out(host, variable, port)
@@ -294,7 +294,8 @@ def too_many_threads(host: JudgedHost, variable: Variable, _: str) -> Results:
     if cpus and threads * known(host.local_ranks) > len(cpus):
         better = max(1, len(cpus) // known(host.local_ranks))
         message = f"{host.local_ranks} ranks with {threads} threads each on {len(cpus)} CPUs"
-        yield report.better_set(variable, str(better), message)
+        severity: Severity | None = "warning" if threads * known(host.local_ranks) > 2 * len(cpus) else None
+        yield report.better_set(variable, str(better), message, severity=severity)
 
 
 @for_text("LCH008", "info", "OMP_NUM_THREADS")

@@ -254,20 +254,40 @@ def hidden_sys(host: JudgedHost) -> Results:
             yield Unknown(f"PCI address of {gpu.pci} unknown: {gpu.uuid.reason}")
 
 
-@rule("LIM010", "info", needs=("kernel", "cpu", "nvidia"))
+@rule("LIM010", "info", needs=("kernel", "cpu", "nvidia", "amd", "versions"))
 def numa_balancing(host: JudgedHost) -> Results:
     """Automatic NUMA balancing is on.
 
     Why: The kernel unmaps pages to see which NUMA node uses them, and the resulting page faults stall NCCL's
-    polling proxy threads.
+    polling proxy threads. RCCL warns of it when it starts.
     Example: kernel.numa_balancing is 1
     Instead: sysctl -w kernel.numa_balancing=0
     Source: Linux, Documentation/admin-guide/sysctl/kernel.rst; common vendor advice
     """
-    if not _has_gpus(host):
+    if host.library != "RCCL" and not _has_gpus(host):
         return
     name, nodes = "kernel.numa_balancing", or_none(host.facts.cpu.numa_nodes)
     value = known(host.facts.kernel.sysctl(name))
     if value.strip() != "0" and (nodes is None or len(nodes) > 1):
         message = "automatic NUMA balancing moves memory while the job runs"
-        yield report.host(name, message, f"sysctl -w {name}=0", evidence=(f"{name} = {escaped(value[:20])}",))
+        severity: Severity | None = "warning" if host.library == "RCCL" else None  # which warns itself
+        lines = (f"{name} = {escaped(value[:20])}",)
+        yield report.host(name, message, f"sysctl -w {name}=0", evidence=lines, severity=severity)
+
+
+@rule("LIM012", "error", covers=(), needs=("amd", "container"))
+def kfd_missing(host: JudgedHost) -> Results:
+    """The host has GPUs of AMD, but no usable /dev/kfd.
+
+    Why: ROCm opens this device. Without it, or without the permission to write to it, no GPU is found.
+    Example: docker run without --device=/dev/kfd
+    Instead: docker run --device=/dev/kfd --device=/dev/dri --group-add video
+    Source: ROCm documentation, running ROCm Docker containers
+    """
+    if not known(host.facts.amd.gpus):
+        return
+    file = host.facts.container.device("/dev/kfd")
+    if file is None or file.writable is False:
+        message = f"/dev/kfd {'is missing' if file is None else 'cannot be opened'}: ROCm finds no GPU"
+        remedy = "docker run --device=/dev/kfd --device=/dev/dri --group-add video"
+        yield report.device("/dev/kfd", message, remedy)

@@ -33,3 +33,22 @@ def master_of_another_network(host: JudgedHost, variable: Variable, address: str
     if why and host.nodes != 1:
         remedy = "export MASTER_ADDR=<address of node 0 in the nodes' network>"
         yield report.about(variable, why, remedy)
+
+
+@for_text("LCH019", "warning", "VLLM_HOST_IP", covers=())
+def own_address_of_loopback(host: JudgedHost, variable: Variable, address: str) -> Results:
+    """VLLM_HOST_IP is an address that other nodes cannot reach.
+
+    Why: vLLM publishes it as the address of this node: the others connect to themselves, or wait.
+    Example: VLLM_HOST_IP=0.0.0.0
+    Instead: set VLLM_HOST_IP on each node to its own address in the network that connects the nodes
+    Source: vLLM documentation, distributed serving and environment variables
+    """
+    try:
+        parsed = ipaddress.ip_address(address.strip("[]"))
+    except ValueError:
+        unreachable = address.strip().lower() == "localhost"
+    else:
+        unreachable = parsed.is_loopback or parsed.is_unspecified or parsed in _DOCKER
+    if unreachable and host.nodes != 1:
+        yield report.better_unset(variable, "other nodes cannot reach this address")

@@ -12,6 +12,7 @@ _FRAMEWORKS = tuple(f"OMPI_MCA_{name}" for name in ("btl", "pml", "mtl", "coll",
 _INCLUDED = tuple(f"OMPI_MCA_{name}_tcp_if_include" for name in ("btl", "oob"))
 _INSIDE_HOST = {"self", "sm", "vader", "smcuda", "cma", "knem"}
 _NO_NAME = re.compile(r"[\^*?!=]")
+_ADAPTER = re.compile(r"(mlx[45]|bnxt_re|irdma|erdma|rdmap)_?\d+(:\d+)?", re.ASCII)
 
 
 @for_text("MPI001", "error", *_FRAMEWORKS, covers=())
@@ -53,7 +54,7 @@ def no_way_to_itself(host: JudgedHost, variable: Variable, text: str) -> Results
 
 @for_text("MPI003", "warning", *_INCLUDED, covers=())
 def unusable_mpi_interface(host: JudgedHost, variable: Variable, text: str) -> Results:
-    """A list of interfaces for Open MPI contains a pattern, or only interfaces inside the host.
+    """A list of interfaces for Open MPI contains a pattern, an adapter, or only interfaces inside the host.
 
     Why: Open MPI expects whole names or subnets. It ignores others, and over lo or docker0 no other host can be
     reached: the job hangs or ends at startup.
@@ -65,6 +66,9 @@ def unusable_mpi_interface(host: JudgedHost, variable: Variable, text: str) -> R
     if odd := next(filter(_NO_NAME.search, words), None):
         message = f"{escaped(odd[:60])} is neither a name nor a subnet"
         yield report.about(variable, message, "list whole names, or subnets such as 10.0.0.0/16", part=odd)
+    elif adapter := next(filter(_ADAPTER.fullmatch, words), None):
+        message = f"{escaped(adapter[:60])} is an RDMA device, not an interface"
+        yield report.about(variable, message, "list interfaces as `ip -br link` shows them", part=adapter)
     elif words and all(map(_is_inner, words)) and host.nodes != 1:
         message = "only ranks of one node can connect over this interface"
         yield report.better_unset(variable, message, f"set {variable.name} to an interface that all nodes reach")
@@ -88,3 +92,21 @@ def loopback_not_excluded(host: JudgedHost, variable: Variable, text: str) -> Re
     if words and not any(word == "lo" or word.startswith("127.") for word in words) and host.nodes != 1:
         message = "lo is missing: this list replaces the default, which excludes it"
         yield report.better_set(variable, f"lo,{text}", message, "add lo")
+
+
+@for_text("MPI005", "warning", *_INCLUDED, covers=())
+def loopback_among_interfaces(host: JudgedHost, variable: Variable, text: str) -> Results:
+    """A list of interfaces for Open MPI contains the loopback interface or a container bridge beside others.
+
+    Why: Open MPI uses all interfaces of the list. Each host offers 127.0.0.1, or the same address of the bridge,
+    and connections to other hosts hang or are refused.
+    Example: OMPI_MCA_btl_tcp_if_include=eth0,lo
+    Instead: OMPI_MCA_btl_tcp_if_include=eth0
+    Source: Open MPI documentation, networking support, TCP
+    """
+    words = list(values.split(text))
+    inner = [word for word in words if _is_inner(word)]
+    if inner and len(inner) < len(words) and host.nodes != 1:
+        kept = ",".join(word for word in words if not _is_inner(word))
+        message = f"{escaped(inner[0][:40])} has the same address on every host"
+        yield report.better_set(variable, kept, message, part=inner[0])

@@ -25,6 +25,8 @@ _OF_OTHER_RELEASES = re.compile(
     r"OFI_NCCL_(DOMAIN_PER_THREAD|GIN_(GDAKI|STRONG_SIGNAL|TYPE)|ROUND_ROBIN_THRESHOLD|TOPO_FILE_\w+)"
 )
 """Of aws-ofi-nccl; the catalog has those of its newest release."""
+_OF_A_SCRIPT = re.compile(r"_(PATH|DIR|HOME|ROOT|FILE|URL|REPO|TAG|BRANCH|VERSION|ARGS|OPTS|FLAGS|CMD|BIN|LIB)$")
+"""Ends of names by which scripts find what they install and start."""
 
 
 OF_ANY_PROGRAM = ("HOME", "LD_LIBRARY_PATH", "LD_PRELOAD")
@@ -137,9 +139,9 @@ class _Rename:
 def unknown_variable(host: JudgedHost) -> Results:
     """A variable looks as if it belongs to NCCL, torch, or a library beside them, but none of them reads it.
 
-    Why: Libraries look up exact names and never report an unknown one: a misspelled variable has no effect. A name
-    unlike any known variable may belong to an unknown plugin, so the finding is only a hint; so it is where the
-    right name is set too.
+    Why: Libraries look up exact names and never report an unknown one: a misspelled or invented variable has no
+    effect. Outside of NCCL_ and TORCH_NCCL_, a name unlike any known variable may belong to an unknown library, so
+    the finding is only a hint; so it is for the path of a script, and where the right name is set too.
     Example: NCCL_SOCKET_IFNMAE=eth0
     Instead: NCCL_SOCKET_IFNAME=eth0
     Source: NCCL src/misc/param.cc; https://github.com/NVIDIA/nccl/issues/516; the catalog of variables
@@ -155,6 +157,7 @@ def unknown_variable(host: JudgedHost) -> Results:
         is_set = any(host.get(guess.name) is not None for guess in guesses)
         sure = bool(guesses) and guesses[0].cost <= _SURE and not newer and not is_set
         meant = f"; did you mean {names}{', which does the opposite' if opposite else ''}?" if guesses else ""
+        reserved = variable.name.startswith("NCCL_") and not newer and not _OF_A_SCRIPT.search(variable.name)
         rename = spelled.rename(variable, names) if len(guesses) == 1 and sure and not opposite else None
         remedy = f"rename it to {names}" if names else "pass --ignore SYN001 if a plugin reads it"
         yield report.about(
@@ -163,7 +166,7 @@ def unknown_variable(host: JudgedHost) -> Results:
             rename.remedy if rename and not rename.is_clear else f"{remedy} or unset it",
             part="",
             evidence=evidence,
-            severity="warning" if sure or _has_one_reader(variable) else "info",
+            severity="warning" if sure or _has_one_reader(variable) or (reserved and not is_set) else "info",
             fix=rename.fix if rename else (),
         )
     if rest := [variable for variable, _ in unlisted]:

@@ -76,7 +76,8 @@ def nvls_disabled(host: JudgedHost, variable: Variable, enabled: int) -> Results
     if capability >= _NVLS_SINCE and sum(map(_on_switch, host.gpus)) >= _NVLS_LEAST_GPUS:
         message = "all-reduce within the node does not use NVLink SHARP"
         lines = (f"{len(host.gpus)} GPUs on NVSwitch, compute capability {capability}",)
-        yield report.better_unset(variable, message, evidence=lines)
+        severity: Severity | None = None if host.facts.cloud.provider == "gcp" else "warning"
+        yield report.better_unset(variable, message, evidence=lines, severity=severity)
 
 
 @rule("NV003", "warning", needs=("nvidia", "process"))
@@ -280,7 +281,7 @@ def topology_of_the_rack(host: JudgedHost, variable: Variable, _: str) -> Result
         )
 
 
-@rule("NV013", "error", needs=("nvidia", "services", "cpu"))
+@rule("NV013", "error", needs=("nvidia", "services", "cpu", "cloud"))
 def fabric_not_ready(host: JudgedHost) -> Results:
     """The NVLink fabric is not ready, or a daemon that it needs is not running.
 
@@ -304,9 +305,9 @@ def fabric_not_ready(host: JudgedHost) -> Results:
 
 def _daemons(host: JudgedHost, gpus: Sequence[Gpu]) -> Results:
     """What only a daemon tells: GPUs that report no state, and NVLink between nodes."""
-    # where a hypervisor keeps the switches, the fabric manager runs outside of the guest
+    # where a hypervisor keeps the switches, the fabric manager runs outside of the guest; EC2 passes them through
     silent = [gpu for gpu in gpus if gpu.fabric_state == "not supported"]
-    if silent and not known(host.facts.cpu.hypervisor):
+    if silent and (host.facts.cloud.provider == "aws" or not known(host.facts.cpu.hypervisor)):
         yield from _without(host, "nv-fabricmanager", "nvidia-fabricmanager")
     rack = [gpu for gpu in gpus if isinstance(gpu.name, str) and RACK.search(gpu.name)]
     if rack and _mnnvl(host) != 0 and host.several_nodes:

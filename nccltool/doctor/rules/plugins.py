@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 
+from nccltool.core.findings import Severity
 from nccltool.core.text import escaped
 from nccltool.doctor import report
 from nccltool.doctor.rules.base import JudgedHost, Results, Unknown, across, by_value, for_text, for_value, rule
-from nccltool.hosts.facts import known
+from nccltool.hosts.facts import Library, known
 from nccltool.hosts.nccl import values
 from nccltool.hosts.nccl.settings import Variable
 
@@ -139,7 +140,9 @@ def tuner_or_profiler_missing(host: JudgedHost, variable: Variable, text: str) -
 def several_nccl_libraries(host: JudgedHost) -> Results:
     """The loader can find more than one version of libnccl.
 
-    Why: The import order decides which version is loaded. Ranks with different versions cannot work together.
+    Why: The import order decides which version is loaded. Ranks with different versions cannot work together. A
+    release that LD_PRELOAD or LD_LIBRARY_PATH puts before the one of torch's wheel may lack functions that torch
+    calls.
     Example: a system libnccl.so.2 and the one from torch's wheel
     Instead: keep only one version
     Source: NCCL src/init.cc (version mismatch)
@@ -151,10 +154,18 @@ def several_nccl_libraries(host: JudgedHost) -> Results:
         message = f"{len(versions)} NCCL versions can be loaded: {', '.join(versions)}"
         remedy = "keep only one; torch.cuda.nccl.version() shows the one torch uses"
         lines = tuple(f"{one.version} {escaped(one.path)} ({one.origin})" for one in told)
-        yield report.host("libnccl.so.2", message, remedy, evidence=lines)
+        severity: Severity | None = "warning" if _overrides_wheel(told) else None
+        yield report.host("libnccl.so.2", message, remedy, evidence=lines, severity=severity)
     for one in libraries if len(libraries) > 1 else ():
         if isinstance(one.version, Unknown):
             yield Unknown(f"version of {one.path} unknown: {one.version.reason}")
+
+
+def _overrides_wheel(libraries: Sequence[Library]) -> bool:
+    """LD_PRELOAD or LD_LIBRARY_PATH puts another release before the one that torch was built for."""
+    wheel = {str(one.version) for one in libraries if one.origin == "wheel"}
+    forced = {str(one.version) for one in libraries if one.origin in ("LD_PRELOAD", "LD_LIBRARY_PATH")}
+    return bool(wheel and forced - wheel)
 
 
 @across("PLG007", "error", needs=("versions",))

@@ -1,7 +1,12 @@
-"""Slurm: what srun passes on to the tasks."""
+"""Slurm: what srun passes on to the tasks, and variables of a job with which it does not start them."""
+
+import re
 
 from nccltool.doctor import report
-from nccltool.doctor.rules.base import JudgedHost, Results, Variable, for_text
+from nccltool.doctor.rules.base import JudgedHost, Results, Variable, for_number, for_text, rule
+
+_MEMORY = ("SLURM_MEM_PER_CPU", "SLURM_MEM_PER_GPU", "SLURM_MEM_PER_NODE")
+_OF_EACH_GPU = ("SLURM_GPUS_PER_TASK", "SLURM_GPUS_PER_SOCKET", "SLURM_NTASKS_PER_NODE")
 
 
 @for_text("LCH015", "warning", "SLURM_EXPORT_ENV", covers=())
@@ -17,3 +22,62 @@ def settings_not_exported(host: JudgedHost, variable: Variable, text: str) -> Re
     inside = host.get("SLURM_STEP_ID") is not None  # what arrived here was passed on
     if text.strip().upper() in ("NONE", "NIL") and not inside and next(host.settings.beginning("NCCL_"), None):
         yield report.better_set(variable, "ALL", "srun passes none of these settings on to its tasks")
+
+
+@rule("LCH016", "error", covers=())
+def exclusive_slurm_variables(host: JudgedHost) -> Results:
+    """Two variables of Slurm are set that exclude each other.
+
+    Why: srun ends with "fatal: ... are mutually exclusive". They come from an outer job, from salloc, or from a
+    profile of the site.
+    Example: SLURM_MEM_PER_CPU=4000 and SLURM_MEM_PER_NODE=64000
+    Instead: unset SLURM_MEM_PER_CPU
+    Source: SchedMD/slurm src/common/slurm_opt.c (_validate_memory_options)
+    """
+    memory = [variable for name in _MEMORY if (variable := host.variable(name)) is not None]
+    for variable in memory[1:]:
+        yield report.better_unset(variable, f"srun ends: {memory[0].name} excludes {variable.name}", part="")
+    task, cpus = host.variable("SLURM_TRES_PER_TASK"), host.get("SLURM_CPUS_PER_TASK")
+    asked = re.search(r"\bcpu[=:](\d+)", task.value) if task else None
+    if task and asked and cpus and cpus != asked[1]:
+        message = f"srun ends: SLURM_CPUS_PER_TASK={cpus[:10]} contradicts it"
+        yield report.better_unset(task, message, part=asked[0])
+    if host.get("SLURM_NTASKS_PER_GPU"):
+        for name in _OF_EACH_GPU:
+            if variable := host.variable(name):
+                yield report.better_unset(variable, f"srun ends: SLURM_NTASKS_PER_GPU excludes {name}", part="")
+
+
+@for_text("LCH017", "warning", "SLURM_GPU_BIND", "SLURM_GPUS_PER_TASK", covers=())
+def one_gpu_a_task(host: JudgedHost, variable: Variable, text: str) -> Results:
+    """Slurm shows each task only its own GPUs.
+
+    Why: The other GPUs of the node are hidden from a rank. Direct access between GPUs then fails or is replaced by
+    shared memory, and programs that choose the GPU by LOCAL_RANK report an invalid device.
+    Example: SLURM_GPU_BIND=single:1
+    Instead: SLURM_GPU_BIND=none
+    Source: Slurm documentation, srun, --gpu-bind and --gpus-per-task
+    """
+    each = variable.name == "SLURM_GPUS_PER_TASK"
+    hides = (
+        text.strip() == "1" if each else re.match(r"(verbose,)?(single|per_task|closest)\b", text.strip().lower())
+    )
+    if hides and host.local_ranks != 1 and not (each and (host.get("SLURM_GPU_BIND") or "").startswith("none")):
+        remedy = "srun --gpus-per-node=N --gpu-bind=none, and let each rank choose its GPU"
+        yield report.about(variable, "each task sees only its own GPUs", remedy)
+
+
+@for_number("LCH018", "warning", "SLURM_NTASKS", covers=())
+def fewer_tasks_than_nodes(host: JudgedHost, variable: Variable, tasks: int) -> Results:
+    """The job has fewer tasks than nodes.
+
+    Why: srun starts torchrun on as many nodes as there are tasks, and these wait for the others until they time
+    out.
+    Example: SLURM_NTASKS=1 and SLURM_JOB_NUM_NODES=2
+    Instead: sbatch --nodes=2 --ntasks-per-node=1
+    Source: Slurm documentation, srun, --ntasks
+    """
+    nodes = host.integer("SLURM_JOB_NUM_NODES") or host.integer("SLURM_NNODES") or 0
+    if 0 < tasks < nodes and host.get("SLURM_STEP_ID") is None:
+        message = f"srun starts {tasks} of the {nodes} nodes"
+        yield report.about(variable, message, "request at least one task per node: --ntasks-per-node=1")

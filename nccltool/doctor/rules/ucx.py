@@ -14,6 +14,7 @@ _INSIDE = re.compile(
     r"|gaudi_gdr|rdmacm|tcpcm|sockcm|gga|\w*_?gda"
 )
 """Transports and aliases inside a host, and connection managers."""
+_SHARED_MEMORY = re.compile(r"sm|shm|mm|posix|sysv|xpmem|cma|knem")
 _LEVELS = (
     "fatal",
     "error",
@@ -40,18 +41,24 @@ _ADAPTER = re.compile(r"mlx[45]_(\d+|bond_\d+)|bnxt_re\d+|irdma\d+")
 
 @for_text("PLG009", "warning", "UCX_TLS", covers=())
 def ucx_without_network(host: JudgedHost, variable: Variable, text: str) -> Results:
-    """UCX_TLS contains no transport that connects hosts.
+    """UCX_TLS contains no transport that connects hosts or, on one node, processes.
 
     Why: The list replaces all others. With transports of shared memory and GPUs alone, UCX reports "Destination is
-    unreachable" or "no usable transports", and MPI does not start on several nodes.
+    unreachable" or "no usable transports", and MPI does not start on several nodes. Without shared memory or a
+    network, there is "no active messages transport" even on one node.
     Example: UCX_TLS=self,sm,cuda_copy
     Instead: UCX_TLS=self,sm,cuda_copy,rc or unset UCX_TLS
     Source: UCX documentation, FAQ, "Which transports does UCX use?"; https://github.com/openucx/ucx/issues/4742
     """
     words = _transports(text)
-    if words and not text.startswith("^") and not any(map(_NETWORKS.fullmatch, words)) and host.nodes != 1:
+    if not words or text.startswith("^") or any(map(_NETWORKS.fullmatch, words)):
+        return
+    if host.nodes != 1:
         message = "no transport of the list connects hosts"
         yield report.better_unset(variable, message, "add rc, ud, or tcp, or unset UCX_TLS")
+    elif not any(map(_SHARED_MEMORY.fullmatch, words)):
+        message = "no transport of the list connects processes: GPUs and connection managers carry no messages"
+        yield report.better_unset(variable, message, "add sm or tcp, or unset UCX_TLS")
 
 
 @for_text("PLG010", "warning", "UCX_NET_DEVICES", covers=())

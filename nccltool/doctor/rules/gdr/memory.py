@@ -72,6 +72,33 @@ def no_direct_rdma(host: JudgedHost) -> Results:
         yield from unknown
 
 
+_LOOKS_FOR_MODULE = (2, 23)
+"""Since then, NCCL looks for /sys/module/nvidia_peermem too: src/transport/net_ib.cc."""
+
+
+@rule("GDR013", "warning", covers=(), needs=("rdma", "nvidia", "kernel"), library="NCCL")
+def peermem_unseen(host: JudgedHost) -> Results:
+    """nvidia_peermem is loaded, but this NCCL looks for the older nv_peer_mem alone.
+
+    Why: NCCL before 2.23 asks only whether /sys/kernel/mm/memory_peers/nv_mem exists. Where the kernel's own RDMA
+    driver is in use, that folder is missing, and NCCL copies all data through host memory: an all-reduce fell from
+    180 to 10 GB/s.
+    Example: NCCL 2.22.3 with nvidia_peermem and without nv_peer_mem
+    Instead: upgrade NCCL to 2.23 or newer
+    Source: https://github.com/NVIDIA/nccl/issues/1676
+    Since: NCCL 2.3.5
+    """
+    modules = {module.name for module in known(host.facts.kernel.modules)}
+    if "nvidia_peermem" not in modules or {"nv_mem", "nv_mem_nc"} & set(known(host.facts.nvidia.memory_peers)):
+        return
+    if not host.nccl_is(before=_LOOKS_FOR_MODULE) or not _with_rdma(host):
+        return
+    if host.integer("NCCL_DMABUF_ENABLE") == 0 or False in _dmabuf(host).values():
+        message = f"NCCL {host.nccl} does not see nvidia_peermem: it copies data through host memory"
+        lines = ("/sys/kernel/mm/memory_peers has no nv_mem",)
+        yield report.host(host.name, message, "upgrade NCCL to 2.23 or newer", evidence=lines)
+
+
 @for_number("GDR006", "warning", "NCCL_DMABUF_ENABLE", needs=("rdma", "nvidia", "kernel"))
 def both_ways_closed(host: JudgedHost, variable: Variable, enabled: int) -> Results:
     """NCCL_DMABUF_ENABLE is 0, and no peer-memory module is loaded.

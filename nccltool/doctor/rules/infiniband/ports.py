@@ -10,6 +10,8 @@ from nccltool.doctor.rules.base import JudgedHost, Results, Unknown, across, esc
 from nccltool.doctor.rules.infiniband.base import HCA, about_ports, all_ports, port_line, port_lines, port_names
 from nccltool.hosts.facts import RdmaPort, or_none
 
+_ENOUGH_MEMLOCK = 512 << 20
+"""UCX asks for that much: src/ucs/config/global_opts.c."""
 _LEAST_MEMLOCK = 64 << 20
 """Buffers of one rank that are registered when it starts; from the reports in nccl-tests issue 206."""
 _IPC_LOCK = 1 << 14
@@ -211,24 +213,29 @@ def verbs_library_missing(host: JudgedHost) -> Results:
 
 @rule("IB015", "error", needs=("rdma", "limits", "container"))
 def little_locked_memory(host: JudgedHost) -> Results:
-    """Ports are active, but a process may lock less than 64 MiB of memory.
+    """Ports are active, but a process may lock less than 64 MiB of memory, or little more.
 
     Why: RDMA locks the memory it uses. Memory registration fails: ibv_reg_mr or ibv_create_qp returns "Cannot
-    allocate memory". The limit applies per process; CAP_IPC_LOCK lifts it.
+    allocate memory". Below 512 MiB, UCX switches RDMA off, and NCCL may reach the limit later. The limit applies
+    per process; CAP_IPC_LOCK lifts it.
     Example: ulimit -l 64
     Instead: use ulimit -l unlimited, docker run --ulimit memlock=-1, or LimitMEMLOCK=infinity for slurmd and
     containerd
-    Source: NCCL user guide, troubleshooting, networking; https://github.com/NVIDIA/nccl-tests/issues/206
+    Source: NCCL user guide, troubleshooting, networking; https://github.com/NVIDIA/nccl-tests/issues/206;
+    https://github.com/openucx/ucx/pull/8085
     """
     limit = host.facts.limits.memlock_soft_bytes
-    if limit is None or (isinstance(limit, int) and limit >= _LEAST_MEMLOCK) or not host.active_ports:
+    if limit is None or (isinstance(limit, int) and limit >= _ENOUGH_MEMLOCK) or not host.active_ports:
         return
     size = known(limit)
-    if size is not None and size < _LEAST_MEMLOCK and not _may_lock(host):
-        message = f"a process may lock only {format_bytes(size)}: memory registration fails"
+    if size is not None and not _may_lock(host):
+        fails = size < _LEAST_MEMLOCK
+        message = (
+            f"a process may lock only {format_bytes(size)}: memory registration {'fails' if fails else 'may fail'}"
+        )
         remedy = "ulimit -l unlimited; docker run --ulimit memlock=-1; LimitMEMLOCK=infinity in the systemd unit"
         lines = (f"Max locked memory: {size} bytes",)
-        severity = host.if_several_nodes(unknown="error")
+        severity = host.if_several_nodes(unknown="error") if fails else host.if_several_nodes("warning")
         yield report.host(host.facts.host, message, remedy, evidence=lines, severity=severity)
 
 

@@ -9,6 +9,8 @@ from nccltool.doctor.rules.interfaces.base import FAMILY, IFNAME, present
 from nccltool.hosts.facts import known
 from nccltool.hosts.nccl import interfaces
 
+_MOST_IN_NETWORK, _INFINIBAND = 3, 32
+
 
 @rule("NETIF032", "error", covers=(), needs=("network",))
 def link_local_bootstrap(host: JudgedHost) -> Results:
@@ -71,4 +73,37 @@ def host_address_without_route(host: JudgedHost) -> Results:
     if not any(not one.is_loopback for one in beyond):
         message = f"{first.address}/{own.prefix_len} has no neighbors, and no route leads beyond this host"
         remedy = f"add a route over {escaped(first.name)} to the addresses of the other hosts"
+        yield report.interface(first.name, message, remedy, evidence=present(host))
+
+
+@rule("NETIF040", "warning", covers=(), needs=("network",))
+def network_of_two_interfaces(host: JudgedHost) -> Results:
+    """Another interface has an address in the network of the one that NCCL uses.
+
+    Why: The kernel chooses the interface of a connection by its routes. It may send through the other one, which
+    is slower or has no link to the peer, and the choice may differ between nodes: connections hang or are
+    refused.
+    Example: eno1 192.168.3.8/20 and enp37s0f0 192.168.0.8/20
+    Instead: give each interface a network of its own, or join them in a bond
+    Source: https://github.com/NVIDIA/nccl/issues/1581
+    """
+    first = host.interfaces.bootstrap
+    if first is None or not host.several_nodes:
+        return
+    addresses = {
+        one.interface: one for one in reversed(known(host.facts.network.addresses)) if one.family == "AF_INET"
+    }
+    own = addresses.get(first.name)
+    if own is None or own.address != first.address or not 8 <= known(own.prefix_len) < 31:
+        return
+    network = ipaddress.ip_network(f"{own.address}/{own.prefix_len}", strict=False)
+    others = [name for name, one in addresses.items() if ipaddress.ip_address(one.address) in network]
+    interfaces = {name.partition(":")[0]: host.facts.network.interface(name.partition(":")[0]) for name in others}
+    rails = {name for name, one in interfaces.items() if one is not None and one.arp_type == _INFINIBAND}
+    up = [name for name, one in interfaces.items() if one is not None and one.running is True and not one.master]
+    # the adapters of a rack often share a network, and have routes of their own
+    if first.name in up and 2 <= len(up) <= _MOST_IN_NETWORK and not rails:
+        other = next(name for name in up if name != first.name)
+        message = f"{escaped(other)} is in the same network, {network}: connections may take it"
+        remedy = "give each interface a network of its own, or join them in a bond"
         yield report.interface(first.name, message, remedy, evidence=present(host))

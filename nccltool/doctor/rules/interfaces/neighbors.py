@@ -1,0 +1,41 @@
+"""Interfaces and adapters that libraries beside NCCL are told to use, and that this host does not have."""
+
+import re
+
+from nccltool.doctor import report
+from nccltool.doctor.rules.base import JudgedHost, Results, Variable, escaped, for_text, known
+from nccltool.hosts.nccl import values
+
+_INTERFACES = (
+    *("OMPI_MCA_btl_tcp_if_include", "OMPI_MCA_oob_tcp_if_include", "FI_TCP_IFACE", "FI_SOCKETS_IFACE"),
+    *("NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME", "TP_SOCKET_IFNAME"),
+)
+_NAME = re.compile(r"[A-Za-z][\w.-]*", re.ASCII)
+_PORT = re.compile(r"((mlx[45]|bnxt_re|irdma|erdma|rocep|ibp|rdmap)\w*):(\d+)", re.ASCII)
+
+
+@for_text("NETIF041", "warning", *_INTERFACES, "UCX_NET_DEVICES", covers=(), needs=("network", "rdma"))
+def neighbor_without_interface(host: JudgedHost, variable: Variable, text: str) -> Results:
+    """A library beside NCCL is told to use an interface or an adapter that this host does not have.
+
+    Why: Open MPI and libfabric ignore the name or fail, and UCX reports that the device is not available. If no
+    other one is listed, no connection leaves the host.
+    Example: OMPI_MCA_btl_tcp_if_include=eth0 on a host with enp6s0
+    Instead: OMPI_MCA_btl_tcp_if_include=10.0.0.0/16
+    Source: Open MPI documentation, networking support, TCP; UCX documentation, FAQ, network devices
+    """
+    if text.startswith("^"):
+        return
+    words = list(values.split(text.removeprefix("=")))
+    if variable.name == "UCX_NET_DEVICES":
+        ports = [match for word in words if (match := _PORT.fullmatch(word))]
+        there = {one.name for one in known(host.facts.rdma.devices)} if ports else set()
+        missing = next((match[0] for match in ports if match[1] not in there), None)
+    else:
+        names = [word for word in words if _NAME.fullmatch(word)]
+        there = {one.name for one in known(host.facts.network.interfaces)} if names else set()
+        missing = next((word for word in names if word not in there), None)
+    if missing:
+        message = f"this host has no {escaped(missing[:40])}"
+        remedy = "compare with `ip -br link` and `rdma link`"
+        yield report.about(variable, message, remedy, part=missing)
