@@ -4,6 +4,7 @@ import msgspec
 import pytest
 
 from nccltool.core.errors import BadInput
+from nccltool.core.unknown import Unknown
 from nccltool.doctor import fabric_choice
 from nccltool.hosts.facts import Amd, Cloud, Gpu, HostFacts, Interface, Network, Nvidia, Rdma, RdmaDevice, RdmaPort
 from tests.captured_hosts import healthy
@@ -42,6 +43,17 @@ def test_a_host_tells_its_fabric(host: str, name: str, why: str) -> None:
 def test_what_is_not_known_is_no_fabric(host: str, said: str) -> None:
     with pytest.raises(BadInput, match=said):
         fabric_choice.choose("auto", lambda: healthy(host))
+
+
+@pytest.mark.parametrize("provider", [Unknown("no DMI data in /sys/class/dmi/id"), "azure"])
+def test_a_host_of_ci_without_a_fabric_needs_no_variable(provider: str | Unknown) -> None:
+    chosen = fabric_choice.choose("auto", lambda: _bare(provider, "eth0"))
+    assert (chosen.name, chosen.why.startswith("no GPU, no RDMA device, 1 network interface")) == ("laptop", True)
+
+
+def test_two_interfaces_without_a_fabric_are_not_guessed() -> None:
+    with pytest.raises(BadInput, match="auto cannot tell"):
+        fabric_choice.choose("auto", lambda: _bare(Unknown("no DMI data in /sys/class/dmi/id"), "eth0", "eth1"))
 
 
 def test_two_that_fit_are_named_and_none_is_taken() -> None:
@@ -85,4 +97,17 @@ def _host(provider: str | None, gpu: str) -> HostFacts:
         amd=Amd(gpus=()),
         rdma=Rdma(devices=()),
         network=Network(interfaces=(Interface(name="eth0", driver="mlx5_core", virtual=False),)),
+    )
+
+
+def _bare(provider: str | Unknown, *names: str) -> HostFacts:
+    """A host without GPUs and RDMA devices."""
+    real = tuple(Interface(name=name, index=index, virtual=False) for index, name in enumerate(names, 2))
+    return HostFacts(
+        host="h",
+        cloud=Cloud(provider=provider),
+        network=Network(interfaces=(Interface(name="lo", index=1, virtual=True), *real)),
+        rdma=Rdma(devices=()),
+        nvidia=Nvidia(gpus=()),
+        amd=Amd(gpus=()),
     )

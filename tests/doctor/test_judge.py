@@ -186,7 +186,7 @@ NAMED = {"NCCL_CONF_FILE": "/gone"}
             host({"RCCL_MSCCL_ENBALED": "1"}, versions=RCCL),
             {"info": ["rename it to RCCL_MSCCL_ENABLE or unset it"]},
         ),
-        (host({"NCCL_IB_TIEMUOT": "22"}), {"info": ["rename it to NCCL_IB_TIMEOUT or unset it"]}),
+        (host({"NCCL_IB_TIEMUOT": "22"}), {"warning": ["rename it to NCCL_IB_TIMEOUT or unset it"]}),
         (host(NAMED, conf_files=(GONE,)), {"warning": ["create or mount it, or unset NCCL_CONF_FILE"]}),
         (
             host(NAMED, conf_files=(FOLDER,)),

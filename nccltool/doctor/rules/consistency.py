@@ -12,6 +12,7 @@ from nccltool.doctor.rules.base import (
     Unknown,
     Variable,
     across,
+    by_value,
     escaped,
     for_number,
     for_value,
@@ -211,3 +212,41 @@ def undocumented_variable(host: JudgedHost) -> Results:
         if ours and not entry.documented and name not in _OF_PROFILES:
             remedy = f"unset {name}, unless the vendor requires it"
             yield report.better_unset(variable, f"the NCCL user guide does not document {name}", remedy, part="")
+
+
+@across("CON008", "info", covers=(), needs=("cpu",), library="NCCL")
+def cpu_makers_differ(hosts: Sequence[JudgedHost]) -> Results:
+    """Hosts have processors of different makers.
+
+    Why: NCCL 2.18 and 2.19 estimate the cost of the network by the maker: ranks may choose different algorithms
+    for one call, which then hangs. Other releases share the estimate, but hosts differ in speed.
+    Example: Intel and AMD hosts in one job, with NCCL 2.19.3
+    Instead: NCCL_NET_OVERHEAD=1000 on all hosts, or NCCL 2.20 or newer
+    Source: https://github.com/NVIDIA/nccl/issues/1136
+    Since: NCCL 2.18.1
+    """
+    makers = yield from by_value(hosts, lambda host: host.facts.cpu.vendor)
+    if len(makers) > 1 and not any(host.get("NCCL_NET_OVERHEAD") for host in hosts):
+        severity = hosts[0].if_nccl_is("warning", (2, 18), (2, 20), other="info")
+        lines = tuple(f"{escaped(maker[:40])}: {len(some)} hosts" for maker, some in makers.items())
+        message = f"processors of {len(makers)} makers: ranks may choose different algorithms"
+        remedy = "set NCCL_NET_OVERHEAD=1000 on all hosts, or use NCCL 2.20 or newer"
+        yield report.host(hosts[0].name, message, remedy, evidence=lines, severity=severity)
+
+
+@across("CON009", "error", covers=())
+def one_address_for_all(hosts: Sequence[JudgedHost]) -> Results:
+    """VLLM_HOST_IP has the same value on several hosts.
+
+    Why: It is the address that a node publishes as its own. vLLM counts the nodes by it, and ends with an error or
+    hangs.
+    Example: VLLM_HOST_IP=10.0.0.1 on both nodes
+    Instead: set VLLM_HOST_IP on each node to its own address
+    Source: https://github.com/vllm-project/vllm/pull/7756
+    """
+    found = yield from by_value(hosts, lambda host: host.get("VLLM_HOST_IP") or None)
+    for some in found.values():
+        variable = some[0].variable("VLLM_HOST_IP") if len(some) > 1 else None
+        if variable:
+            remedy = "set it on each host to the host's own address"
+            yield report.about(variable, f"{len(some)} hosts have this address", remedy)

@@ -290,4 +290,5 @@ def kfd_missing(host: JudgedHost) -> Results:
     if file is None or file.writable is False:
         message = f"/dev/kfd {'is missing' if file is None else 'cannot be opened'}: ROCm finds no GPU"
         remedy = "docker run --device=/dev/kfd --device=/dev/dri --group-add video"
-        yield report.device("/dev/kfd", message, remedy)
+        lines = (f"{counted(len(known(host.facts.amd.gpus)), 'GPU')} of AMD in sysfs",)
+        yield report.device("/dev/kfd", message, remedy, evidence=lines)

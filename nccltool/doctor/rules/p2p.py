@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from nccltool.core.findings import Severity
 from nccltool.core.host_lists import fold
 from nccltool.core.text import escaped
 from nccltool.core.unknown import Unknown
@@ -130,7 +131,8 @@ def level_forced_up(host: JudgedHost, variable: Variable, text: str) -> Results:
         message = f"GPUs behind {len(roots)} root ports access each other through the CPU"
         remedy = "unset NCCL_P2P_LEVEL and measure with p2pBandwidthLatencyTest"
         lines = ("all have NVLink, which takes precedence",) if every else ()
-        yield report.better_unset(variable, message, remedy, evidence=lines)
+        severity: Severity | None = None if every else "warning"
+        yield report.better_unset(variable, message, remedy, evidence=lines, severity=severity)
 
 
 @for_text("P2P006", "info", "NCCL_P2P_LEVEL", needs=("nvidia",))
@@ -311,3 +313,19 @@ def cumem_disabled(host: JudgedHost, variable: Variable, enabled: int) -> Result
         gpus = or_none(host.facts.nvidia.gpus) or ()
         rack = any(RACK.search(or_none(gpu.name) or "") for gpu in gpus)
         yield report.better_unset(variable, message, severity="warning" if rack else None)
+
+
+@for_text("P2P032", "warning", "NCCL_P2P_LEVEL", covers=(), needs=("nvidia",))
+def level_across_sockets(host: JudgedHost, variable: Variable, text: str) -> Results:
+    """NCCL_P2P_LEVEL=SYS, and the GPUs of the hosts are not known.
+
+    Why: Between GPUs without NVLink on different sockets, direct access goes through the link of the processors:
+    it was slower than shared memory in several reports, and hangs with ACS or the IOMMU. With NVLink, it has no
+    effect.
+    Example: NCCL_P2P_LEVEL=SYS
+    Instead: unset NCCL_P2P_LEVEL
+    Source: https://github.com/NVIDIA/nccl/issues/1817; https://github.com/NVIDIA/nccl/issues/241
+    """
+    if isinstance(host.facts.nvidia.gpus, Unknown) and values.path_level(text) == "SYS" and not _disabled(host):
+        message = "GPUs on different sockets access each other directly, which may be slower than shared memory"
+        yield report.better_unset(variable, message, "unset it, or compare both with all_reduce_perf")

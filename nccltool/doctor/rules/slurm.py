@@ -3,7 +3,7 @@
 import re
 
 from nccltool.doctor import report
-from nccltool.doctor.rules.base import JudgedHost, Results, Variable, for_number, for_text, rule
+from nccltool.doctor.rules.base import JudgedHost, Results, Variable, for_number, for_text, known, rule
 
 _MEMORY = ("SLURM_MEM_PER_CPU", "SLURM_MEM_PER_GPU", "SLURM_MEM_PER_NODE")
 _OF_EACH_GPU = ("SLURM_GPUS_PER_TASK", "SLURM_GPUS_PER_SOCKET", "SLURM_NTASKS_PER_NODE")
@@ -81,3 +81,24 @@ def fewer_tasks_than_nodes(host: JudgedHost, variable: Variable, tasks: int) -> 
     if 0 < tasks < nodes and host.get("SLURM_STEP_ID") is None:
         message = f"srun starts {tasks} of the {nodes} nodes"
         yield report.about(variable, message, "request at least one task per node: --ntasks-per-node=1")
+
+
+@for_text("LCH020", "warning", "SLURM_CPU_BIND", covers=())
+def inherited_cpu_masks(host: JudgedHost, variable: Variable, text: str) -> Results:
+    """SLURM_CPU_BIND has masks with fewer processors than the node has ranks.
+
+    Why: srun passes its binding on in this variable. A job that is submitted from a shell inside another job
+    inherits it, and all its ranks and data loaders run on the processors of that shell.
+    Example: SLURM_CPU_BIND=quiet,mask_cpu:0xF with eight ranks
+    Instead: unset SLURM_CPU_BIND
+    Source: https://github.com/goodfire-ai/spd/pull/955; Slurm documentation, srun, --cpu-bind
+    """
+    masks = re.search(r"mask_cpu:((0[xX])?[0-9a-fA-F]{1,512}(,(0[xX])?[0-9a-fA-F]{1,512})*)$", text.strip())
+    if masks is None or host.get("SLURM_STEP_ID") is not None:
+        return
+    cpus = 0
+    for mask in masks[1].split(","):
+        cpus |= int(mask, 16)
+    if cpus.bit_count() < known(host.local_ranks):
+        message = f"{cpus.bit_count()} processors for {host.local_ranks} ranks: another job's shell has set it"
+        yield report.better_unset(variable, message, part=masks[0])

@@ -3,8 +3,19 @@
 import re
 
 from nccltool.core.findings import Severity
+from nccltool.core.unknown import Unknown
 from nccltool.doctor import report
-from nccltool.doctor.rules.base import JudgedHost, Results, Variable, escaped, for_text, is_loopback_name, rule
+from nccltool.doctor.rules.base import (
+    JudgedHost,
+    Results,
+    Variable,
+    escaped,
+    for_text,
+    is_loopback_name,
+    known,
+    rule,
+)
+from nccltool.hosts.facts import or_none
 
 _RANKS = ("auto", "gpu", "cpu", "xpu", "mps", "hpu", "npu", "mtia", "privateuse1")
 _BACKENDS = ("static", "c10d", "etcd", "etcd-v2", "zeus-adapter", "mast", "_etcd")
@@ -92,3 +103,37 @@ def elastic_without_meeting(host: JudgedHost, variable: Variable, text: str) -> 
         yield report.about(
             variable, "a static rendezvous has a fixed number of nodes", "use PET_RDZV_BACKEND=c10d"
         )
+
+
+@for_text("RUN005", "error", "PET_RDZV_ENDPOINT", covers=())
+def static_meeting_without_port(host: JudgedHost, variable: Variable, text: str) -> Results:
+    """The meeting point of a static rendezvous, or of several nodes, has the port 0.
+
+    Why: With port 0, the kernel chooses a port that the other processes do not learn: torchrun hangs. Only c10d
+    on one node passes the port on.
+    Example: PET_RDZV_BACKEND=static and PET_RDZV_ENDPOINT=localhost:0
+    Instead: PET_RDZV_ENDPOINT=localhost:29500
+    Source: https://github.com/pytorch/pytorch/issues/130656
+    """
+    several = not isinstance(host.nodes, Unknown) and host.nodes > 1
+    static = (host.get("PET_RDZV_BACKEND") or "static") == "static"
+    if re.search(r":0+$", text.strip()) and (several or static):
+        yield report.about(variable, "port 0 is a port that the others do not learn", "name a port, such as 29500")
+
+
+@for_text("RUN006", "warning", "PET_RDZV_ENDPOINT", covers=(), needs=("network", "rank"))
+def meeting_port_taken(host: JudgedHost, variable: Variable, text: str) -> Results:
+    """Another process already listens on the port of torchrun's meeting point.
+
+    Why: A second run on the host cannot listen there: "Address already in use". It may also join the first run.
+    Example: PET_RDZV_ENDPOINT=localhost:29400 while another torchrun uses this port
+    Instead: PET_RDZV_ENDPOINT=localhost:29401, or torchrun --standalone
+    Source: https://github.com/pytorch/pytorch/issues/126510
+    """
+    address, _, port = text.strip().rpartition(":")
+    own = {one.address for one in or_none(host.facts.network.addresses) or ()}
+    here = is_loopback_name(address.strip("[]")) or address.strip("[]") in own
+    if here and _NUMBER.fullmatch(port) and host.get("RANK") is None:
+        taken = next((one for one in known(host.facts.network.listeners) if one.port == int(port)), None)
+        if taken:
+            yield report.about(variable, f"another process listens on it (uid {taken.uid})", "choose a free port")

@@ -4,7 +4,7 @@ import ipaddress
 
 from nccltool.core.text import escaped
 from nccltool.doctor import report
-from nccltool.doctor.rules.base import JudgedHost, Results, Variable, for_text, rule
+from nccltool.doctor.rules.base import JudgedHost, Results, Variable, for_text, listed, rule
 from nccltool.doctor.rules.interfaces.base import FAMILY, IFNAME, present
 from nccltool.hosts.facts import known
 from nccltool.hosts.nccl import interfaces
@@ -107,3 +107,24 @@ def network_of_two_interfaces(host: JudgedHost) -> Results:
         message = f"{escaped(other)} is in the same network, {network}: connections may take it"
         remedy = "give each interface a network of its own, or join them in a bond"
         yield report.interface(first.name, message, remedy, evidence=present(host))
+
+
+@rule("NETIF042", "warning", covers=(), needs=("network", "rdma"))
+def sockets_over_bridges(host: JudgedHost) -> Results:
+    """TCP carries the traffic, and NCCL uses bridges or veths of containers beside the interfaces of the host.
+
+    Why: NCCL spreads its sockets over all interfaces that it finds, except docker*, lo, and virbr*. Connections
+    over a bridge or a veth end inside the host: they are refused, or hang.
+    Example: bond0, br-05ab815fa14e, and veth6163fba, and no NCCL_SOCKET_IFNAME
+    Instead: NCCL_SOCKET_IFNAME=bond0
+    Source: https://github.com/NVIDIA/nccl/issues/697; https://github.com/pytorch/pytorch/issues/68893
+    """
+    if host.settings.names(IFNAME) or not host.several_nodes:
+        return
+    names = [one.name for one in host.interfaces.chosen]
+    inner = [name for name in names if name.startswith("br-") or interfaces.is_inside(name)]
+    if inner and len(inner) < len(names) and not host.active_ports:
+        outer = next(name for name in names if name not in inner)
+        message = f"NCCL also uses {listed(inner, 3)}, which other hosts cannot reach"
+        remedy = f"export NCCL_SOCKET_IFNAME={escaped(outer)}"
+        yield report.interface(inner[0], message, remedy, evidence=present(host))

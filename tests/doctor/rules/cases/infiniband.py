@@ -235,10 +235,10 @@ CASES = (
     ),
     of(
         "IB015",
-        fires=[_limited(65536), _limited(65536, 1 << 14, user_namespace=True), _limited((64 << 20) - 1, 1 << 13)],
+        fires=[_limited(65536), _limited(65536, 1 << 14, user_namespace=True), _limited(512 << 19, 1 << 13)],
         silent=[
             _limited(None),
-            _limited(64 << 20),
+            _limited(512 << 20),
             _limited(65536, 1 << 14),
             _limited(65536, rdma=NONE),
             _limited(65536, rdma=EFA),
