@@ -1,14 +1,15 @@
 """How right the doctor is about published settings, and about misconfigurations that people reported.
 
-`tests/data/published_settings.jsonl` has blocks of settings of vendors, sites, and trainers, with what is wrong in
-them; `tests/data/misconfigurations.jsonl` has those of public threads, with what was at fault. The doctor sees the
-variables, and of a host only what a case tells. A third of the first cases is blind: people who write rules do not
-look at them, so the list of wrong findings has the others only. The fresh ones were collected in four rounds and
-scored once unseen (13 of 21 found up to wrong-082, 5 of 15 up to wrong-096, 15 of 27 up to wrong-121, 17 of 39 up to
-wrong-160: 10 of 19 of a half that rules were then written from, 7 of 20 of one that stayed closed until they were
-finished); they have been open since. In each round, one person wrote rules, cases, and labels. The queries of the
-fourth were fixed before it by class of failure, and it has host snapshots, whose details are filled in where a thread
-does not tell them; in the third, a search by the class of a new rule found wrong-116 and wrong-117.
+`tests/data/published_settings.jsonl` has blocks of settings of vendors, sites, and trainers, with what is wrong
+in them; `tests/data/misconfigurations.jsonl` has those of public threads, with what was at fault. The doctor sees
+the variables, and of a host only what a case tells. A third of the first cases is blind: people who write rules
+do not look at them, so the list of wrong findings has the others only. The fresh ones were collected in four
+rounds and scored once unseen (13 of 21 found up to wrong-082, 5 of 15 up to wrong-096, 15 of 27 up to wrong-121,
+17 of 39 up to wrong-160: 10 of 19 of a half that rules were then written from, 7 of 20 of one that stayed closed
+until they were finished); they have been open since. In each round, one person wrote rules, cases, and labels.
+The queries of the fourth were fixed before it by class of failure, and it has host snapshots, whose details are
+filled in where a thread does not tell them; in the third, a search by the class of a new rule found wrong-116 and
+wrong-117.
 """
 
 import re

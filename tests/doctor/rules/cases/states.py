@@ -8,8 +8,6 @@ from tests.doctor.rules.base import UNREAD, host, of
 from tests.doctor.rules.machines import ETHERNET, NONE, net, nic, rdma
 from tests.doctor.rules.parts import A100, gpu, nvidia
 
-_TWO = (gpu(0), gpu(1))
-
 
 def _of(**given: Any) -> Any:
     return nvidia(gpus=(gpu(0), gpu(1, **given)))
@@ -19,7 +17,6 @@ def _links(active: int) -> tuple[NvLink, ...]:
     return tuple(NvLink(number=number, active=number < active, remote="switch") for number in range(12))
 
 
-_GPUS = {"nvidia": nvidia(gpus=_TWO)}
 _MODULES = Kernel(release="5.4.0", modules=(KernelModule(name="nvidia_peermem"),))
 _OLD: dict[str, Any] = {
     "nccl": (2, 22, 3),
@@ -39,13 +36,13 @@ CASES = (
     of(
         "NV016",
         fires=[host(nvidia=_of(compute_mode="prohibited"))],
-        silent=[host(nvidia=_of(compute_mode="default")), host(**_GPUS)],
+        silent=[host(nvidia=_of(compute_mode="default")), host(nvidia=_of())],
         unknown=[host()],
     ),
     of(
         "NV017",
         fires=[host(nvidia=_of(mig=True))],
-        silent=[host(nvidia=_of(mig=False)), host(nvidia=_of(mig=True), local_ranks=1), host(**_GPUS)],
+        silent=[host(nvidia=_of(mig=False)), host(nvidia=_of(mig=True), local_ranks=1), host(nvidia=_of())],
         unknown=[host()],
     ),
     of(
