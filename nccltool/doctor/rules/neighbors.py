@@ -21,7 +21,7 @@ _VERBOSE: Mapping[str, str] = {
 
 @rule("PLG025", "warning", covers=())
 def value_of_another_type(host: JudgedHost) -> Results:
-    """A library beside NCCL does not read the value: it is a word for a number, has an unknown unit, or the like.
+    """A library beside NCCL does not read the value: a word for a number, or an unknown unit, for example.
 
     Why: UCX, Open MPI, Slurm, and the NVIDIA container toolkit refuse such a value and do not start. Others ignore
     it, or drop what follows the digits: libfabric reads 64K as 64.
