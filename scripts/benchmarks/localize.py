@@ -22,7 +22,7 @@ from nccltool.localize.schedule.adaptive import FIRST_ROUNDS
 
 _STEPS = (0.9, 0.95, 0.99, 1.0)
 _LARGE_S, _LARGE_MIB = 2.0, 400
-_MIXED, _MOST_INNOCENT = 500, 0.01
+_MIXED, _MOST_INNOCENT = 500, 0.005
 Name = tuple[str, str, tuple[str, ...]]
 """Kind, direction, subject."""
 
