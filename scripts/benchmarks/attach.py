@@ -2,8 +2,10 @@
 
 scripts/bench attach --trials 3 --seed 1        three of each state
 scripts/bench attach --only frozen,starting     those whose names have one of these words
-scripts/bench attach --healthy 100              looks at healthy jobs only: how many are called hung
+scripts/bench attach --healthy 100              looks at healthy jobs of several kinds: how many are called hung
 scripts/bench attach --cost 10                  steps of a job with looks and without, in turns
+scripts/bench attach --out trials.jsonl         goes on where it was cut off; looks are kept in trials.jsonl.looks
+scripts/bench attach --again trials.jsonl       judges the looks that were kept, with the rules of today
 """
 
 import argparse
@@ -12,47 +14,39 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks import attach_cost, extent
 from benchmarks.attach_jobs import Job
-from benchmarks.attach_states import BY_NAME, SCENARIOS, Scenario
-from nccltool.attach.judge.judge import judge
-from nccltool.attach.judge.result import AttachVerdict
+from benchmarks.attach_scores import Book, Score, Trial, scored, table
+from benchmarks.attach_states import HEALTHY, SCENARIOS, Scenario
 from nccltool.attach.look.here import look
 from nccltool.attach.look.order import LookOrder
 from nccltool.attach.seen.job import JobLook
 
-_LOOKS_AT_ONE_JOB = 20
-
-
-@dataclass(frozen=True)
-class Score:
-    """A look, and whether it was right."""
-
-    scenario: str
-    is_right: bool
-    wrong_with_high: bool
-    state: str
-    took_s: float
+_PAUSE_S = (1.0, 15.0)
+"""Between looks at one healthy job."""
 
 
 def main(options: Sequence[str] = ()) -> bool:
     """Print a line a trial, then the table; whether no innocent was named for certain and no healthy job hung."""
     asked = _asked(options)
-    scores: list[Score] = []
-    with tempfile.TemporaryDirectory(prefix="attach-", ignore_cleanup_errors=True) as base:
-        if asked.cost:
-            print("\n".join((*attach_cost.of_job(asked.cost, Path(base)), attach_cost.of_verdict())))
-            return True
-        if asked.healthy:
-            scores += _healthy(asked.healthy, asked.seed, Path(base))
-        for trial in range(0 if asked.healthy else asked.trials):
-            for scenario in _chosen(asked.only):
-                scores += _trial(scenario, asked.seed + trial, Path(base))
-    print("\n".join(table(scores)))
-    return not any(one.wrong_with_high or (one.scenario == "healthy" and one.state == "hung") for one in scores)
+    book = Book(asked.again or asked.out)
+    if asked.again:
+        book.judge_again()
+    else:
+        with tempfile.TemporaryDirectory(prefix="attach-", ignore_cleanup_errors=True) as base:
+            if asked.cost:
+                print("\n".join((*attach_cost.of_job(asked.cost, Path(base)), attach_cost.of_verdict())))
+                return True
+            if asked.healthy:
+                _healthy(asked.healthy, asked.seed, Path(base), book)
+            else:
+                _trials(asked, Path(base), book)
+    print("\n".join(table(book.scores)))
+    return not any(
+        one.wrong_with_high or (one.state.startswith("healthy") and one.verdict == "hung") for one in book.scores
+    )
 
 
 def _asked(options: Sequence[str]) -> argparse.Namespace:
@@ -62,6 +56,8 @@ def _asked(options: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--only", default=extent.of("", "stopped"), help="words of the names, separated by commas")
     parser.add_argument("--healthy", type=int, default=0, help="so many looks at healthy jobs, and nothing else")
     parser.add_argument("--cost", type=int, default=0, help="so many pairs of windows, and nothing else")
+    parser.add_argument("--out", default="", help="JSON lines; trials that are there are not repeated")
+    parser.add_argument("--again", default="", help="a file that --out wrote")
     return parser.parse_args(options)
 
 
@@ -72,86 +68,63 @@ def _chosen(only: str) -> Iterator[Scenario]:
             yield one
 
 
-def _trial(scenario: Scenario, seed: int, base: Path) -> list[Score]:
-    chance = random.Random(f"{seed} {scenario.name}")
+def _trials(asked: argparse.Namespace, base: Path, book: Book) -> None:
+    for seed in range(asked.seed, asked.seed + asked.trials):
+        for scenario in _chosen(asked.only):
+            trial = _by_chance(scenario, seed, f"{seed} {scenario.name}")
+            if not book.has(trial):
+                _try(scenario, trial, base / f"{seed}-{scenario.name.replace(' ', '-')}", book)
+
+
+def _by_chance(scenario: Scenario, seed: int, drawn: str) -> Trial:
+    chance = random.Random(drawn)
     strategy, ranks = chance.choice(scenario.strategies), chance.choice(scenario.ranks)
-    rank = chance.randrange(ranks)
-    folder = base / f"{seed}-{scenario.name.replace(' ', '-')}"
-    told = f"{scenario.name}, seed {seed}: {strategy}, {ranks} ranks, rank {rank}"
+    return Trial(state=scenario.name, seed=seed, strategy=strategy, ranks=ranks, rank=chance.randrange(ranks))
+
+
+def _try(scenario: Scenario, trial: Trial, folder: Path, book: Book) -> None:
     try:
-        with Job(scenario, strategy, ranks, rank, folder) as job:
+        with Job(scenario, trial.strategy, trial.ranks, trial.rank, folder) as job:
             job.spoil()
             time.sleep(scenario.settle_s)
-            score = _look(scenario, job, told)
+            book.write(*_look(scenario, job, trial))
     except (RuntimeError, OSError) as error:
-        print(f"{told}: NO TRIAL: {str(error)[:600]}", flush=True)
-        return []
+        print(f"{trial.told}: NO TRIAL: {str(error)[:600]}", flush=True)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    return [score]
 
 
-def _healthy(count: int, seed: int, base: Path) -> Iterator[Score]:
-    """Many looks at some jobs."""
-    scenario = BY_NAME["healthy"]
-    for first in range(0, count, _LOOKS_AT_ONE_JOB):
-        chance = random.Random(f"{seed} {first}")
-        strategy, ranks = chance.choice(scenario.strategies), chance.choice(scenario.ranks)
-        with Job(scenario, strategy, ranks, 0, base / f"healthy-{first}") as job:
+def _healthy(count: int, seed: int, base: Path, book: Book) -> None:
+    """Some looks at one job of each kind."""
+    at_each = -(-count // len(HEALTHY))
+    left = count
+    for number, scenario in enumerate(HEALTHY):
+        first = _by_chance(scenario, seed, f"{seed} {scenario.name}")
+        looks = [Trial(**{**first.fields, "seed": 1000 * seed + look}) for look in range(min(at_each, left))]
+        left -= len(looks)
+        if not all(book.has(one) for one in looks):
+            _looks(scenario, looks, base / f"healthy-{number}", book)
+
+
+def _looks(scenario: Scenario, looks: Iterable[Trial], folder: Path, book: Book) -> None:
+    pauses = random.Random(f"{scenario.name} pauses")
+    try:
+        first, *others = looks
+        with Job(scenario, first.strategy, first.ranks, first.rank, folder) as job:
             job.spoil()
-            for number in range(min(_LOOKS_AT_ONE_JOB, count - first)):
-                yield _look(scenario, job, f"healthy, look {first + number}: {strategy}, {ranks} ranks")
+            for trial in (first, *others):
+                time.sleep(pauses.uniform(*_PAUSE_S))
+                book.write(*_look(scenario, job, trial))
+    except (RuntimeError, OSError) as error:
+        print(f"{scenario.name}: NO TRIAL: {str(error)[:600]}", flush=True)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
-def _look(scenario: Scenario, job: Job, told: str) -> Score:
+def _look(scenario: Scenario, job: Job, trial: Trial) -> tuple[Score, JobLook]:
     began = time.monotonic()
     answer = look(LookOrder(pid=job.alive.pid))
     if answer.look is None:
         raise RuntimeError(f"no look: {answer.reason}")
-    verdict = judge(JobLook(hosts=(answer.look,)))
-    named = [one for one in verdict.culprits if one.level != "low"]
-    is_right = verdict.state in scenario.states and _culprits_are_right(scenario, job.rank, verdict)
-    innocent = any(
-        one.level == "high" and one.rank is not None and (one.rank != job.rank or not scenario.causes)
-        for one in named
-    )
-    score = Score(scenario.name, is_right, innocent, verdict.state, time.monotonic() - began)
-    culprits = (
-        "; ".join(f"{one.cause} rank {one.rank} {one.host} {one.level}" for one in verdict.culprits[:4])
-        or "nobody"
-    )
-    print(f"{told}: {verdict.state}, {culprits}: {'ok' if is_right else 'WRONG'}", flush=True)
-    if not is_right:
-        print("\n".join(_details(verdict)), flush=True)
-    return score
-
-
-def _details(verdict: AttachVerdict) -> Iterator[str]:
-    yield f"    {verdict.message}; missing {verdict.missing}; {verdict.notes}"
-    for now in verdict.ranks:
-        what = f"{now.condition} {now.phase.text} ({now.phase.kind}) at {now.phase.where}"
-        yield f"    rank {now.rank} {what}, moves {now.moves}, since {now.since_s}, CPU {now.cpu_share}"
-    for one in verdict.culprits:
-        yield f"    {one.level} {one.cause} {one.message}: {one.evidence}"
-
-
-def _culprits_are_right(scenario: Scenario, rank: int, verdict: AttachVerdict) -> bool:
-    named = [one for one in verdict.culprits if one.level != "low"]
-    if not scenario.causes:
-        return not named
-    if not named or named[0].cause not in scenario.causes:
-        return False
-    ranks = {one.rank for one in named if one.rank is not None}
-    return ranks == ({rank} if scenario.names_rank else set())
-
-
-def table(scores: Iterable[Score]) -> Iterator[str]:
-    """In Markdown: right of all, and how many named an innocent rank with high confidence."""
-    by_name: dict[str, list[Score]] = {}
-    for one in scores:
-        by_name.setdefault(one.scenario, []).append(one)
-    yield "| state | right | wrong rank, high confidence | called hung |"
-    yield "|---|---|---|---|"
-    for name, group in by_name.items():
-        right, innocent = sum(one.is_right for one in group), sum(one.wrong_with_high for one in group)
-        yield f"| {name} | {right}/{len(group)} | {innocent} | {sum(one.state == 'hung' for one in group)} |"
+    seen = JobLook(hosts=(answer.look,))
+    return scored(scenario, trial, seen, time.monotonic() - began), seen

@@ -121,7 +121,7 @@ class Job:
         self.lab.__enter__()
         first = self.lab.hosts[0]
         for number, host in enumerate(self.lab.hosts):
-            options = ["--nnodes", "2", "--nproc-per-node", "1", "--node-rank", str(number)]
+            options = ["--nnodes", "2", "--nproc-per-node", str(self.ranks // 2), "--node-rank", str(number)]
             options += ["--master-addr", first.address, "--master-port", "29500"]
             self._torchrun(options, ("env", "GLOO_SOCKET_IFNAME=eth0", *host.inside))
 
@@ -166,7 +166,7 @@ class Job:
             self._until(lambda: len(self.pids()) > self.ranks)
             time.sleep(random.uniform(0.5, 3))
             return
-        at = int(dict(zip(one.more[::2], one.more[1::2], strict=True)).get("--at", "5"))
+        at = int(one.more[one.more.index("--at") + 1]) if "--at" in one.more else 5
         goal = 9 if one.fault == "ending" else at + 5 if not one.fault or one.act in ("kill", "stop-agent") else at
         spread = one.fault in ("loader", "loader-main")  # the next steps' data are loaded ahead
         self._until(lambda: len(self.steps()) == self.ranks and max(self.steps()) >= goal - 2 * spread)

@@ -33,7 +33,7 @@ class Scenario:
     fault: str = ""
     act: Act = "none"
     strategies: tuple[str, ...] = ALL_STRATEGIES
-    ranks: tuple[int, ...] = (2, 3, 4)
+    ranks: tuple[int, ...] = (2, 3, 3, 4, 4, 5, 6, 8)
     more: tuple[str, ...] = ()
     """Options of the script."""
     settle_s: float = 12.0
@@ -41,9 +41,10 @@ class Scenario:
     fifos: tuple[str, ...] = field(default=())
 
 
-NO_ANSWER = ("unknown",)
+_ODD_ONE = (3, 3, 4, 4, 5, 6, 8)
+"""Of two ranks that differ, neither is the odd one."""
 SCENARIOS = (
-    Scenario(name="healthy", states=("healthy",), settle_s=1, ranks=(2, 3, 4)),
+    Scenario(name="healthy", states=("healthy",), settle_s=1),
     Scenario(name="starting", states=("starting",), act="early", settle_s=0),
     Scenario(name="ending", states=("ending",), fault="ending", more=("--steps", "8"), settle_s=4),
     Scenario(name="dead", states=("hung",), causes=("dead",), fault="dead", act="kill", settle_s=3),
@@ -91,15 +92,14 @@ SCENARIOS = (
             "order-mismatch",
         ),  # stacks show that the calls differ; sizes only a recorder does
         fault="size",
-        ranks=(3, 4),
+        ranks=_ODD_ONE,
     ),
-    Scenario(name="different order", states=("hung",), causes=("order-mismatch",), fault="order", ranks=(3, 4)),
+    Scenario(name="different order", states=("hung",), causes=("order-mismatch",), fault="order", ranks=_ODD_ONE),
     Scenario(
         name="different number of batches",
         states=("hung",),
         causes=("left-early",),
         fault="batches",
-        ranks=(2, 3, 4),
     ),
     Scenario(name="asleep in its own code", states=("hung",), causes=("own-code",), fault="sleep"),
     Scenario(name="busy in its own code", states=("hung",), causes=("own-code",), fault="busy"),
@@ -127,7 +127,28 @@ SCENARIOS = (
         causes=("network",),
         names_rank=False,
         act="drop",
-        ranks=(2,),
+        ranks=(2, 2, 4, 6),
     ),
 )
 BY_NAME = {one.name: one for one in SCENARIOS}
+
+
+def _healthy(name: str, *more: str, strategies: tuple[str, ...] = ALL_STRATEGIES) -> Scenario:
+    return Scenario(name=f"healthy: {name}", states=("healthy",), settle_s=0, strategies=strategies, more=more)
+
+
+_DATA_PARALLEL = ("ddp", "fsdp")
+HEALTHY = (
+    _healthy("steps of 5 ms", "--step-s", "0.005"),
+    _healthy("steps of 0.1 s", "--step-s", "0.1"),
+    _healthy("steps of 2 s", "--step-s", "2"),
+    _healthy("uneven ranks", "--step-s", "0.2", "--uneven", "ranks"),
+    _healthy("uneven steps", "--step-s", "0.1", "--uneven", "steps"),
+    _healthy("all evaluate", "--step-s", "0.05", "--evaluate", "all"),
+    _healthy("rank 0 evaluates", "--step-s", "0.05", "--evaluate", "first"),
+    _healthy("checkpoints", "--step-s", "0.05", "--save"),
+    _healthy("data loaders", "--step-s", "0.02", "--load-s", "0.02", "--workers", "2"),
+    _healthy("data in the main process", "--step-s", "0.02", "--load-s", "0.01", "--workers", "0"),
+    _healthy("accumulated gradients", "--step-s", "0.05", "--accumulate", "8", strategies=_DATA_PARALLEL),
+)
+"""Kinds of healthy work."""

@@ -7,9 +7,11 @@ It writes DIR/step.<rank> with its step, so that a trial knows when the fault ha
 
 import argparse
 import atexit
+import contextlib
 import ctypes
 import importlib
 import os
+import random
 import sys
 import time
 from collections.abc import Iterator
@@ -97,6 +99,21 @@ def pipeline_step(stage: nn.Module, optimizer: torch.optim.Optimizer, batch: tor
 def train_step(model: nn.Module, optimizer: torch.optim.Optimizer, batch: torch.Tensor) -> None:
     loss = model(batch).square().mean()
     loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+
+
+def accumulated_step(
+    model: nn.Module, optimizer: torch.optim.Optimizer, batch: torch.Tensor, times: int, step_s: float
+) -> None:
+    """Gradients of several batches, and one exchange of them."""
+    for number in range(times):
+        is_last = number == times - 1
+        if hasattr(model, "set_requires_gradient_sync"):
+            model.set_requires_gradient_sync(is_last)
+        with contextlib.nullcontext() if is_last or not hasattr(model, "no_sync") else model.no_sync():
+            spin(step_s)
+            model(batch).square().mean().backward()
     optimizer.step()
     optimizer.zero_grad()
 
@@ -213,6 +230,40 @@ def log_step(step: int, began: float) -> float:
     return now
 
 
+def work_s(options: argparse.Namespace, step: int, rank: int) -> float:
+    """How long a rank computes in this step: batches differ in length, between ranks or for all of them."""
+    if options.uneven == "ranks":
+        return options.step_s * random.Random(f"{step} {rank}").lognormvariate(0, 0.5)
+    if options.uneven == "steps":
+        return options.step_s * random.Random(f"{step // 20}").uniform(0.5, 2)
+    return float(options.step_s)
+
+
+def beside_steps(model: nn.Module, options: argparse.Namespace, step: int, rank: int) -> None:
+    """What healthy jobs do now and then: evaluate, and write checkpoints."""
+    if not step or step % options.every:
+        return
+    if options.evaluate == "all":
+        evaluate(options.beside_s)
+    elif options.evaluate == "first":
+        if rank == 0:
+            evaluate(options.beside_s)
+        dist.barrier()
+    if options.save:
+        if rank == 0:
+            torch.save({"model": model.state_dict(), "more": torch.zeros(64 << 18)}, f"{options.dir}/saved")
+        dist.barrier()
+
+
+def evaluate(seconds: float) -> None:
+    """Without the other ranks."""
+    held_out, weights = torch.ones(BATCH, WIDTH), torch.ones(WIDTH, WIDTH)
+    until = time.monotonic() + seconds
+    with torch.no_grad():
+        while time.monotonic() < until:
+            held_out = (held_out @ weights).clamp(-1, 1)
+
+
 def is_due(options: argparse.Namespace, step: int) -> bool:
     return bool(options.fault) and (step == options.at or (options.fault == "store" and step > options.at))
 
@@ -237,6 +288,12 @@ def main() -> None:
     parser.add_argument("--load-s", type=float, default=0.0)
     parser.add_argument("--mib", type=int, default=64)
     parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--uneven", choices=("", "ranks", "steps"), default="")
+    parser.add_argument("--evaluate", choices=("", "all", "first"), default="")
+    parser.add_argument("--save", action="store_true")
+    parser.add_argument("--every", type=int, default=50, help="steps between evaluations or checkpoints")
+    parser.add_argument("--beside-s", type=float, default=4.0)
+    parser.add_argument("--accumulate", type=int, default=1)
     options = parser.parse_args()
     torch.set_num_threads(1)
     try:
@@ -262,8 +319,12 @@ def train(options: argparse.Namespace) -> None:
         progress.write_text(f"{step} {time.monotonic()}")
         if step == options.steps or (is_due(options, step) and go_wrong(model, options, step)):
             break
-        spin(options.step_s)
-        run(model, optimizer, batch)
+        beside_steps(model, options, step, rank)
+        if options.accumulate > 1:
+            accumulated_step(model, optimizer, batch, options.accumulate, options.step_s)
+        else:
+            spin(work_s(options, step, rank))
+            run(model, optimizer, batch)
         began = log_step(step, began)
     dist.barrier()
     dist.destroy_process_group()
