@@ -37,7 +37,10 @@ def main(options: Sequence[str] = ()) -> bool:
     else:
         with tempfile.TemporaryDirectory(prefix="attach-", ignore_cleanup_errors=True) as base:
             if asked.cost:
-                print("\n".join((*attach_cost.of_job(asked.cost, Path(base)), attach_cost.of_verdict())))
+                for line in (attach_cost.of_verdict(), *attach_cost.of_many(5)):
+                    print(line, flush=True)
+                for line in attach_cost.of_job(asked.cost, Path(base)):
+                    print(line, flush=True)
                 return True
             if asked.healthy:
                 _healthy(asked.healthy, asked.seed, Path(base), book)
@@ -55,7 +58,7 @@ def _asked(options: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--trials", type=int, default=extent.of(20, 1), help="of each state")
     parser.add_argument("--only", default=extent.of("", "stopped"), help="words of the names, separated by commas")
     parser.add_argument("--healthy", type=int, default=0, help="so many looks at healthy jobs, and nothing else")
-    parser.add_argument("--cost", type=int, default=0, help="so many pairs of windows, and nothing else")
+    parser.add_argument("--cost", type=int, default=0, help="so many looks beside steps, and nothing else")
     parser.add_argument("--out", default="", help="JSON lines; trials that are there are not repeated")
     parser.add_argument("--again", default="", help="a file that --out wrote")
     return parser.parse_args(options)
