@@ -14,6 +14,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from benchmarks import attach_cost, extent
@@ -103,7 +104,7 @@ def _healthy(count: int, seed: int, base: Path, book: Book) -> None:
     left = count
     for number, scenario in enumerate(HEALTHY):
         first = _by_chance(scenario, seed, f"{seed} {scenario.name}")
-        looks = [Trial(**{**first.fields, "seed": 1000 * seed + look}) for look in range(min(at_each, left))]
+        looks = [replace(first, seed=1000 * seed + look) for look in range(min(at_each, left))]
         left -= len(looks)
         if not all(book.has(one) for one in looks):
             _looks(scenario, looks, base / f"healthy-{number}", book)

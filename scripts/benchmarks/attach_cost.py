@@ -38,7 +38,10 @@ def of_job(rounds: int, base: Path) -> Iterator[str]:
 
 
 def _windows(name: str, job: Job, rounds: int) -> Iterator[str]:
-    looked, noise, looks, cpu = [], [], [], []
+    looked: list[float] = []
+    noise: list[float] = []
+    looks: list[float] = []
+    cpu: list[float] = []
     for _ in range(rounds):
         before = _steps_per_s(job, lambda: time.sleep(_WINDOW_S))
         during = _steps_per_s(job, lambda: _look(job, looks, cpu))

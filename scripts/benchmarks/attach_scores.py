@@ -30,10 +30,6 @@ class Trial:
     def told(self) -> str:
         return f"{self.state}, seed {self.seed}: {self.strategy}, {self.ranks} ranks, rank {self.rank}"
 
-    @property
-    def fields(self) -> dict[str, object]:
-        return asdict(self)
-
 
 @dataclass(frozen=True, kw_only=True)
 class Score(Trial):

@@ -232,11 +232,12 @@ def log_step(step: int, began: float) -> float:
 
 def work_s(options: argparse.Namespace, step: int, rank: int) -> float:
     """How long a rank computes in this step: batches differ in length, between ranks or for all of them."""
+    usual = float(options.step_s)
     if options.uneven == "ranks":
-        return options.step_s * random.Random(f"{step} {rank}").lognormvariate(0, 0.5)
+        return usual * random.Random(f"{step} {rank}").lognormvariate(0, 0.5)
     if options.uneven == "steps":
-        return options.step_s * random.Random(f"{step // 20}").uniform(0.5, 2)
-    return float(options.step_s)
+        return usual * random.Random(f"{step // 20}").uniform(0.5, 2)
+    return usual
 
 
 def beside_steps(model: nn.Module, options: argparse.Namespace, step: int, rank: int) -> None:
