@@ -20,7 +20,7 @@ from pathlib import Path
 from benchmarks import attach_cost, extent
 from benchmarks.attach_jobs import Job
 from benchmarks.attach_scores import Book, Score, Trial, scored, table
-from benchmarks.attach_states import HEALTHY, SCENARIOS, Scenario
+from benchmarks.attach_states import BY_NAME, HEALTHY, ONE_AFTER_THE_OTHER, SCENARIOS, Scenario
 from nccltool.attach.look.here import look
 from nccltool.attach.look.order import LookOrder
 from nccltool.attach.seen.job import JobLook
@@ -73,15 +73,39 @@ def _chosen(only: str) -> Iterator[Scenario]:
 
 
 def _trials(asked: argparse.Namespace, base: Path, book: Book) -> None:
+    chosen = tuple(_chosen(asked.only))
     for seed in range(asked.seed, asked.seed + asked.trials):
-        for scenario in _chosen(asked.only):
-            trial = _by_chance(scenario, seed, f"{seed} {scenario.name}")
+        together = [one for one in chosen if one in ONE_AFTER_THE_OTHER]
+        if left := [one for one in together if not book.has(_by_chance(one, seed))]:
+            _one_after_the_other(left, seed, base / f"{seed}", book)
+        for scenario in [one for one in chosen if one not in together]:
+            trial = _by_chance(scenario, seed)
             if not book.has(trial):
                 _try(scenario, trial, base / f"{seed}-{scenario.name.replace(' ', '-')}", book)
 
 
-def _by_chance(scenario: Scenario, seed: int, drawn: str) -> Trial:
-    chance = random.Random(drawn)
+def _one_after_the_other(scenarios: Sequence[Scenario], seed: int, folder: Path, book: Book) -> None:
+    """On one job: another rank in each state."""
+    first = _by_chance(scenarios[0], seed)
+    told = "one after the other"
+    try:
+        with Job(BY_NAME["healthy"], first.strategy, first.ranks, 0, folder) as job:
+            job.spoil()
+            for scenario in scenarios:
+                rank = random.Random(f"{seed} {scenario.name} rank").randrange(first.ranks)
+                trial = replace(first, state=scenario.name, rank=rank)
+                told = trial.told
+                with job.put_into(scenario, rank):
+                    time.sleep(scenario.settle_s)
+                    book.write(*_look(scenario, job, trial))
+    except (RuntimeError, OSError) as error:
+        print(f"{told}: NO TRIAL: {str(error)[:600]}", flush=True)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _by_chance(scenario: Scenario, seed: int) -> Trial:
+    chance = random.Random(f"{seed} {scenario.name}")
     strategy, ranks = chance.choice(scenario.strategies), chance.choice(scenario.ranks)
     return Trial(state=scenario.name, seed=seed, strategy=strategy, ranks=ranks, rank=chance.randrange(ranks))
 
@@ -103,7 +127,7 @@ def _healthy(count: int, seed: int, base: Path, book: Book) -> None:
     at_each = -(-count // len(HEALTHY))
     left = count
     for number, scenario in enumerate(HEALTHY):
-        first = _by_chance(scenario, seed, f"{seed} {scenario.name}")
+        first = _by_chance(scenario, seed)
         looks = [replace(first, seed=1000 * seed + look) for look in range(min(at_each, left))]
         left -= len(looks)
         if not all(book.has(one) for one in looks):

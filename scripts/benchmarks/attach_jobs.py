@@ -174,6 +174,19 @@ class Job:
             self._until(self._is_still)
         self._act()
 
+    @contextlib.contextmanager
+    def put_into(self, scenario: Scenario, rank: int) -> Iterator[None]:
+        """A state that is undone at the end, when the job has gone on."""
+        self.scenario, self.rank = scenario, rank
+        self._act()
+        yield
+        if scenario.act == "stop":
+            os.kill(self.of_rank(rank), signal.SIGCONT)
+        while self.undo:
+            self.undo.pop().__exit__(None, None, None)
+        goal = max(self.steps()) + 5
+        self._until(lambda: len(self.steps()) == self.ranks and min(self.steps()) >= goal)
+
     def _is_still(self) -> bool:
         before = self.steps()
         time.sleep(2)
@@ -238,7 +251,7 @@ def _storm(folder: Path) -> None:
 
 @contextlib.contextmanager
 def _group(act: str, pid: int) -> Iterator[None]:
-    """A cgroup of its own for one rank, frozen or with a tenth of a core."""
+    """A cgroup of its own for one rank, frozen or with a hundredth of a core."""
     root = {"freeze-v1": _CGROUPS / "freezer", "freeze-v2": _CGROUPS / "unified", "starve": _CGROUPS / "cpu"}[act]
     group = root / f"nccltool-bench-{os.getpid()}-{pid}"
     group.mkdir()
@@ -250,7 +263,7 @@ def _group(act: str, pid: int) -> Iterator[None]:
             (group / "cgroup.freeze").write_text("1")
         else:
             (group / "cpu.cfs_period_us").write_text("100000")
-            (group / "cpu.cfs_quota_us").write_text("5000")
+            (group / "cpu.cfs_quota_us").write_text("1000")  # less than its share on a busy host
         yield
     finally:
         if act == "freeze-v1":

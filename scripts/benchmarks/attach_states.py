@@ -17,6 +17,7 @@ Act = Literal[
     "storm",
 ]
 """What is done from outside, once the job has come to its step."""
+_UNDONE = ("none", "stop", "freeze-v1", "freeze-v2", "starve")
 ALL_STRATEGIES = ("ddp", "fsdp", "pipeline")
 
 
@@ -33,7 +34,7 @@ class Scenario:
     fault: str = ""
     act: Act = "none"
     strategies: tuple[str, ...] = ALL_STRATEGIES
-    ranks: tuple[int, ...] = (2, 3, 3, 4, 4, 5, 6, 8)
+    ranks: tuple[int, ...] = (*(2,) * 4, *(3,) * 5, *(4,) * 3, 5, 6, 8)
     more: tuple[str, ...] = ()
     """Options of the script."""
     settle_s: float = 12.0
@@ -41,7 +42,7 @@ class Scenario:
     fifos: tuple[str, ...] = field(default=())
 
 
-_ODD_ONE = (3, 3, 4, 4, 5, 6, 8)
+_ODD_ONE = (*(3,) * 5, *(4,) * 3, 5, 6, 8)
 """Of two ranks that differ, neither is the odd one."""
 SCENARIOS = (
     Scenario(name="healthy", states=("healthy",), settle_s=1),
@@ -119,7 +120,6 @@ SCENARIOS = (
         causes=("cpu-starved",),
         act="starve",
         settle_s=4,
-        strategies=("ddp", "fsdp"),
     ),
     Scenario(
         name="data port dropped",
@@ -131,6 +131,8 @@ SCENARIOS = (
     ),
 )
 BY_NAME = {one.name: one for one in SCENARIOS}
+ONE_AFTER_THE_OTHER = tuple(one for one in SCENARIOS if not one.fault and one.act in _UNDONE)
+"""These can be undone, and so are tried on one job."""
 
 
 def _healthy(name: str, *more: str, strategies: tuple[str, ...] = ALL_STRATEGIES) -> Scenario:

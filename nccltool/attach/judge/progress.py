@@ -16,8 +16,10 @@ _BEFORE, _RECENT = 6, 3
 """Steps that are compared, at least."""
 _CUTS = 60
 """Places at which the steps may have become slower."""
-_LEAST_S = 30.0
-"""Of slower steps, and of those before: on a busy host, steps of 0.05 s took 1.5 times as long for 6 to 22 s."""
+_LEAST_BEFORE_S = 30.0
+"""Of the steps before, and..."""
+_LEAST_SLOWER_S = 60.0
+"""...of the slower ones. Steps of a healthy job with different batches took 1.6 times as long for 50 s."""
 _APART = 0.75
 """So many of the recent steps must be slower than so many of those before: a checkpoint is no change."""
 
@@ -127,17 +129,20 @@ def _between(first: StepLine, last: StepLine) -> float | None:
 
 def _change(times: Sequence[LoggedStep]) -> int:
     """The first step that was slower, with all that follow; 0 = there is none."""
-    best, place = 0.0, 0
+    best, place = 0, 0
     for cut in range(_BEFORE, len(times) - _RECENT + 1, max(1, len(times) // _CUTS)):
         before = sorted(one.seconds for one in times[:cut])
         after = sorted(one.seconds for one in times[cut:])
-        if sum(before) < _LEAST_S or sum(after) < _LEAST_S:
+        if sum(before) < _LEAST_BEFORE_S or sum(after) < _LEAST_SLOWER_S or not median(before):
             continue
-        ratio = median(after) / median(before) if median(before) > 0 else 0.0
         fast_end = before[int(_APART * (len(before) - 1))]
         slow_begin = after[int((1 - _APART) * (len(after) - 1))]
-        if ratio >= SLOWER and slow_begin > fast_end and ratio > best:
-            best, place = ratio, cut
+        if median(after) / median(before) < SLOWER or slow_begin <= fast_end:
+            continue
+        middle = (median(before) + median(after)) / 2
+        apart = sum(one <= middle for one in before) + sum(one > middle for one in after)
+        if apart > best:
+            best, place = apart, cut
     return place
 
 

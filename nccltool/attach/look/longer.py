@@ -23,7 +23,8 @@ def extra_s(samples: Sequence[HostSample], ranks: Sequence[RankFound]) -> float:
     if left <= 0 or not any(_has_group(last_one) for _, _, last_one in running):
         return 0.0
     are_still = all(_is_still(a, b, rank.pid) for rank, a, b in running)
-    is_told = any(_tells(b, rank.master) for rank, _, b in running)
+    ends = {(one.local, one.peer) for _, _, b in running for one in b.sockets or ()}
+    is_told = any(_tells(b, rank.master, ends) for rank, _, b in running)
     return left if are_still and not is_told else 0.0
 
 
@@ -46,11 +47,13 @@ def _has_group(sample: RankSample) -> bool:
     return any(name.startswith(("pt_gloo", "pt_nccl", "gloo_tcp", "NCCL ")) for name in names)
 
 
-def _tells(sample: RankSample, master: str) -> bool:
-    """Whether some connection, other than that to the store, says when it last had data."""
+def _tells(sample: RankSample, master: str, ends: set[tuple[str, str]]) -> bool:
+    """Whether some connection between two ranks that are here, other than that to the store, says when it last had
+    data. Whose the far end of others is, is not known here."""
     port = master.rpartition(":")[2]
     return any(
         one.state == "ESTAB"
+        and (one.peer, one.local) in ends
         and port not in (one.peer.rpartition(":")[2], one.local.rpartition(":")[2])
         and one.last_received_ms is not None
         for one in sample.sockets or ()

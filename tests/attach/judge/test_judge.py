@@ -222,7 +222,10 @@ CASES: dict[str, tuple[JobLook, str, str, int | None, str]] = {
         "high",
     ),
     "11 no core": (
-        look(*(R(switches=900, idle_s=0.01),) * 3, R(stack=COMPUTES, cpu=0.2, switches=5, delay=0.6, idle_s=0.01)),
+        look(
+            *(R(switches=900, cpu=0.1, idle_s=0.01),) * 3,
+            R(stack=COMPUTES, cpu=0.2, switches=5, delay=0.6, idle_s=0.01),
+        ),
         "slow",
         "cpu-starved",
         3,
@@ -352,6 +355,14 @@ def test_one_sample_is_never_a_hang(name: str) -> None:
 def test_row_19_a_job_that_moves() -> None:
     moving = R(switches=3000, idle_s=0.01)
     verdict = judge(look(moving, R(stack=COMPUTES, state="R", cpu=0.9, switches=500, idle_s=0.01), moving))
+    assert (verdict.state, verdict.culprits) == ("healthy", ())
+
+
+@pytest.mark.parametrize("others", [R(switches=900, cpu=0.1, delay=0.4), R(switches=900, cpu=0.0, delay=0.0)])
+def test_on_a_busy_host_a_rank_that_works_alone_is_not_accused(others: R) -> None:
+    others = replace(others, idle_s=0.01)
+    alone = R(stack=COMPUTES, cpu=0.2, switches=5, delay=0.7, idle_s=0.01)
+    verdict = judge(look(alone, others, others))
     assert (verdict.state, verdict.culprits) == ("healthy", ())
 
 

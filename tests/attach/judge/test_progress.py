@@ -48,6 +48,8 @@ SHORT = [0.05] * 200 + [0.1] * 100
         (_stated(*STEADY, 14.0, 14.0, 14.0), 12.0, None, None),  # less than 1.5 times
         (_stated(*SPIKES), 10.0, None, None),
         (_stated(*SHORT), 0.1, None, None),
+        (_stated(*[0.24] * 210, *[0.4] * 125), 0.4, None, None),  # for 50 s: batches differ
+        (_stated(*[0.24] * 210, *[0.4] * 160), 0.4, 0.24, 64.0),
         (_stated(*STEADY, 300.0), 10.0, None, None),  # one step is no change
         (_stamped(*((n, 10.0 * n) for n in range(10)), (11, 130.0), (12, 150.0), (13, 170.0)), 20.0, 10.0, 60.0),
         (_stamped((10, 0.0), (10, 0.1), (20, 20.0)), 1.99, None, None),  # two ranks print one step

@@ -12,7 +12,7 @@ _UNTOLD = R(connected=False)
 
 
 def _host(*ranks: R, span_s: float = 2.0, sockets: bool = True) -> HostLook:
-    (host,) = look(*ranks, span_s=span_s).hosts
+    host, *_ = look(*ranks, span_s=span_s).hosts
     if sockets:
         return host
     samples = tuple(
@@ -25,6 +25,7 @@ def _host(*ranks: R, span_s: float = 2.0, sockets: bool = True) -> HostLook:
     ("host", "extra_s"),
     [
         (_host(R(), R()), 0.0),  # connections tell
+        (_host(R(), R(host="n2")), 10.0),  # the only other end is elsewhere
         (_host(R(), R(), sockets=False), 10.0),
         (_host(_UNTOLD, _UNTOLD), 10.0),
         (_host(_UNTOLD, _UNTOLD, span_s=14.0), 0.0),

@@ -8,6 +8,9 @@ from nccltool.attach.judge.views import RankView
 
 _THROTTLED, _WITHOUT_A_CORE = 0.2, 0.5
 """Share of the time beyond the median of the ranks. On a busy host, all ranks wait for cores."""
+_LEAST_READY = 0.02
+"""Share of the time in which a rank must have been ready to run, to be compared: on a busy host, a rank that works
+while the others wait for it is the only one that lacks a core."""
 _SLOWED = frozenset(("hw_slowdown", "hw_thermal_slowdown", "sw_thermal_slowdown", "hw_power_brake_slowdown"))
 
 
@@ -30,9 +33,17 @@ def _starved(case: Case, view: RankView) -> Iterator[tuple[str, Level]]:
     throttled = _beyond(view.throttled_share, [one.throttled_share for one in case.views])
     if throttled is not None and throttled >= _THROTTLED:
         yield f"throttled by its cgroup for {min(view.throttled_share or 0, 1):.0%} of the time", "high"
-    delayed = _beyond(view.waits_for_a_core, [one.waits_for_a_core for one in case.views])
-    if delayed is not None and delayed >= _WITHOUT_A_CORE:
+    others = [_lacks_a_core(one) for one in case.views if one is not view and one.host is view.host]
+    delayed = _beyond(_lacks_a_core(view), others)
+    if delayed is not None and delayed >= _WITHOUT_A_CORE and (view.waits_for_a_core or 0) >= _WITHOUT_A_CORE:
         yield f"ready and without a core for {min(view.waits_for_a_core or 0, 1):.0%} of the time", "medium"
+
+
+def _lacks_a_core(view: RankView) -> float | None:
+    """Of the time in which it was ready to run; None = that was too short, or is not known."""
+    delay, cpu = view.waits_for_a_core, view.cpu_share
+    ready = (delay or 0.0) + (cpu or 0.0)
+    return None if delay is None or cpu is None or ready < _LEAST_READY else delay / ready
 
 
 def _beyond(value: float | None, everyone: Sequence[float | None]) -> float | None:
