@@ -64,12 +64,12 @@ class RankView:
         if self.is_unseen:  # a busy thread without switches computes, or spins where it waits for a GPU
             has_switched = self.switches_per_s > _MOST_SWITCHES_PER_S
             return False if has_switched else None if self.is_busy else True
-        if self.is_same is None:
-            return None
         is_spinning = self.phase.kind == "gpu"  # CUDA waits at 100 % of a core
         is_polling = self.waits_for_store_now  # torch asks the store for its ranks every 10 ms
         sleeps = is_polling or self.switches_per_s <= _MOST_SWITCHES_PER_S
-        return self.is_same and sleeps and (is_spinning or not self.is_busy)
+        if not sleeps or (self.is_busy and not is_spinning):
+            return False
+        return self.is_same
 
     @property
     def is_unseen(self) -> bool:

@@ -1,5 +1,7 @@
 """What two samples of a rank say together."""
 
+from dataclasses import replace
+
 import pytest
 
 from nccltool.attach.judge.views import RankView, ends_of, idle_s, views
@@ -55,6 +57,14 @@ def test_rates_are_of_the_time_between_the_samples() -> None:
 )
 def test_conditions(one: R, condition: str) -> None:
     assert _view(one).condition == condition
+
+
+@pytest.mark.parametrize(("one", "moves"), [(R(switches=40), True), (R(cpu=0.2), True), (R(), None)])
+def test_counters_show_movement_where_a_stack_is_missing(one: R, moves: bool | None) -> None:
+    view = _view(one)
+    first, last = view.samples
+    view = replace(view, samples=(replace(first, stacks=()), last), is_same=None)
+    assert view.is_static is (None if moves is None else not moves)
 
 
 def test_idle_time_is_that_of_connections_between_ranks() -> None:

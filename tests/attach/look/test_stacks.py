@@ -39,6 +39,33 @@ def test_the_stack_of_a_process(tmp_path: Path) -> None:
     assert isinstance(taken[2**22 + 1], Unknown)
 
 
+_FLAKY = """#!/bin/sh
+echo once >> {count}
+if [ $(wc -l < {count}) -lt {good} ]; then echo "Error: {says}" >&2; exit 1; fi
+echo '[{{"pid": 1, "thread_name": "MainThread", "active": true, "owns_gil": false, "frames": []}}]'
+"""
+
+
+@pytest.mark.parametrize(
+    ("says", "good", "tries"),
+    [
+        ("Failed to get stack traces", 3, 3),
+        ("Failed to get stack traces", 9, 3),
+        ("Permission denied", 2, 1),
+    ],
+)
+def test_a_torn_stack_is_read_again(
+    says: str, good: int, tries: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program, count = tmp_path / "py-spy", tmp_path / "count"
+    program.write_text(_FLAKY.format(count=count, good=good, says=says))
+    program.chmod(0o755)
+    monkeypatch.setattr(stacks, "program", lambda: str(program))
+    found = stacks.taken([1], Tree())[1]
+    assert isinstance(found, Unknown) is (tries < good)
+    assert len(count.read_text().splitlines()) == tries
+
+
 def test_without_py_spy_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stacks, "program", lambda: None)
     why = stacks.taken([1], Tree())[1]
