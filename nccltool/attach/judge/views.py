@@ -143,7 +143,7 @@ def _view(host: HostLook, found: RankFound) -> RankView:
         found=found,
         samples=samples,
         span_s=span,
-        phases=tuple(_phase(one, found.pid, cpu) for one in _from_the_first_stack(samples)),
+        phases=tuple(_phase(one, found.pid, cpu) for one in _with_stacks(samples)),
         condition=condition,
         cpu_share=cpu,
         switches_per_s=_rate(*ends, "main_voluntary_switches", span) if ends else None,
@@ -153,10 +153,9 @@ def _view(host: HostLook, found: RankFound) -> RankView:
     )
 
 
-def _from_the_first_stack(samples: Sequence[RankSample]) -> Sequence[RankSample]:
-    """A watch puts a sample without stacks ahead of the others."""
-    place = next((number for number, one in enumerate(samples) if one.stacks), 0)
-    return samples[place:]
+def _with_stacks(samples: Sequence[RankSample]) -> Sequence[RankSample]:
+    """A watch puts a sample without stacks ahead of the others, and a stack may not be readable at some moment."""
+    return [one for one in samples if one.stacks or (one is samples[-1] and _condition(one) == "dead")] or samples
 
 
 def _rate(first: ProcessState, last: ProcessState, counter: str, span_s: float) -> float | None:

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from nccltool.attach.judge.views import RankView, ends_of, idle_s, views
+from nccltool.attach.seen.job import JobLook
 from tests.attach.judge.looks import COMPUTES, SLEEPS, R, look
 
 
@@ -65,6 +66,16 @@ def test_counters_show_movement_where_a_stack_is_missing(one: R, moves: bool | N
     first, last = view.samples
     view = replace(view, samples=(replace(first, stacks=()), last), is_same=None)
     assert view.is_static is (None if moves is None else not moves)
+
+
+def test_the_phase_is_that_of_the_last_stack() -> None:
+    (host,) = look(R(stack=SLEEPS)).hosts
+    first, last = host.samples
+    torn = replace(last, ranks=tuple(replace(one, stacks=()) for one in last.ranks))
+    ended = replace(last, ranks=tuple(replace(one, stacks=(), process=None) for one in last.ranks))
+    for end, kind in ((torn, "code"), (ended, "unknown")):
+        (view,) = views(JobLook(hosts=(replace(host, samples=(first, end)),)))
+        assert view.phase.kind == kind
 
 
 def test_idle_time_is_that_of_connections_between_ranks() -> None:
