@@ -152,9 +152,18 @@ def _reliability(answers: Sequence[Answer]) -> Iterator[tuple[str, int, str]]:
 
 
 def _agreement(answers: Sequence[Answer]) -> str:
-    twice = [one.failure for one in answers if one.failure.second_label]
-    same = sum(one.second_label == one.root_cause for one in twice)
-    return f"Two readers agree on {same} of {len(twice)} labels."
+    read = [one.failure for one in answers]
+    twice = [(one.root_cause, one.second_label) for one in read if one.second_label]
+    same = sum(first == second for first, second in twice)
+    return f"Two readers agree on {same} of {len(twice)} labels (Cohen's kappa {kappa(twice):.2f})."
+
+
+def kappa(pairs: Sequence[tuple[str, str]]) -> float:
+    """How far two readers agree beyond what chance gives to readers who use the labels as often as they do."""
+    firsts, seconds = (Counter(labels) for labels in zip(*pairs, strict=True)) if pairs else (Counter(), Counter())
+    chance = sum(firsts[label] * seconds[label] for label in firsts) / max(1, len(pairs)) ** 2
+    agreed = _share(first == second for first, second in pairs)
+    return 1.0 if chance == 1 else (agreed - chance) / (1 - chance)
 
 
 def _asked(options: Sequence[str]) -> argparse.Namespace:

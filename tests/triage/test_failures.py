@@ -34,3 +34,10 @@ def test_an_answer_is_judged_by_label_and_offender() -> None:
     )
     assert one.is_right
     assert not one.names_offender
+
+
+def test_agreement_of_two_readers_is_counted_beyond_chance() -> None:
+    pairs = [("a", "a")] * 20 + [("a", "b")] * 5 + [("b", "a")] * 10 + [("b", "b")] * 15
+    assert failures.kappa(pairs) == pytest.approx(0.4)
+    assert failures.kappa([("a", "b"), ("b", "a")]) == pytest.approx(-1)
+    assert failures.kappa([("a", "a")]) == 1
