@@ -13,9 +13,13 @@ import random
 import shutil
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from threading import Lock
 
 from benchmarks import attach_cost, extent
 from benchmarks.attach_jobs import Job
@@ -25,6 +29,7 @@ from nccltool.attach.look.here import look
 from nccltool.attach.look.order import LookOrder
 from nccltool.attach.seen.job import JobLook
 
+_ONE_STARTS = Lock()
 _PAUSE_S = (1.0, 15.0)
 """Between looks at one healthy job."""
 
@@ -73,15 +78,34 @@ def _chosen(only: str) -> Iterator[Scenario]:
 
 
 def _trials(asked: argparse.Namespace, base: Path, book: Book) -> None:
+    """One job starts while another waits in its state: starting takes CPU time, and waiting takes none."""
+    with ThreadPoolExecutor(2) as pool:
+        done = [pool.submit(work) for work in _work(asked, base, book)]
+        for one in done:
+            one.result()
+
+
+def _work(asked: argparse.Namespace, base: Path, book: Book) -> Iterator[Callable[[], None]]:
     chosen = tuple(_chosen(asked.only))
     for seed in range(asked.seed, asked.seed + asked.trials):
         together = [one for one in chosen if one in ONE_AFTER_THE_OTHER]
         if left := [one for one in together if not book.has(_by_chance(one, seed))]:
-            _one_after_the_other(left, seed, base / f"{seed}", book)
+            yield partial(_one_after_the_other, left, seed, base / f"{seed}", book)
         for scenario in [one for one in chosen if one not in together]:
             trial = _by_chance(scenario, seed)
             if not book.has(trial):
-                _try(scenario, trial, base / f"{seed}-{scenario.name.replace(' ', '-')}", book)
+                yield partial(_try, scenario, trial, base / f"{seed}-{scenario.name.replace(' ', '-')}", book)
+
+
+@contextmanager
+def _started(scenario: Scenario, trial: Trial, folder: Path) -> Iterator[Job]:
+    """A job that is in its state; one at a time starts."""
+    job = Job(scenario, trial.strategy, trial.ranks, trial.rank, folder)
+    with ExitStack() as stack:
+        with _ONE_STARTS:
+            stack.enter_context(job)
+            job.spoil()
+        yield job
 
 
 def _one_after_the_other(scenarios: Sequence[Scenario], seed: int, folder: Path, book: Book) -> None:
@@ -89,8 +113,7 @@ def _one_after_the_other(scenarios: Sequence[Scenario], seed: int, folder: Path,
     first = _by_chance(scenarios[0], seed)
     told = "one after the other"
     try:
-        with Job(BY_NAME["healthy"], first.strategy, first.ranks, 0, folder) as job:
-            job.spoil()
+        with _started(BY_NAME["healthy"], replace(first, rank=0), folder) as job:
             for scenario in scenarios:
                 rank = random.Random(f"{seed} {scenario.name} rank").randrange(first.ranks)
                 trial = replace(first, state=scenario.name, rank=rank)
@@ -112,8 +135,7 @@ def _by_chance(scenario: Scenario, seed: int) -> Trial:
 
 def _try(scenario: Scenario, trial: Trial, folder: Path, book: Book) -> None:
     try:
-        with Job(scenario, trial.strategy, trial.ranks, trial.rank, folder) as job:
-            job.spoil()
+        with _started(scenario, trial, folder) as job:
             time.sleep(scenario.settle_s)
             book.write(*_look(scenario, job, trial))
     except (RuntimeError, OSError) as error:
@@ -138,8 +160,7 @@ def _looks(scenario: Scenario, looks: Iterable[Trial], folder: Path, book: Book)
     pauses = random.Random(f"{scenario.name} pauses")
     try:
         first, *others = looks
-        with Job(scenario, first.strategy, first.ranks, first.rank, folder) as job:
-            job.spoil()
+        with _started(scenario, first, folder) as job:
             for trial in (first, *others):
                 time.sleep(pauses.uniform(*_PAUSE_S))
                 book.write(*_look(scenario, job, trial))

@@ -55,8 +55,8 @@ def scored(scenario: Scenario, trial: Trial, seen: JobLook, took_s: float) -> Sc
     )
     is_right = verdict.state in scenario.states and _culprits_are_right(scenario, trial.rank, verdict)
     culprits = tuple(f"{one.cause} rank {one.rank} {one.host} {one.level}" for one in verdict.culprits[:4])
-    print(f"{trial.told}: {verdict.state}, {'; '.join(culprits) or 'nobody'}: {'ok' if is_right else 'WRONG'}")
-    print("\n".join(_details(verdict)) if not is_right else "", end="\n" if not is_right else "", flush=True)
+    told = [f"{trial.told}: {verdict.state}, {'; '.join(culprits) or 'nobody'}: {'ok' if is_right else 'WRONG'}"]
+    print("\n".join((*told, *(() if is_right else _details(verdict)))), flush=True)
     return Score(
         state=trial.state,
         seed=trial.seed,
