@@ -48,10 +48,7 @@ def main(options: Sequence[str] = ()) -> bool:
                 for line in attach_cost.of_job(asked.cost, Path(base)):
                     print(line, flush=True)
                 return True
-            if asked.healthy:
-                _healthy(asked.healthy, asked.seed, Path(base), book)
-            else:
-                _trials(asked, Path(base), book)
+            _done(_healthy(asked, Path(base), book) if asked.healthy else _work(asked, Path(base), book))
     print("\n".join(table(book.scores)))
     return not any(
         one.wrong_with_high or (one.state.startswith("healthy") and one.verdict == "hung") for one in book.scores
@@ -77,11 +74,10 @@ def _chosen(only: str) -> Iterator[Scenario]:
             yield one
 
 
-def _trials(asked: argparse.Namespace, base: Path, book: Book) -> None:
+def _done(work: Iterable[Callable[[], None]]) -> None:
     """One job starts while another waits in its state: starting takes CPU time, and waiting takes none."""
     with ThreadPoolExecutor(2) as pool:
-        done = [pool.submit(work) for work in _work(asked, base, book)]
-        for one in done:
+        for one in [pool.submit(each) for each in work]:
             one.result()
 
 
@@ -144,16 +140,16 @@ def _try(scenario: Scenario, trial: Trial, folder: Path, book: Book) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _healthy(count: int, seed: int, base: Path, book: Book) -> None:
+def _healthy(asked: argparse.Namespace, base: Path, book: Book) -> Iterator[Callable[[], None]]:
     """Some looks at one job of each kind."""
-    at_each = -(-count // len(HEALTHY))
-    left = count
+    at_each = -(-asked.healthy // len(HEALTHY))
+    left = asked.healthy
     for number, scenario in enumerate(HEALTHY):
-        first = _by_chance(scenario, seed)
-        looks = [replace(first, seed=1000 * seed + look) for look in range(min(at_each, left))]
+        first = _by_chance(scenario, asked.seed)
+        looks = [replace(first, seed=1000 * asked.seed + look) for look in range(min(at_each, left))]
         left -= len(looks)
-        if not all(book.has(one) for one in looks):
-            _looks(scenario, looks, base / f"healthy-{number}", book)
+        if looks := [one for one in looks if not book.has(one)]:
+            yield partial(_looks, scenario, looks, base / f"healthy-{number}", book)
 
 
 def _looks(scenario: Scenario, looks: Iterable[Trial], folder: Path, book: Book) -> None:
