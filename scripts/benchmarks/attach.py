@@ -77,8 +77,11 @@ def _chosen(only: str) -> Iterator[Scenario]:
 def _done(work: Iterable[Callable[[], None]]) -> None:
     """One job starts while another waits in its state: starting takes CPU time, and waiting takes none."""
     with ThreadPoolExecutor(2) as pool:
-        for one in [pool.submit(each) for each in work]:
-            one.result()
+        try:
+            for one in [pool.submit(each) for each in work]:
+                one.result()
+        finally:  # after Ctrl-C, jobs that have started are ended, and no other starts
+            pool.shutdown(cancel_futures=True)
 
 
 def _work(asked: argparse.Namespace, base: Path, book: Book) -> Iterator[Callable[[], None]]:
