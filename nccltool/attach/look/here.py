@@ -127,9 +127,9 @@ def _samples(
     order: LookOrder, own: tuple[RankFound, ...], tree: Tree, missing: list[Unread], wait: Callable[[float], None]
 ) -> list[HostSample]:
     found: list[HostSample] = []
-    for number in range(order.samples):
-        if number:
-            wait(order.interval_s)
+    for _ in range(order.samples):
+        if found:  # from the beginning of one sample to that of the next
+            wait(max(0.0, found[-1].at_s + order.interval_s - time.monotonic()))
         taken, unread = sample.take(own, tree, order.with_stacks)
         found.append(taken)
         missing += unread
