@@ -6,8 +6,8 @@ from nccltool.triage.causes.base import Clue
 from nccltool.triage.logs.base import LogEvent
 from nccltool.triage.timeline.model import Timeline
 
-_LOUD, _PLAIN = 0.42, 0.38
-"""Above `other` where nothing else is known, and below every pattern that fits."""
+_EXACT, _LOUD, _PLAIN = 0.5, 0.42, 0.38
+"""Above `other` where nothing else is known, and all but the exact below every pattern that fits."""
 _ENDS = ("job.completed", "torchrun.succeeded", "bench.average", "run.passed", "nccl.destroyed")
 _WORK = ("job.progress", "bench.row", "job.serving")
 _WHY = "an unknown line complains about this"
@@ -22,8 +22,9 @@ def clues(label: str, timeline: Timeline) -> Iterator[Clue]:
             yield Clue(strength, "a line reports a failure that triage does not know", told[0])
         return
     if about := [one for one in told if one.get("about") == label]:
+        exact = next((one for one in about if one.get("exact")), None)
         loud = next((one for one in about if one.get("grade") == "loud"), None)
-        yield Clue(_LOUD if loud else _PLAIN, _WHY, loud or about[0])
+        yield Clue(_EXACT if exact else _LOUD if loud else _PLAIN, _WHY, exact or loud or about[0])
 
 
 def _that_count(timeline: Timeline) -> Iterator[LogEvent]:

@@ -136,8 +136,11 @@ _WARNINGS_OF = {"nccl.warning": "NCCL", "ucx.failed": "UCX", "efa.warned": "libf
 def _of_source(timeline: Timeline, beginnings: tuple[str, ...]) -> Given:
     """A warning that no pattern knows, or an error that was handed up without one, from these source files."""
     files = re.compile(rf"(?:^|/)(?:{'|'.join(beginnings)})")
+    told = {(event.file, event.line) for event in timeline.of("log.complaint") if event.get("exact")}
     for kind, library in _WARNINGS_OF.items():
-        if event := timeline.first(kind, where=lambda e: files.search(e.get("where"))):
+        if event := timeline.first(
+            kind, where=lambda e: files.search(e.get("where")) and (e.file, e.line) not in told
+        ):
             yield Clue(FITS, f"{library} warned in {event.get('where')}", event)
             return
     known = any(event.family not in ("app", "job", "torchrun") for event in timeline.failures())

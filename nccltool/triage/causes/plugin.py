@@ -39,7 +39,7 @@ EXPLAINS = frozenset({"app-error", "nccl-bug", "ib-link", "other", "slow-path", 
 SOURCES = (
     "plugin/",
     r"[\w.]*_ofi_",
-    r"ucx_\w*plugin",
+    r"ucx_\w+",
     "efa$",
     "cxi$",
     "opx$",

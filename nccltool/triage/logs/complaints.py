@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
+from nccltool.triage.logs import error_texts
 from nccltool.triage.logs.base import LogEvent, SourceLine
 from nccltool.triage.logs.patterns import event, table
 
@@ -64,7 +65,8 @@ _PARTS = {
     "DIFFER": "(?:mismatch|differ|disagree|unequal|not match)",
     "OF_CALLS": r"\b(?:shape|size|count|order|dtype|operation|collective|op|sequence|length)",
     "DATA": "(?:result|element|tensor|value|data|buffer|gradient|weight|parameter)",
-    "PORT": r"(?:link|port|carrier|cable|transceiver|phys\w* ?state)",
+    "PROVIDER": "(?:PROVIDER|LOG|UNIVERSE|EFA|CXI|OPX|PSM[23]|TCP|VERBS|SOCKETS|OFI_RX[MD]|HMEM|MR)_?[A-Z_]*",
+    "PORT": r"\b(?:link|port|carrier|cable|transceiver|phys\w* ?state)",
 }
 """What several rows begin with."""
 
@@ -106,6 +108,7 @@ p2p-acs-iommu        \biommu\b|\bacs\b|peer[ -](?:to[ -]peer )?access|\bp2p\b|cu
 topology             topolog(?:y|ies)|\bnuma\b.*\b(?:node|affinity)|pci (?:path|tree|topology|hierarchy)|busid
 plugin               \bplug-?in\b|libnccl-\w+|ofi-nccl|fastrak|\bgib\b|fi_getinfo|no provider
 gpu-fault            \bxid\b|\becc\b|\bdbe\b|illegal (?:memory|address|instruction)|amdgpu|\bgsp\b|retired page
+                     \bNVRM\b
                      \bgpus?\b.*\b(?:lost|fault\w*|hang|hung|reset|remap\w*|unhealthy|missing|health|fell|fallen)\b
                      \bgpus?\b.*\b(?:not responding|count)\b|gpu.*\bexpected \d
 ib-link              {PORT}\b.*\b(?:down|flap\w*|lost|bad|error)\b
@@ -119,14 +122,15 @@ version-mismatch     \bversions?\b|incompatib|undefined symbol|\babi\b|(?:compil
 out-of-memory        out[ -]of[ -](?:gpu |host |device )?memory|\boom\b
                      memory (?:limit|pressure|exhaust\w*|alloc\w*)
                      allocat\w+ .{0,30}memory|(?:insufficient|not enough|no) (?:\w+ )?memory
-env-invalid          environment variable|env(?:ironment)? var|\b(?:LOCAL|CUDA(?!_ERROR)|WORLD|OMPI_MCA)_[A-Z_]+\b
-                     \b(?:NCCL|RCCL|UCX|FI|GLOO|TORCH_NCCL|NVSHMEM)_[A-Z_]+\b
+env-invalid          environment variable|env(?:ironment)? var\b
+                     (?-i:\b(?:LOCAL|CUDA(?!_ERROR)|WORLD|OMPI_MCA)_[A-Z_]+\b)
+                     (?-i:\b(?:NCCL|RCCL|UCX|GLOO|TORCH_NCCL|NVSHMEM)_[A-Z_]+\b|\bFI_{PROVIDER})
 net-interface        \binterfaces?\b|\bifname\b|loopback|\b127\.0\.\d|\bnic name|network device
 rdzv-store           rendezvous|\brdzv|tcp_?store|\bmaster[ _]?(?:addr|port|node)|coordinat(?:or|ion)|resolv\w+
                      \bdns\b
                      host ?names?\b|address (?:already )?in use|head node|\bgcs\b
                      \bport\b.*\b(?:in use|taken|bound|bind)
-net-unreachable      unreachable|no route|firewall|iptables|security group|\bmtu\b|packets?\b|ping
+net-unreachable      unreachable|no route|firewall|iptables|security group|\bmtu\b|packets?\b|\bping\b
                      connect(?:ion|ing)?\b.*\b(?:timed? ?out|refused|blocked)|cannot (?:reach|connect)
 preempted            preempt\w*|cancel\w*|wall ?(?:time|clock)|time ?limit|evict\w*|reclaim\w*|\bdrain\w*
                      maintenance|spot instance
@@ -145,20 +149,29 @@ app-error            panic|command not found|no such file|permission denied|synt
 def events(line: SourceLine) -> Iterator[LogEvent]:
     """A complaint: its subject, and whether it is told as the end of something."""
     if told := _told(line.text[:_LONGEST]):
-        subject, grade = told
-        yield event(next(iter(PATTERNS)), line, {"about": subject, "grade": grade})
+        subject, grade, exact = told
+        parts = {"about": subject, "grade": grade, "exact": "yes" if exact else ""}
+        yield event(
+            next(iter(PATTERNS)), line, {name: part for name, part in parts.items() if part or name != "exact"}
+        )
 
 
 @lru_cache(maxsize=1024)
-def _told(text: str) -> tuple[str, str] | None:
-    """Subject and grade; None = it is no complaint. A log that complains says the same again and again."""
+def _told(text: str) -> tuple[str, str, bool] | None:
+    """Subject, grade, and whether the error itself tells the subject; None = it is no complaint.
+
+    A log that complains says the same again and again."""
     if not _FAILS.search(text) or _SURVIVED.search(text) or _SILENT.search(text):
         return None
     quiet = bool(_QUIET.search(text)) and not _ERROR_OF_NCCL.search(text)
     grade = "quiet" if quiet else "loud" if _LOUD.search(text) else "plain"
-    subject = next((label for label, words in _SUBJECTS if words.search(text)), "")
-    return (subject, grade) if subject or grade == "loud" else None
+    exact = error_texts.meaning(text)
+    told = _SOURCE.sub(" ", text)
+    subject = exact or next((label for label, words in _SUBJECTS if words.search(told)), "")
+    return (subject, grade, bool(exact)) if subject or grade == "loud" else None
 
 
+_SOURCE = re.compile(r"(?:[\w.+-]*/)+[\w.+-]+\.(?:c|cc|cpp|cu|cuh|h|hpp|inl):\d+:?")
+"""A place in the sources of a library: its folders are no subject."""
 _LONGEST = 500
 """Characters of a line that are searched: what it is about stands at its beginning."""

@@ -22,6 +22,7 @@ failure
     kernel.gpu-lost     (?:GPU (?P<gpu>[\da-fA-F:.]+): )?`RmInitAdapter failed`
     kernel.gpu-lost     `NV_ERR_GPU_IS_LOST|GPU lost from the bus`
     kernel.gpu-broken   `rm_init_adapter failed|assigned to your NVIDIA device is invalid|probe routine failed for`
+    kernel.gpu-broken   `krcWatchdog|GPU is in bad state|Cannot attach gpu|GSP-FMC reported`
     kernel.gpu-broken   `GPU is probably locked|kgspIsHeartbeatTimedOut|GSP RM heartbeat`
     kernel.nvml         `Failed to initialize NVML: ` => NVML: (?:Unknown|GPU access|Not [Ff]ound)
     kernel.nvml         `) failed: Unknown Error` => nvml\w+\(.*\) failed: Unknown
@@ -82,10 +83,12 @@ failure
                         error))
     kernel.nic-fault    `print_health_info|a leak of a command resource|ib_query_port failed`
     kernel.nic-fault    `Keep alive watchdog timeout`
+    kernel.nic-fault    (?:mlx[45]_core|mlx5|bnxt_en|ice|i40e)\b.*?(?P<device>[\w.-]+): `TX timeout`
     kernel.nic-fault    `bnxt_en` => bnxt_en\b.*(?:Firmware not responding|[Ff]atal firmware|FW reset)
     ib.memlock          `CREATE_MKEY`.*status limits exceeded
     kernel.aer          `PCIe Bus Error`: severity=(?P<severity>Uncorrect\w*)(?:.*?)
     kernel.aer          `AER: `(?:Multiple )?(?P<severity>Uncorrect\w*) \(
+    kernel.aer          ` DPC: ` => DPC: (?:containment event|unmasked uncorrectable)
     kernel.aer          `pciehp: Slot`\(\S+\): (?:Link Down|Card not present)
     kernel.iommu-fault  `arm-smmu` => arm-smmu\S*.*(?:\bevent\b|context fault)
     kernel.iommu-fault  (?:\b(?:nvidia|amdgpu) (?P<device>[\da-f]{4}:[\da-f:.]+): .*)?`IO_PAGE_FAULT`(?:
@@ -119,6 +122,7 @@ failure
     imex.channel        `IMEX channel` => (?i)\bno IMEX channel|IMEX channel.*(?:\bnot\b|missing|fail|denied)
     imex.daemon         `IMEX daemon` => (?i)is the IMEX daemon|IMEX daemon.*(?:\bnot\b|fail|exited|unavailable)
     imex.daemon         `memory reference` => Failed to (?:get new|allocate) memory reference
+    imex.daemon         `nvidia-imex` => (?i)connection to node \d+ (?:was )?lost
     imex.daemon         `export ref for UUID|import response from node`
     imex.daemon         `compute-domain|computedomain|ComputeDomain` => (?i)^(?!.*nvlink).*?compute-?domain.*(?:
                         NotReady|not ready|fail|error|timed out)
@@ -159,6 +163,7 @@ doubt
     host.no-storage     `nfs: server `\S+ not responding
     host.no-storage     `in progress operations using this service will wait`
     kernel.aer          `AER`: (?:Multiple )?(?P<severity>[Cc]orrect\w*)
+    kernel.hung         `BUG: soft lockup|hard LOCKUP|self-detected stall|detected stalls on CPUs`
     kernel.hung         task (?P<name>\S+):(?P<pid>\d+) `blocked for more than`
 state
     fabric.clique       `clique_id|cliqueId|CliqueId` => (?i)cliqueid\W{1,3}(?P<clique>\w+)|clique_id

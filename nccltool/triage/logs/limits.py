@@ -15,7 +15,7 @@ failure
     ib.no-memory  `post internal receive buffers`
     ib.no-memory  `ENOMEM` => (?i)(?:ibv_|fi_mr|rdma|\bMR\b|register).*ENOMEM
     host.no-space  `o space left on device|isk quota exceeded|tale file handle|quota exceeded (os error` => ^
-                  (?!.*(?:Error\b|NCCL|RCCL|/dev/shm|psm_|sem\.|nccl-|torch_|\bshm\b|docker|ucx|UCX|memory)).*
+                  (?!.*(?:Error\b|NCCL|RCCL|/dev/shm|psm_|sem\.|nccl-|torch_|\bshm\b|docker|ucx|UCX|memory|libfabric)).*
     limits.files  `file-max limit`
     limits.files  `ulimit -n|LimitNOFILE|RLIMIT_NOFILE` => (?i)\b(?:exceed\w*|reached|exhausted)\b
     limits.files  `rrno 24`\b
@@ -26,6 +26,9 @@ failure
                   check that /dev/shm|/dev/shm (?:is (?:full|too small)|has (?:only )?no)
     shm.full      `/dev/shm` => ^\S+\s+\S+\s+\S+\s+\S+\s+(?:9[6-9]|100)%\s+/dev/shm
 doubt
+    host.io-error  `XFS (|EXT4-fs|BTRFS` => (?i)i/o error|EXT4-fs error|BTRFS error|corrupt|shutting down
+    host.io-error  `Buffer I/O error|I/O error, dev|critical medium error`
+    host.io-error  `nvme` => nvme\d+\S* .*(?:timeout, (?:aborting|reset)|controller is down|Removing after)
     host.io-error  `Input/output error|Read-only file system|Remote I/O error|Transport endpoint is not c` => ^
                   (?!.*(?:Error:|NCCL|RCCL|UCX|socket|Socket)).*(?:/|Errno|mount|write|read|open)
 """)

@@ -35,6 +35,9 @@ failure
     ib.no-such-device    `not found` => (?i)(?:IB|RDMA|InfiniBand|verbs) device:? '?{DEVICE}'? (?:was )?not found
     ib.no-such-device    `not exist|o such device` => (?:device|HCA|dev) '?{DEVICE}'?:? (?:does not exist|no such)
     ib.no-such-device    `evices found` => (?i)\bno (?:RDMA|InfiniBand|IB|verbs) devices? found
+    ib.no-such-device    `o active port|o available RNIC|o usable HCA|o usable IB|o available HCA` => ^
+                         (?!libfabric|.*(?:UCX|NCCL INFO)).*
+    ib.qp-failed         `RDMA_CM_EVENT_` => RDMA_CM_EVENT_(?:ADDR_ERROR|ROUTE_ERROR|CONNECT_ERROR)
     ib.no-manager        `tate:` => ^\s*State:\s*Initializ|^\s*state:\s+(?:2: INIT|PORT_INIT)
     ib.port-error        (?i:event|got|received)\b.*`port error`(?!.*NCCL)(?:.*?(?:context|for|on) {DEVICE})?
     ib.port-error        (?i:event|got|received)\b.*`PORT_ERR`(?!.*NCCL)(?:.*?(?:for|on) {DEVICE})?

@@ -25,6 +25,7 @@ from nccltool.triage.logs import (
     line_decoder,
     literal_search,
     log_files,
+    mpi,
     nccl,
     nccl_tests,
     nccl_warnings,
@@ -46,7 +47,7 @@ from nccltool.triage.logs.patterns import literals
 
 _DIALECTS = (
     *(torch, gloo, rendezvous, connections, schedulers, slurm, kubernetes, job_ids, kernel, limits, cuda, fabrics),
-    *(frameworks, rdma, complaints),
+    *(frameworks, mpi, rdma, complaints),
     *(nccl_tests, progress, settings, shell),
 )
 """Those that look at one line at a time. NCCL's writers can share a line; torchrun's tables, stacks and tracebacks
@@ -230,11 +231,11 @@ def _settled(events: list[LogEvent]) -> list[LogEvent]:
     return events
 
 
-_INFO = re.compile(r"\b(?:NCCL|RCCL) INFO (?!GDRCOPY|NET/OFI)")
-"""What NCCL says in passing about what a host lacks is no failure."""
+_INFO = re.compile(r"\b(?:NCCL|RCCL) INFO (?!GDRCOPY|NET/OFI)|\bUCX +(?:DIAG|INFO|DEBUG)\b")
+"""What NCCL and UCX say in passing about what a host lacks is no failure."""
 _PASSED = re.compile(r"\W{0,4}(?:PASS(?:ED)?|OK|\u2713|\u2714)\b\W{0,3}\s")
 """A check that says so, whatever it has looked for."""
-_VAGUE = ("log.complaint", "nccl.warning", "ucx.failed", "efa.warned", "job.of-slurm")
+_VAGUE = ("log.complaint", "nccl.warning", "ucx.failed", "efa.warned", "job.of-slurm", "gdr.buffer")
 """Kinds of lines of which another dialect knows only who says them."""
 
 

@@ -34,8 +34,8 @@ failure
     store.rendezvous      `failed to shutdown the rendezvous|RendezvousStateError`
     store.rendezvous      `Failed to register worker`.*Raylet
     store.rendezvous      `any running Ray instance|node_ip_address.json|Error: Failed to connect to GCS`
-    store.unresolved      `resolve` => (?i)^(?!.*gloo).*(?:cannot|can't|could not|couldn't|unable to|failed to|er
-                     ror) resolv\w+ (?:
+    store.unresolved      `resolve` => (?i)^(?!.*(?:gloo|rdma_)).*(?:cannot|can't|could not|couldn't|unable to|
+                          failed to|error) resolv\w+ (?:
                           the )?(?:host\w*|address|name|node|master|worker|peer)\b
     store.unresolved      `nknown host|nknownHost`
     store.unresolved      `no such host` => lookup (?P<host>[\w.-]+)

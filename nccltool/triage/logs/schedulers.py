@@ -101,6 +101,7 @@ failure
     job.preempted    `will be ` => (?i)\b(?:node|instance|vm|host)\b.{0,40}\bwill be (?:terminated|reclaimed|take
                      n)\b
     job.preempted    `reemption of ` => (?i)preemption of (?:ranks?|nodes?|workers?|pods?)
+    job.timed-out    `timeout: the monitored command|timeout: sending signal|***Timeout|Failed: Timeout >`
     job.timed-out    `rc=124|exit code 124|status 124`
 echo
     job.exit         `FAILED` => ^\s*\d+(?:\.\S+)?\s+(?:\S+\s+)*FAILED\s+(?:.*\s)?\d+:\d+\b

@@ -29,6 +29,7 @@ failure
     hvd.stalled          \[`missing ranks: `(?P<ranks>[\d, ]+)\]
     hvd.mismatch         `Mismatched `(?:\w+ )*(?:shape|size|data type|type|operation|rank|device)s?\b
     torch.stuck          `ran for more than set timeout|Get timed out: some object|DataLoader timed out after`
+    torch.stuck          `DeepEP error: ` => (?i)time(?:d )?out
     torch.stuck          `RPC call to `\w+ timed out
     hvd.uneven           `uneven workload distribution|Uneven inputs|uneven inputs`
     hvd.uneven           `at least one rank that exhausted inputs`
@@ -52,6 +53,7 @@ failure
     host.oom             ^(?!.*(?:ibv_|NCCL|mlx|CUDA|cuda|/dev/shm|WARN|rdma|fi_mr|mlock|egister memory|
                          emory region|ueue)).*`Cannot allocate memory`
     host.oom             signal: `killed (out of memory)`
+    host.oom             `killed due to memory pressure` => [1-9]\d* [Ww]orkers?
     torch.oom            `CUDA_ERROR_OUT_OF_MEMORY|hipErrorOutOfMemory`
     torch.oom            `No available memory for the cache blocks|Free memory on device|Out of memory allocating `
     torch.oom            `Not enough memory. Please try|is larger than the available KV cache memory`
@@ -65,7 +67,7 @@ failure
     version.driver       `driver on your system is too old` => found version (?P<version>\d+)
     version.driver       `forward compatibility was attempted|river/library version mismatch`
     version.driver       `compatibility mode is UNAVAILABLE`
-    version.driver       `unsatisfied condition: cuda`
+    version.driver       `unsatisfied condition: cuda|unsatisfied condition: driver`
     version.driver       `CUDA initialization failure with error: 35`
     version.driver       NVRM: `API mismatch`
     version.driver       `river version` => driver version \S+ is (?:not (?:supported|in the list)|
@@ -84,6 +86,7 @@ failure
                          cudnn\w*|torch\w*|c10\w*)\.so[.\d]*): cannot open shared
     version.library      `Unable to load NCCL library`
     version.build        `named symbol not found`
+    version.build        `ptxas` => ptxas fatal\b.*(?:is not defined for option|Unsupported \.version)
     cuda.launch          `the launch timed out and was terminated`
     cuda.library         `CUBLAS_STATUS_|CUDNN_STATUS_` => (?:EXECUTION_FAILED|INTERNAL_ERROR|NOT_INITIALIZED)
     cuda.xid-hint        `CUDA error: `(?P<error>(?:an illegal instruction|misaligned address|hardware|unknown

@@ -14,6 +14,8 @@ from nccltool.triage.logs import complaints, prefixes
         ("the order of operations of rank 3 differs", "collective-mismatch", "plain"),
         ("panic: frobnication", "app-error", "loud"),
         ("FATAL: frobnication failed", "", "loud"),
+        ("ERROR /build/modules/quux/x.cpp:7: frobnication failed", "", "loud"),
+        ("ERROR: Remapping of local_tensor is not supported", "", "loud"),
     ],
 )
 def test_what_a_complaint_is_about(text: str, about: str, grade: str) -> None:

@@ -1,0 +1,64 @@
+"""What an error of a library says by itself: the object that failed, and the text of the error number behind it.
+
+Libraries written in C word errors alike: a verb, an object, and what errno or the library's own status
+means. The same text of errno means another cause for another object: no memory for a queue pair is a limit on
+locked pages, no memory for a list is a host without memory. So the rows are asked in their order, and the first
+that fits counts.
+"""
+
+import re
+from functools import lru_cache
+
+_OF_LIBRARY = re.compile(
+    r"\b(?:UC[XC]|[TC]L_\w+) +(?:ERROR|FATAL|WARN)|^libfabric:|\bNET/OFI\b|\bnvshmem|\bMPID\w+\(|\bMPI_\w+\(|"
+    r"[\w-]\.(?:c|cc|cpp|cu|cuh|h|hpp|inl):\d+\b"
+)
+"""What lines of libraries show: their name, or a place in their sources."""
+_PREFIX = re.compile(r"^.*?\b(?:UC[XC]|[TC]L_\w+) +(?:ERROR|FATAL|WARN) +|^libfabric:\S*?\(\):\d+<\w+>\s*")
+_NO_MEMORY = r"(?:[Cc]annot allocate memory|\bENOMEM\b|locked memory|ulimit -l)"
+_VERBS = r"\b(?:ibv_|mlx[45]dv_|rdma_|efadv_|bnxt_re_)\w+|\b(?:QP|CQ|SRQ|MR|DCI|DCT|UMR|AH|QPs|CQs)\b"
+_OF_GPU = r"\b(?:cuda|gpu|rocm|hmem|neuron|gaudi|synapseai|rocr|device) ?mem\w*"
+
+_ROWS = rf"""
+ib-memlock        (?:{_VERBS}|[Rr]egist\w+|mkey).*{_NO_MEMORY}
+gdr-missing       (?i){_OF_GPU}\b.{{0,40}}\b(?:regist|pin)|regist\w*.{{0,40}}{_OF_GPU}
+gdr-missing       (?i)\bdma-?_?buf|\bgdr(?:copy|drv|_\w+)|p2p_get_pages
+p2p-acs-iommu     \b(?:cuIpc|cudaIpc|hipIpc|hsa_amd_ipc|zeMemGetIpc|zeMemOpenIpc)\w+|\bIPC (?:mem|handle|event)
+p2p-acs-iommu     (?i)\blocal protection\b
+ib-link           (?i)retry (?:count|limit|counter) exceeded|\bport\b.{{0,20}}\b(?:down|inactive|not active)
+ib-link           (?i)\blink\b.{{0,20}}\bdown\b|PORT_ERR\b|not in active state
+fd-limit          (?i)too many open files|\bE[MN]FILE\b
+shm-size          \bshm(?:_open|get|at|ctl)\b|/dev/shm|(?i:shared memory (?:segment|region|file|mmap|object))
+shm-size          (?i)\bshm(?:em)? (?:region|segment|size|file)|hugetlb.{{0,40}}no space
+ib-config         (?:{_VERBS}).*(?i:fail|error|could not|unable|invalid|timed out|not (?:found|supported))
+peer-exited       (?i)\b(?:peer|remote|endpoint)\b.{{0,30}}\b(?:closed|disconnect\w*|died|gone|terminated|shut)
+peer-exited       (?i)connection reset|broken pipe|\bECONNRESET\b|\bEPIPE\b|endpoint is not connected
+net-unreachable   (?i)unreachable|no route to|connect\w*\b.{{0,60}}\btimed out|\bE(?:HOST|NET)UNREACH\b
+rdzv-store        (?i)address already in use|\bEADDRINUSE\b|(?:name|address|host\w*) resolution|getaddrinfo
+net-interface     (?i)cannot assign requested address|\bEADDRNOTAVAIL\b|\b(?:getifaddrs|SIOCGIF\w+)
+net-interface     (?i)\bno\b.{{0,30}}\b(?:network|ip|socket) (?:interface|device)s?
+version-mismatch  \bABI\b|\bAPI version|(?i:undefined symbol|dlsym|could not find symbol|symbol not found)
+version-mismatch  (?i)\bversion\b.{{0,40}}(?:mismatch|incompatib|not (?:supported|compatible|match)|too old|older)
+version-mismatch  (?i)(?:mismatch|incompatib|unsupported|wrong|unexpected)\w* .{{0,30}}\bversions?\b
+out-of-memory     (?i)out of (?:\w+ )?memory|insufficient memory|no memory|cannot allocate memory|\bENOMEM\b
+out-of-memory     (?i)(?:fail\w*|unable|could ?n.t|could not|cannot|can't) (?:to )?(?:[mc]|re)?alloc(?:ate)?\b
+out-of-memory     (?i)\b(?:[mc]|re)alloc\b.{{0,20}}fail|alloc\w* (?:fail|error)
+ib-config         \b(?:ibgda|ibrc|ibdevx|transport_ib_common|transport_mlx5_common)\.(?:cpp|h):
+ib-config         gloo/transport/ibverbs
+env-invalid       (?i)environment variable|\bparse (?:value|list|config\w*)
+env-invalid       \bUCX_[A-Z_]+
+"""
+
+
+@lru_cache(maxsize=1)
+def _meanings() -> tuple[tuple[str, re.Pattern[str]], ...]:
+    rows = (line.split(maxsplit=1) for line in _ROWS.strip().splitlines())
+    return tuple((label, re.compile(words)) for label, words in rows)
+
+
+def meaning(text: str) -> str:
+    """The root cause that a line of a library tells of; "" where it says no more than that something failed."""
+    if not _OF_LIBRARY.search(text):
+        return ""
+    told = _PREFIX.sub("", text)
+    return next((label for label, words in _meanings() if words.search(told)), "")
