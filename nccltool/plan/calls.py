@@ -115,15 +115,16 @@ def _fully_sharded(
 ) -> Iterator[CollectiveCalls]:
     """In a pipeline once per step; else each micro-batch gathers blocks twice, the root once, and reduces."""
     compute, reduced = recipe.precision.compute, recipe.precision.reduced
-    parts, blocks = weights.layers + 1, weights.total - weights.root
+    once = 0 if layout.ends_apart else 1  # the root, which is gathered once
+    parts, blocks = weights.layers + 2 - once, weights.total - once * weights.root
     in_pipeline = layout.pipeline > 1
     times = 1 if in_pipeline else count
-    gathered = compute * (weights.total if in_pipeline else 2 * blocks + weights.root)
+    gathered = compute * (weights.total if in_pipeline else 2 * blocks + once * weights.root)
     yield CollectiveCalls(
         operation="all_gather",
         axis="shard",
         ranks=layout.sharers,
-        count=times * (parts if in_pipeline else 2 * parts - 1),
+        count=times * (parts if in_pipeline else 2 * parts - once),
         bytes=times * gathered,
         hides="compute",
         why="parameters of each block, before its forward and its backward pass",

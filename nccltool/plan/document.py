@@ -7,6 +7,7 @@ from nccltool.core.documents import RunDocument
 from nccltool.plan.checked import CheckedStrategy
 from nccltool.plan.memory import Memory
 from nccltool.plan.result import Plan, PlannedStrategy
+from nccltool.plan.scaling import PredictedCurve
 from nccltool.plan.step_time import CallTime
 
 
@@ -18,6 +19,9 @@ class PlannedModel(msgspec.Struct, kw_only=True):
     active_parameters: int
     layers: int
     width: int
+    heads: int | None = None
+    vocabulary: int | None = None
+    """None: of a release that did not say them."""
     flop_per_token: float
     source: str
 
@@ -124,6 +128,27 @@ class CheckDocument(msgspec.Struct, kw_only=True):
     reason: str
 
 
+class ScalingPointDocument(msgspec.Struct, kw_only=True):
+    """A number of ranks: measured, and predicted from the links that a probe measured."""
+
+    ranks: int
+    step_s: float
+    efficiency: float
+    predicted_step_s: float | None
+    predicted_efficiency: float | None
+
+
+class ScalingCurveDocument(msgspec.Struct, kw_only=True):
+    """Of a training with several numbers of ranks."""
+
+    strategy: str
+    scaling: str
+    detail: str
+    points: tuple[ScalingPointDocument, ...]
+    bend: str
+    reason: str
+
+
 class PlanDocument(RunDocument, kw_only=True):
     """Of nccltool plan."""
 
@@ -139,6 +164,7 @@ class PlanDocument(RunDocument, kw_only=True):
     searched: int
     training_s: float | None = None
     checks: tuple[CheckDocument, ...] | None = None
+    scaling: tuple[ScalingCurveDocument, ...] = ()
 
 
 def document_of(plan: Plan) -> PlanDocument:
@@ -156,6 +182,8 @@ def document_of(plan: Plan) -> PlanDocument:
             active_parameters=model.active_parameters,
             layers=model.layers,
             width=model.width,
+            heads=model.heads,
+            vocabulary=model.vocabulary,
             flop_per_token=model.flop_per_token(plan.recipe.sequence),
             source=model.source,
         ),
@@ -176,12 +204,34 @@ def document_of(plan: Plan) -> PlanDocument:
         choice=plan.choice.layout.name if plan.choice else None,
         searched=plan.searched,
         training_s=plan.training_s,
+        scaling=tuple(_curve(one) for one in plan.scaling),
         checks=None if plan.checks is None else tuple(_check(one) for one in plan.checks),
     )
 
 
 def to_json(plan: Plan) -> str:
     return documents.encoded(document_of(plan))
+
+
+def _curve(one: PredictedCurve) -> ScalingCurveDocument:
+    points = tuple(
+        ScalingPointDocument(
+            ranks=point.ranks,
+            step_s=point.measured_s,
+            efficiency=point.measured,
+            predicted_step_s=point.predicted_s,
+            predicted_efficiency=point.predicted,
+        )
+        for point in one.points
+    )
+    return ScalingCurveDocument(
+        strategy=one.strategy,
+        scaling=one.kind,
+        detail=one.detail,
+        points=points,
+        bend=one.bend,
+        reason=one.reason,
+    )
 
 
 def _check(one: CheckedStrategy) -> CheckDocument:

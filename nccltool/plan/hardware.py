@@ -37,6 +37,10 @@ class Machine:
     source: str
     measured: tuple["MeasuredCollective", ...] = ()
     """Of a run on these nodes; what it has counts instead."""
+    training_flop_per_s: float | None = None
+    """Of a training that was measured there, without communication; None: estimated from matmul_flop_per_s."""
+    is_gloo: bool = False
+    """Only DDP communicates beside arithmetic: FSDP and a pipeline wait for their calls."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -83,7 +87,7 @@ def group_of(calls: CollectiveCalls, layout: ParallelLayout, gpus_per_node: int)
 
 def seconds(calls: CollectiveCalls, group: RankGroup, machine: Machine) -> float:
     """Of all calls together, nothing else in their way."""
-    measured = _measured(calls.operation, group, machine)
+    measured = measured_of(calls.operation, group, machine)
     each = calls.bytes / calls.count
     if measured:
         per_call = measured.alpha_s * _steps(calls.operation, group) / _steps_of(measured)
@@ -92,7 +96,7 @@ def seconds(calls: CollectiveCalls, group: RankGroup, machine: Machine) -> float
     return calls.count * (_latency(calls.operation, group) + _factor(calls.operation, group.ranks) * each / rate)
 
 
-def _measured(operation: Operation, group: RankGroup, machine: Machine) -> MeasuredCollective | None:
+def measured_of(operation: Operation, group: RankGroup, machine: Machine) -> MeasuredCollective | None:
     """The run's, if it ran over the same kind of links; of several the one whose number of ranks is nearest."""
     fitting = [one for one in machine.measured if one.operation == operation and one.is_across == group.is_across]
     return min(fitting, key=lambda one: abs(math.log(one.ranks / group.ranks)), default=None)

@@ -37,6 +37,8 @@ class ParallelLayout:
     """Of the pipeline; None: as many as the schedule has."""
     micro_batch: int = 1
     recompute: Recompute = "none"
+    ends_apart: bool = False
+    """FSDP gathers the embedding and the output each by itself, as `nccltool train`, instead of both once."""
 
     @property
     def gpus(self) -> int:

@@ -4,15 +4,16 @@ import math
 from dataclasses import dataclass
 from pathlib import Path
 
-from nccltool.compare import inputs
 from nccltool.core.errors import BadInput
 from nccltool.core.unknown_names import unknown
-from nccltool.plan import machines, models
+from nccltool.plan import machines, measured_runs, models, scaling
 from nccltool.plan.hardware import Machine
 from nccltool.plan.model import Model
 from nccltool.plan.recipe import OPTIMIZERS, PRECISIONS, Recipe
+from nccltool.plan.scaling import PredictedCurve
 from nccltool.plan.search import Wanted
 from nccltool.plan.words import STRATEGY_WORDS
+from nccltool.train.result import TrainRun
 
 _SEQUENCE = 4096
 _PER_GPU = 4
@@ -34,7 +35,8 @@ class PlanOptions:
     optimizer: str
     recomputation: str
     compiled_loss: bool
-    mfu: float | None
+    mfu: str | None
+    """A percentage, or a run."""
     strategy: str | None
     tp: int | None
     cp: int | None
@@ -56,15 +58,25 @@ class PlanOrder:
     wanted: Wanted
     mfu: float | None
     tokens: int | None
+    scaling: tuple[PredictedCurve, ...] = ()
+    """Of trainings that were named."""
 
 
 def from_options(model: str, options: PlanOptions, runs: Path) -> PlanOrder:
     """Raises BadInput. `runs`: the folder of saved runs."""
     shape = models.of_word(model)
     machine = machines.of_word(options.machine or machines.USUAL)
+    curves: tuple[PredictedCurve, ...] = ()
     if options.run is not None:
-        run = next(inputs.loaded(options.run, runs))
-        machine = machines.with_run(machine, run, options.run)
+        found = measured_runs.named(options.run, runs)
+        curves = scaling.of(found, machine)
+        probes = [run for run in found if not isinstance(run, TrainRun)]
+        machine = machines.with_probes(machine, probes, options.run) if probes else machine
+    mfu = None
+    if options.mfu is not None and measured_runs.is_percentage(options.mfu):
+        mfu = _mfu(options.mfu)
+    elif options.mfu is not None:
+        machine = measured_runs.with_arithmetic(machine, options.mfu, runs)
     recipe = Recipe(
         precision=PRECISIONS[options.training_precision],
         optimizer=OPTIMIZERS[options.optimizer],
@@ -80,9 +92,19 @@ def from_options(model: str, options: PlanOptions, runs: Path) -> PlanOrder:
         is_assumed=options.machine is None,
         recipe=recipe,
         wanted=_wanted(options),
-        mfu=None if options.mfu is None else options.mfu / 100,
+        mfu=mfu,
         tokens=None if options.tokens is None else _tokens(options.tokens),
+        scaling=curves,
     )
+
+
+def _mfu(text: str) -> float:
+    percent = float(text)
+    if not 1 <= percent <= 100:
+        raise BadInput(
+            f"--mfu {text} is not from 1 to 100 percent", "for example --mfu 45, or a run of nccltool train"
+        )
+    return percent / 100
 
 
 def _sequence(model: Model, asked: int | None) -> int:

@@ -60,16 +60,23 @@ def _product(rows: int, columns: int, has_bias: bool, tensor: int, splits_rows: 
         yield columns if splits_rows else columns // tensor
 
 
-@lru_cache(maxsize=256)
 def buckets(elements: tuple[int, ...], element_bytes: int) -> int:
-    """How many all-reduces DDP calls: it fills them in the order in which gradients are ready, the last layer's
-    first, and closes one that has reached its size. Of a product, the bias is ready before the weight."""
-    closed, filled, most = 0, 0, FIRST_BUCKET
+    """How many all-reduces DDP calls."""
+    return len(bucket_sizes(elements, element_bytes))
+
+
+@lru_cache(maxsize=256)
+def bucket_sizes(elements: tuple[int, ...], element_bytes: int) -> tuple[int, ...]:
+    """Bytes of each all-reduce of DDP: it fills buckets in the order in which gradients are ready, the last
+    layer's first, and closes one that has reached its size. Of a product, the bias is ready before the weight."""
+    closed: list[int] = []
+    filled, most = 0, FIRST_BUCKET
     for one in reversed(elements):
         filled += one * element_bytes
         if filled >= most:
-            closed, filled, most = closed + 1, 0, BUCKET
-    return closed + (filled > 0)
+            closed.append(filled)
+            filled, most = 0, BUCKET
+    return (*closed, filled) if filled else tuple(closed)
 
 
 @lru_cache(maxsize=256)

@@ -11,6 +11,7 @@ from nccltool.plan.layout import ParallelLayout
 from nccltool.plan.memory import Memory
 from nccltool.plan.model import Model
 from nccltool.plan.recipe import Recipe
+from nccltool.plan.scaling import PredictedCurve
 from nccltool.plan.step_time import StepTime
 
 
@@ -55,6 +56,8 @@ class Plan:
     """Of the whole training, where that was asked."""
     checks: tuple[CheckedStrategy, ...] | None = None
     """What torch calls and keeps; None: it was not counted."""
+    scaling: tuple[PredictedCurve, ...] = ()
+    """Of trainings that were named: measured and predicted."""
 
     @property
     def training_s(self) -> float | None:

@@ -37,6 +37,7 @@ def plan(order: PlanOrder, command: tuple[str, ...]) -> Plan:
         choice=strategies[0] if fits else None,
         searched=searched,
         tokens=order.tokens,
+        scaling=order.scaling,
     )
 
 

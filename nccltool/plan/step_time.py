@@ -1,8 +1,8 @@
 """How long a step takes: arithmetic, the bubble of a pipeline, and the communication that nothing hides. Pure."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from nccltool.plan import activations, calls, hardware, stages
+from nccltool.plan import activations, calls, hardware, parameter_sizes, pipeline_time, stages
 from nccltool.plan.calls import CollectiveCalls
 from nccltool.plan.hardware import Machine, RankGroup
 from nccltool.plan.layout import ParallelLayout
@@ -63,19 +63,35 @@ def of(
     timed = tuple(_timed(one, layout, machine, slower_links) for one in calls.of(model, layout, recipe))
     of_attention = compute * (1 - model.flop_per_token(0) / model.flop_per_token(recipe.sequence))
     hideable = {
-        "compute": HIDDEN * compute,
+        "compute": 0.0 if machine.is_gloo else HIDDEN * compute,
         "attention": HIDDEN * of_attention,
-        "last backward": HIDDEN * compute * 2 / 3 / count,
     }
     exposed = _exposed(timed, hideable, layout)
+    exposed += sum(
+        _after_backward(one, model, layout, machine, compute * 2 / 3 / count, slower_links)
+        for one in timed
+        if one.calls.hides == "last backward"
+    )
+    bubble = 0.0
+    if _is_played(layout, machine):
+        bubble = _played(model, layout, timed, compute, count)
+    elif layout.pipeline > 1:
+        bubble = (compute + _critical(timed)) * stages.bubble(layout, count)
+        exposed += _filling(timed, layout)
     return StepTime(
         compute=compute,
-        bubble=(compute + _critical(timed)) * stages.bubble(layout, count) if layout.pipeline > 1 else 0.0,
+        bubble=bubble,
         exposed=exposed,
-        hidden=sum(one.seconds for one in timed) - exposed,
+        hidden=max(0.0, sum(one.seconds for one in timed) - exposed),
         optimizer=_optimizer(model, layout, recipe, machine),
         calls=timed,
     )
+
+
+def is_measured(model: Model, layout: ParallelLayout, recipe: Recipe, machine: Machine) -> bool:
+    """Whether a run measured all that a step calls, on such links."""
+    groups = [(one, hardware.group_of(one, layout, machine.gpus)) for one in calls.of(model, layout, recipe)]
+    return all(hardware.measured_of(one.operation, group, machine) for one, group in groups)
 
 
 def interval(
@@ -99,6 +115,8 @@ def _compute(model: Model, layout: ParallelLayout, recipe: Recipe, machine: Mach
     repeated = 1 + activations.RECOMPUTED[layout.recompute] / 3
     uneven = -(-model.layers // layout.pipeline) * layout.pipeline / model.layers
     flop = model.flop_per_token(recipe.sequence) * recipe.tokens * repeated * uneven / layout.gpus
+    if machine.training_flop_per_s is not None:
+        return flop / machine.training_flop_per_s
     slower = _FLOAT32_SLOWDOWN if recipe.precision.compute == 4 else 1
     return flop * slower / (machine.matmul_flop_per_s * efficiency)
 
@@ -120,10 +138,53 @@ def _exposed(timed: tuple[CallTime, ...], hideable: dict[str, float], layout: Pa
         # the first gather and the last reduction find nothing to hide behind
         ends = sum(one.seconds / one.calls.count for one in there)
         waits += max(sum(one.seconds for one in there) - most, ends)
-    for one in timed:
-        if one.calls.hides == "fill":  # the first micro-batch on its way to the last stage, and back
-            waits += 2 * (layout.pipeline - 1) * one.seconds / one.calls.count
     return waits
+
+
+def _filling(timed: tuple[CallTime, ...], layout: ParallelLayout) -> float:
+    """The first micro-batch on its way to the last stage, and back."""
+    messages = [one for one in timed if one.calls.hides == "fill"]
+    return sum(2 * (layout.pipeline - 1) * one.seconds / one.calls.count for one in messages)
+
+
+def _after_backward(
+    one: CallTime, model: Model, layout: ParallelLayout, machine: Machine, backward_s: float, slower: float
+) -> float:
+    """Of DDP's buckets: each is reduced once its gradients are there and the one before it is reduced. The
+    embedding has the last gradients, and they take no time."""
+    embedding = model.embedding_weights // layout.tensor
+    sizes = parameter_sizes.bucket_sizes(
+        parameter_sizes.of_rank(model, layout, 0), one.calls.bytes // max(1, _elements(model, layout))
+    )
+    products = max(1, sum(sizes) - embedding * sum(sizes) // max(1, _elements(model, layout)))
+    ready = end = 0.0
+    filled = 0
+    for size in sizes:
+        filled += size
+        ready = backward_s * min(1.0, filled / products)
+        bucket = replace(one.calls, count=1, bytes=size)
+        end = max(ready, end) + hardware.seconds(bucket, one.group, machine) * slower
+    return max(0.0, end - backward_s)
+
+
+def _elements(model: Model, layout: ParallelLayout) -> int:
+    return sum(parameter_sizes.of_rank(model, layout, 0))
+
+
+def _is_played(layout: ParallelLayout, machine: Machine) -> bool:
+    return machine.is_gloo and layout.pipeline > 1 and layout.schedule in pipeline_time.PLAYED
+
+
+def _played(
+    model: Model, layout: ParallelLayout, timed: tuple[CallTime, ...], compute_s: float, count: int
+) -> float:
+    """What a rank waits, for other stages and for messages."""
+    of_stages = [stages.of_rank(model, layout, rank) for rank in range(layout.pipeline)]
+    products = [one.total - (model.embedding_weights if rank == 0 else 0) for rank, one in enumerate(of_stages)]
+    most = max(products)
+    forward = [compute_s / count / 3 * one / most for one in products]
+    message = sum(one.seconds / one.calls.count for one in timed if one.calls.hides == "fill")
+    return pipeline_time.seconds(layout.schedule, forward, message, count) - compute_s
 
 
 def _optimizer(model: Model, layout: ParallelLayout, recipe: Recipe, machine: Machine) -> float:

@@ -4,6 +4,7 @@ from nccltool.core.text import counted, listed
 from nccltool.core.units import format_seconds
 from nccltool.plan.checked import CheckedStrategy
 from nccltool.plan.result import Plan, PlannedStrategy
+from nccltool.plan.scaling import PredictedCurve
 
 TERMS = (
     "parameters",
@@ -85,6 +86,37 @@ def _tokens(count: int) -> str:
         if count >= size:
             return f"{count / size:.4g} {word} tokens"
     return counted(count, "token")
+
+
+SCALING = ("ranks", "step", "predicted", "efficiency", "predicted")
+"""Columns of a curve: measured and predicted time of a step, measured and predicted efficiency."""
+
+
+def curve(one: PredictedCurve) -> str:
+    """What a curve is of."""
+    return f"{one.strategy}, {one.kind} scaling ({one.detail})"
+
+
+def curve_rows(one: PredictedCurve) -> list[tuple[str, ...]]:
+    return [
+        (
+            str(point.ranks),
+            format_seconds(point.measured_s),
+            "?" if point.predicted_s is None else format_seconds(point.predicted_s),
+            f"{point.measured:.0%}",
+            "?" if point.predicted is None else f"{point.predicted:.0%}",
+        )
+        for point in one.points
+    ]
+
+
+def curve_end(one: PredictedCurve) -> str:
+    """Where it bends, or why nothing is predicted."""
+    return (
+        one.bend
+        or one.reason
+        or "no bend: efficiency falls by less than 5 % from each number of ranks to the next"
+    )
 
 
 def checked(one: CheckedStrategy) -> str:

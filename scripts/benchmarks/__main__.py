@@ -19,6 +19,7 @@ ALL = (
     *(
         "attacks",
         "attach",
+        "plan_links",
     ),
 )
 

@@ -42,7 +42,7 @@ def test_an_unknown_machine_is_answered_with_all() -> None:
 
 
 def test_a_run_gives_its_collectives(measured_run: Run) -> None:
-    machine = machines.with_run(H100, measured_run, "latest")
+    machine = machines.with_probes(H100, [measured_run], "latest")
     assert machine.gpus == 1
     assert [(one.operation, one.ranks, one.is_across) for one in machine.measured] == [("all_reduce", 2, True)]
     assert machine.measured[0].busbw_bytes_per_s == pytest.approx(1e9, rel=0.05)
@@ -50,5 +50,5 @@ def test_a_run_gives_its_collectives(measured_run: Run) -> None:
 
 
 def test_a_run_with_one_size_has_no_model(measured_run: Run) -> None:
-    with pytest.raises(BadInput, match="--run latest has no operation with enough sizes"):
-        machines.with_run(H100, replace(measured_run, measurements=measured_run.measurements[:1]), "latest")
+    with pytest.raises(BadInput, match="--run latest: it has no operation with enough sizes"):
+        machines.with_probes(H100, [replace(measured_run, measurements=measured_run.measurements[:1])], "latest")

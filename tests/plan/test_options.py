@@ -56,7 +56,7 @@ def test_a_sequence_is_no_longer_than_the_table_of_positions(model: str, asked: 
 
 
 def test_what_is_given() -> None:
-    made = order(machine="mi300x-8", mfu=45.0, tokens="1.5T", strategy="fsdp, hsdp", tp=8, recomputation="full")
+    made = order(machine="mi300x-8", mfu="45", tokens="1.5T", strategy="fsdp, hsdp", tp=8, recomputation="full")
     assert (made.machine.name, made.is_assumed, made.mfu, made.tokens) == (
         "mi300x-8",
         False,

@@ -173,6 +173,18 @@ def scaled() -> Material:
     return of(*runs)
 
 
+def planned() -> Material:
+    """The same, each rank on a host of its own, and a probe of two of them."""
+    alone = [one.run for one in scaled().runs]
+    runs = [replace(run, info=replace(run.info, nodes=run.info.world_size)) for run in alone]
+    rows = tuple(
+        samples.measurement(bytes=2**size, time_s=samples.stats(1e-4 + 2**size * 2e-8))
+        for size in (10, 14, 18, 22)
+    )
+    info = samples.info(id="20250102T030409Z-beef", world_size=2, nodes=2)
+    return of(*runs, replace(samples.good_run(), info=info, measurements=rows))
+
+
 def _bubble() -> Bubble:
     """Two ranks, two micro-batches: the second rank waits for the first, forward, and then the first for it."""
     times = {
@@ -273,6 +285,7 @@ ALL = {
     "failed": failed,
     "compared": compared,
     "scaled": scaled,
+    "planned": planned,
     "nights": nights,
     "empty": lambda: of(samples.empty_run()),
     "hostile": hostile,

@@ -7,7 +7,7 @@ import click
 from nccltool.cli import values
 from nccltool.cli.command import ToolCommand
 from nccltool.cli.deliveries import several
-from nccltool.cli.options import OUTPUT, Number, kept, option, verbose
+from nccltool.cli.options import OUTPUT, kept, option, verbose
 from nccltool.cli.tree import section
 from nccltool.plan.emit import KINDS
 from nccltool.plan.views import FORMATS
@@ -29,10 +29,15 @@ def _degree(name: str, what: str) -> Any:
     option(
         "--machine",
         metavar="NAME|FILE",
-        help="Type of node.  [default: h100-sxm-8]",
+        help="Type of node, a snapshot of facts, or host: this one.  [default: h100-sxm-8]",
         shell_complete=values.machines,
     ),
-    option("--run", metavar="RUN", help="Use the bandwidths of this run of probe.", shell_complete=values.runs),
+    option(
+        "--run",
+        metavar="RUN,...",
+        help="Use the bandwidths of these runs of probe; with runs of train, also show how they scale.",
+        shell_complete=values.runs,
+    ),
 )
 @section(
     "How to train",
@@ -60,9 +65,9 @@ def _degree(name: str, what: str) -> Any:
     option("--compiled-loss", is_flag=True, help="The loss is compiled or chunked and stores no float32 logits."),
     option(
         "--mfu",
-        type=Number(1, 100),
-        metavar="PERCENT",
-        help="Model FLOPs utilization of the arithmetic alone.  [default: the usual range]",
+        metavar="PERCENT|RUN",
+        help="Model FLOPs utilization of the arithmetic alone, or a run of train that measured it."
+        "  [default: the usual range]",
     ),
     option("--tokens", metavar="N", help="Also compute the time for this many tokens: 300B or 2T."),
 )

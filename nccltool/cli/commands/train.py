@@ -18,17 +18,19 @@ from nccltool.train.strategies import WORDS
 from nccltool.train.views import FORMATS
 
 if TYPE_CHECKING:
+    from nccltool.launch.options import StartOptions
     from nccltool.probe.result import Run
     from nccltool.train.options import TrainOptions
     from nccltool.train.strategies.base import OptionTraits
 
 _SOME = click.IntRange(1)
 _FOLDER = click.Path(file_okay=False)
+_FILE = click.Path(dir_okay=False)
 _STRATEGY = "Strategy"
 _HELP = f"""Run small training jobs and check every step against a single-process reference.
 
 STRATEGY is a parallelism strategy, several separated by commas, or all: {", ".join(WORDS)}. Ranks are started
-as by `nccltool probe`.
+as by `nccltool probe`. With --like, the plan names the strategy.
 """
 
 
@@ -77,11 +79,18 @@ def _taken(default: object, traits: "OptionTraits") -> dict[str, Any]:
 @click.command(
     "train", cls=_TrainCommand, help=_HELP, short_help="Run small training jobs and check them against a reference"
 )
-@click.argument("strategy", shell_complete=values.strategies)
+@click.argument("strategy", required=False, shell_complete=values.strategies)
 @section(
     "Model and data",
     option(
         "--size", type=click.Choice(("tiny", "125m", "1b")), default="tiny", settable="project", help="Model size."
+    ),
+    option(
+        "--like",
+        type=_FILE,
+        metavar="FILE",
+        settable="no",
+        help="Train as this plan of `nccltool plan --format json` says, scaled down.",
     ),
     option("--layers", type=_SOME, settable="project", help="Transformer blocks.  [default: from --size]"),
     option("--width", type=_SOME, settable="project", help="Model width.  [default: from --size]"),
@@ -253,5 +262,39 @@ def asked(options: Mapping[str, Any], fault: str = "") -> "TrainOptions":
     from nccltool.train.checkpoint_options import CheckpointOptions
     from nccltool.train.options import TrainOptions
 
+    start = group(StartOptions, options, fault=fault)
     given = {**options, "checkpoint": group(CheckpointOptions, options), "own": strategies.given(options)}
-    return group(TrainOptions, given, start=group(StartOptions, options, fault=fault))
+    if options["like"]:
+        given = {**given, **_like(options, start)}
+    elif not options["strategy"]:
+        raise BadInput(
+            "STRATEGY is missing", f"choose from {', '.join(WORDS)}, or all; or give a plan: --like FILE"
+        )
+    return group(TrainOptions, given, start=start)
+
+
+def _like(options: Mapping[str, Any], start: "StartOptions") -> dict[str, Any]:
+    """What the plan of --like says, where no option says otherwise. Raises BadInput."""
+    import os
+
+    from nccltool.cli.streams import say
+    from nccltool.core.text import escaped
+    from nccltool.plan import like
+    from nccltool.train import strategies
+
+    if options["strategy"]:
+        raise BadInput(
+            f"--like cannot be combined with the strategy {options['strategy']}",
+            "the plan names it: omit one of them",
+        )
+    found = like.of(like.read(options["like"]), options["like"], like.place(start, os.environ))
+    if not options["quiet"]:
+        for note in found.notes:
+            say(escaped(f"--like: {note}"))
+    source, spec = click.get_current_context().get_parameter_source, found.spec
+    planned = {name: getattr(spec, name) for name in like.FIELDS}
+    return {
+        **{name: value for name, value in planned.items() if source(name) == click.core.ParameterSource.DEFAULT},
+        "strategy": spec.strategies[0],
+        "own": {**spec.options, **strategies.given(options)},
+    }

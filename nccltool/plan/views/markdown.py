@@ -34,4 +34,9 @@ def render(plan: Plan) -> str:
     if plan.checks is not None:
         lines += ["", "Predicted against counted:", ""]
         lines += [f"* {literal(wording.checked(one))}" for one in plan.checks]
+    for curve in plan.scaling:
+        lines += ["", f"### {literal(wording.curve(curve))}", "", "| " + " | ".join(wording.SCALING) + " |"]
+        lines += ["|---" * len(wording.SCALING) + "|"]
+        lines += ["| " + " | ".join(map(literal, row)) + " |" for row in wording.curve_rows(curve)]
+        lines += ["", literal(wording.curve_end(curve))]
     return "\n".join(lines) + "\n"

@@ -8,6 +8,7 @@ from nccltool.core.text import counted, escaped
 from nccltool.core.units import format_seconds
 from nccltool.plan import wording
 from nccltool.plan.result import Plan, PlannedStrategy
+from nccltool.plan.scaling import PredictedCurve
 from nccltool.plan.step_time import CallTime
 
 _SHOWN = 8
@@ -27,6 +28,7 @@ def render(plan: Plan, look: Look = PLAIN) -> str:
         list(_time(shown, look)),
         list(_strategies(plan, look)),
         list(_checks(plan, look)),
+        *(list(_curve(one, look)) for one in plan.scaling),
     )
     return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
 
@@ -107,6 +109,13 @@ def _checks(plan: Plan, look: Look) -> Iterator[str]:
                 f"{2 * INDENT}rank {row.rank} {row.what}: {row.predicted} predicted, {row.counted} counted"
                 for row in one.rows
             )
+
+
+def _curve(one: PredictedCurve, look: Look) -> Iterator[str]:
+    yield from look.wrapped(escaped(wording.curve(one)), INDENT)
+    align: list[Align] = ["right"] * len(wording.SCALING)
+    yield from look.table(wording.SCALING, wording.curve_rows(one), align).split("\n")
+    yield from look.wrapped(f"{INDENT}{wording.curve_end(one)}", 2 * INDENT)
 
 
 def _row(plan: Plan, one: PlannedStrategy) -> tuple[str, ...]:

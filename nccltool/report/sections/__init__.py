@@ -7,7 +7,7 @@ from nccltool.report.material import Material
 from nccltool.report.parts import ReportSection
 
 _FIRST = (
-    *("findings", "triage", "timeline", "hosts", "suspects", "pairs", "compared", "scaling"),
+    *("findings", "triage", "timeline", "hosts", "suspects", "pairs", "compared", "scaling", "planned"),
     *("history", "trends", "bandwidth", "iterations", "late-ranks", "training", "pipeline"),
 )
 _LAST = ("environment", "manual")

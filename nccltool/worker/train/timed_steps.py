@@ -42,7 +42,7 @@ def time_steps(strategy: Strategy, steps: int, index: int) -> None:
     step = stepper(strategy)
     _loop(setup, WARM_UP, step)
     peak = _peak_bytes(group.device)
-    compute_only = [_compute_only(setup)] if _can_compute_alone(strategy) else []
+    compute_only = [compute_only_step(setup)] if _can_compute_alone(strategy) else []
     if compute_only:
         _loop(setup, WARM_UP, *compute_only)
     if flow is not None:
@@ -186,7 +186,7 @@ def _can_compute_alone(strategy: Strategy) -> bool:
     return strategy.WITHOUT_SYNC and not (strategy.setup.spec.recompute and strategy.setup.param_dtype)
 
 
-def _compute_only(setup: Setup) -> Step:
+def compute_only_step(setup: Setup) -> Step:
     """A rank's part of a data-parallel step without any communication: the yardstick of its timed steps."""
     spec = setup.spec
     model = transformer.make(spec).to(setup.device)
