@@ -157,6 +157,7 @@ def measure(ranks: int, rate: str) -> dict[str, Any]:
     sys.path.insert(0, str(_ROOT))
     from tests.lab import lab
     from tests.lab.conftest import join
+    from tests.support.commands import Command
 
     with lab.Lab(ranks) as hosts, tempfile.TemporaryDirectory() as name, ExitStack() as stack:
         folder = Path(name)
@@ -164,7 +165,7 @@ def measure(ranks: int, rate: str) -> dict[str, Any]:
         groups = [_limited(stack, host.namespace, SHARES[ranks]) for host in hosts.hosts]
         words = (*_PROBED, "-n", "3", "-w", "1")
         probes = [
-            host.start(_within(group, join(rank, ranks, *words)), folder / "probe")
+            Command(join(rank, ranks, *words), folder / host.name / "probe", prefix=_within(group, host.inside))
             for rank, (host, group) in enumerate(zip(hosts.hosts, groups, strict=True))
         ]
         probed, *_ = [command.wait(_LIMIT_S) for command in probes]
@@ -172,10 +173,11 @@ def measure(ranks: int, rate: str) -> dict[str, Any]:
         program = "import sys; from benchmarks import plan_links; plan_links.rank(*sys.argv[1:])"
         path = f"{_ROOT / 'scripts'}:{_ROOT}"
         commands = [
-            host.start(
-                _within(group, (sys.executable, "-c", program, str(rank), str(ranks), hosts.hosts[0].address)),
-                folder / "train",
+            Command(
+                (sys.executable, "-c", program, str(rank), str(ranks), hosts.hosts[0].address),
+                folder / host.name / "train",
                 {"PYTHONPATH": path, "GLOO_SOCKET_IFNAME": "eth0"},
+                _within(group, host.inside),
             )
             for rank, (host, group) in enumerate(zip(hosts.hosts, groups, strict=True))
         ]
@@ -197,6 +199,7 @@ def _limited(stack: ExitStack, name: str, share: float) -> Path:
 
 
 def _within(group: Path, argv: Sequence[str]) -> tuple[str, ...]:
+    """What to put before a command: inside of a network namespace, groups cannot be seen."""
     return ("bash", "-c", 'echo $$ > "$0"; exec "$@"', str(group / "cgroup.procs"), *argv)
 
 

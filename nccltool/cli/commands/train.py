@@ -266,7 +266,7 @@ def asked(options: Mapping[str, Any], fault: str = "") -> "TrainOptions":
     given = {**options, "checkpoint": group(CheckpointOptions, options), "own": strategies.given(options)}
     if options["like"]:
         given = {**given, **_like(options, start)}
-    elif not options["strategy"]:
+    elif options["strategy"] is None:
         raise BadInput(
             "STRATEGY is missing", f"choose from {', '.join(WORDS)}, or all; or give a plan: --like FILE"
         )
