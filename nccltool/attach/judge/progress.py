@@ -130,6 +130,8 @@ def _between(first: StepLine, last: StepLine) -> float | None:
 def _change(times: Sequence[LoggedStep]) -> int:
     """The first step that was slower, with all that follow; 0 = there is none."""
     best, place = 0, 0
+    if sum(one.seconds for one in times) < _LEAST_BEFORE_S + _LEAST_SLOWER_S:
+        return 0
     for cut in range(_BEFORE, len(times) - _RECENT + 1, max(1, len(times) // _CUTS)):
         before = sorted(one.seconds for one in times[:cut])
         after = sorted(one.seconds for one in times[cut:])

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from nccltool.attach.look import here, process, sample
 from nccltool.attach.look.order import LookAnswer, LookOrder
+from nccltool.attach.look.step_log import LogMemory
 from nccltool.attach.seen.job import HostLook
 from nccltool.hosts.sources.base import Tree
 
@@ -16,9 +17,10 @@ class ResidentLook:
 
     def __init__(self) -> None:
         self._known: HostLook | None = None
+        self._logs = LogMemory()
 
     def answer(self, order: LookOrder) -> LookAnswer:
-        if order.is_pulse and self._known is not None and (found := _pulse(self._known)) is not None:
+        if order.is_pulse and self._known is not None and (found := _pulse(self._known, self._logs)) is not None:
             return LookAnswer(host=found.host, look=found)
         asked = replace(order, samples=1, with_stacks=False) if order.is_pulse else order
         cpu = _cpu_s()
@@ -29,14 +31,14 @@ class ResidentLook:
         return replace(answer, look=replace(answer.look, own_cpu_s=_cpu_s() - cpu))
 
 
-def _pulse(known: HostLook) -> HostLook | None:
+def _pulse(known: HostLook, logs: LogMemory) -> HostLook | None:
     """One sample without stacks; None where a rank is gone."""
     tree, began, cpu = Tree(), time.monotonic(), _cpu_s()
     for rank in known.ranks:
         now = process.state(rank.pid, tree)
         if now is None or now.state in ("Z", "X"):
             return None
-    taken, unread = sample.take(known.ranks, tree, with_stacks=False)
+    taken, unread = sample.take(known.ranks, tree, with_stacks=False, memory=logs)
     return HostLook(
         host=socket.gethostname(),
         ranks=known.ranks,

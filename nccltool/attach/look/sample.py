@@ -24,6 +24,7 @@ class _Sampling:
     """What one sample is made of."""
 
     tree: Tree
+    memory: step_log.LogMemory | None = None
     unread: list[Unread] = field(default_factory=list)
 
     def taken(self, ranks: Sequence[RankFound], with_stacks: bool) -> HostSample:
@@ -55,7 +56,7 @@ class _Sampling:
         """Of the ranks, and of what started them: torchrun may write for them."""
         agents = (rank.agent_pid for rank in ranks if rank.agent_pid is not None)
         pids = dict.fromkeys((*(rank.pid for rank in ranks[:_MOST_WRITERS]), *agents))
-        found, unread = step_log.read(tuple(pids), self.tree, end_bytes)
+        found, unread = step_log.read(tuple(pids), self.tree, end_bytes, self.memory)
         self.unread += (replace(one, host=rank.host) for rank in ranks[:1] for one in unread)
         return found
 
@@ -105,10 +106,13 @@ _PYTHON = ("pt_data_worker", "python")
 
 
 def take(
-    ranks: Sequence[RankFound], tree: Tree, with_stacks: bool = True
+    ranks: Sequence[RankFound],
+    tree: Tree,
+    with_stacks: bool = True,
+    memory: step_log.LogMemory | None = None,
 ) -> tuple[HostSample, tuple[Unread, ...]]:
     """All ranks of one job on this host, now; and what could not be read."""
-    sampling = _Sampling(tree)
+    sampling = _Sampling(tree, memory)
     return sampling.taken(ranks, with_stacks), tuple(sampling.unread)
 
 

@@ -3,6 +3,7 @@
 import os
 import stat
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from threading import Thread
@@ -19,6 +20,8 @@ END_BYTES = 32 << 10
 """Of each log; taking apart 48 KiB of steps took 0.04 s."""
 PULSE_BYTES = 8 << 10
 """Where only the newest steps are of interest."""
+_MOST_LINES = 150
+"""Of a log that is read again and again; as many as its end has at first."""
 _MOST_FILES = 4
 _MOST_DESCRIPTORS = 256
 _DEADLINE_S = 2.0
@@ -27,17 +30,36 @@ _LOGS = (".log", ".out", ".err")
 _STEPS = ("iters", "it", "steps", "step")
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Tail:
+    """What was read of a log before, up to the end of a line."""
+
+    inode: int
+    offset: int
+    lines: tuple[StepLine, ...]
+
+
+@dataclass(slots=True)
+class LogMemory:
+    """For logs that are read again and again: only what is new is taken apart."""
+
+    tails: dict[str, _Tail] = field(default_factory=dict)
+
+
 def read(
-    pids: Sequence[int], tree: Tree, end_bytes: int = END_BYTES
+    pids: Sequence[int], tree: Tree, end_bytes: int = END_BYTES, memory: LogMemory | None = None
 ) -> tuple[tuple[StepLog, ...], tuple[Unread, ...]]:
     """The logs of these processes that show steps, and those that could not be read."""
     if not tree.live:
         return (), ()
     found: list[StepLog | Unread] = []
-    reader = Thread(target=lambda: found.extend(_logs(pids, tree, end_bytes)), daemon=True)
+    tails = {} if memory is None else memory.tails
+    reader = Thread(target=lambda: found.extend(_logs(pids, tree, end_bytes, tails)), daemon=True)
     reader.start()
     reader.join(_DEADLINE_S)
     late = reader.is_alive()
+    if late and memory is not None:  # the thread may still write to the one that it has
+        memory.tails = {}
     logs = tuple(one for one in found if isinstance(one, StepLog))
     unread = tuple(one for one in found if isinstance(one, Unread))
     if late:
@@ -47,15 +69,18 @@ def read(
     return logs, unread
 
 
-def _logs(pids: Sequence[int], tree: Tree, end_bytes: int) -> Iterator[StepLog | Unread]:
+def _logs(pids: Sequence[int], tree: Tree, end_bytes: int, tails: dict[str, _Tail]) -> Iterator[StepLog | Unread]:
     for name, path in list(_files(pids, tree).items())[:_MOST_FILES]:
         try:
-            end, changed_at_s = _end(path, end_bytes)
+            end = _end(path, end_bytes, tails.get(name))
         except OSError as error:
             yield Unread(what=f"log {name}", reason=str(error.strerror))
             continue
-        if found := tuple(lines(name, end)):
-            yield StepLog(file=name, changed_at_s=changed_at_s, lines=found)
+        whole, newline, rest = end.new.rpartition(b"\n")
+        before = (*end.before, *lines(name, whole + newline))
+        tails[name] = _Tail(inode=end.inode, offset=end.offset + len(whole + newline), lines=before[-_MOST_LINES:])
+        if found := (*before, *lines(name, rest)):
+            yield StepLog(file=name, changed_at_s=end.changed_at_s, lines=found)
 
 
 def _files(pids: Sequence[int], tree: Tree) -> dict[str, str]:
@@ -71,19 +96,38 @@ def _files(pids: Sequence[int], tree: Tree) -> dict[str, str]:
     return found
 
 
-def _end(path: str, end_bytes: int) -> tuple[bytes, float]:
-    """The last whole lines of a file, and when it was written. A pipe or a terminal is not opened: that would take
-    from its reader."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _LogEnd:
+    """Whole lines from `offset` on, but for the last one."""
+
+    new: bytes = b""
+    changed_at_s: float = 0.0
+    inode: int = 0
+    offset: int = 0
+    before: tuple[StepLine, ...] = ()
+    """Lines ahead of it, which were read earlier."""
+
+
+def _end(path: str, end_bytes: int, tail: _Tail | None) -> _LogEnd:
+    """The end of a file, and when it was written. A pipe or a terminal is not opened: that would take from its
+    reader."""
     if not stat.S_ISREG(Path(path).stat().st_mode):
-        return b"", 0.0
+        return _LogEnd()
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
     try:
         about = os.fstat(handle)
         start = max(0, about.st_size - end_bytes)
-        end = os.pread(handle, end_bytes, start)
+        is_known = tail is not None and tail.inode == about.st_ino and start <= tail.offset <= about.st_size
+        if tail is not None and is_known:
+            start = tail.offset
+        new = os.pread(handle, end_bytes, start)
     finally:
         os.close(handle)
-    return (end.partition(b"\n")[2] if start else end), about.st_mtime
+    if start and not is_known:  # not from the middle of a line on
+        cut, newline, new = new.partition(b"\n")
+        start += len(cut + newline)
+    before = tail.lines if tail is not None and is_known else ()
+    return _LogEnd(new=new, changed_at_s=about.st_mtime, inode=about.st_ino, offset=start, before=before)
 
 
 def lines(name: str, end: bytes) -> Iterator[StepLine]:

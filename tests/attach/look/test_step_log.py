@@ -51,6 +51,27 @@ def test_lines(text: str, lines: list[StepLine], tmp_path: Path) -> None:
     assert [log.file for log in logs] == ([str(file)] if lines else [])
 
 
+def test_only_what_is_new_is_taken_apart(tmp_path: Path) -> None:
+    file, memory = tmp_path / "out", step_log.LogMemory()
+    file.write_text("".join(f"step {number}\n" for number in range(1000, 1200)) + "st")
+
+    def steps() -> list[int | None]:
+        ((log,), _) = step_log.read([pid], Tree(), 800, memory)
+        return [line.step for line in log.lines]
+
+    with file.open("ab", buffering=0) as out, _writer(out) as pid:
+        assert steps() == list(range(1121, 1200))
+        out.write(b"ep 1200\nstep 1201")
+        assert steps() == list(range(1121, 1202))
+        out.write(b"\n" + b"".join(b"step %d\n" % number for number in range(1202, 1230)))
+        assert steps() == list(range(1121, 1230))
+        out.write(b"".join(b"step %d\n" % number for number in range(1230, 1400)))  # more than is read at once
+        assert steps() == list(range(1321, 1400))
+        os.truncate(file, 0)
+        out.write(b"step 7\n")
+        assert steps() == [7]
+
+
 def test_time_stamps_differ_by_their_distance(tmp_path: Path) -> None:
     file = tmp_path / "out"
     file.write_text(
