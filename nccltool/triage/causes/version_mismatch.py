@@ -54,6 +54,10 @@ def clues(timeline: Timeline) -> Given:
         yield Clue(strength, f"hosts run NCCL {', '.join(sorted(timeline.versions))}", event)
     if timeline.failed and timeline.has("nccl.truncated") and not timeline.has("nccl.init-complete"):
         yield Clue(FITS, "ranks exchange structures of different sizes", timeline.first("nccl.truncated"))
+    shown = timeline.of("nvshmem.version") if timeline.failed else ()
+    named = {event.get(part) for event in shown for part in ("version", "other")} - {""}
+    if len(named) > 1:
+        yield Clue(0.6, f"NVSHMEM is there in versions {' and '.join(sorted(named))}", shown[-1])
 
 
 def _by_host(timeline: Timeline) -> dict[str, str]:

@@ -6,7 +6,8 @@ PATTERNS = table(r"""
 failure
     cuda.not-ready       `SYSTEM_NOT_READY|SystemNotReady`
     cuda.not-ready       (?i)(?:cuda\w*|cu\w+|error)\b.{0,40}\b(?:returned|code|error|rc=|failed:?)\s*:?\(?`802`\b
-    cuda.not-permitted   `CUDA_ERROR_NOT_PERMITTED|cudaErrorNotPermitted`
+    cuda.not-permitted   `CUDA_ERROR_NOT_PERMITTED|cudaErrorNotPermitted` => (?i)^(?!.*(?:multicast|nvls))
+    cuda.multicast       `CUDA_ERROR_NOT_PERMITTED` => (?i)nvls
     version.driver       `SYSTEM_DRIVER_MISMATCH|SystemDriverMismatch|ERROR_COMPAT_NOT|ErrorCompatNotSupported`
     version.driver       `CUDA_ERROR_STUB_LIBRARY|ErrorStubLibrary|RequiresNewerDriver|hipErrorInsufficientDriver`
     version.build        `ERROR_NO_BINARY_FOR_GPU|ErrorNoKernelImage|ERROR_UNSUPPORTED_PTX|ErrorUnsupportedPtx`

@@ -68,6 +68,8 @@ echo
     ucx.failed          `UCX  ERROR` => (?:\b(?P<where>\w+\.(?:cc?|cpp|h)):\d+ +)?UCX +ERROR (?P<error>.+)
     nvshmem.failed      `nvshmem` (?:initialization failed|setup connections failed)
 state
+    nvshmem.version     `vshmem|VSHMEM` => (?i)nvshmem[a-z\d-]*?[^\w.]{1,12}?v?(?P<version>\d+\.\d+)\.\d+\b(?:
+                        .*nvshmem[a-z\d-]*?[^\w.]{1,12}?v?(?P<other>\d+\.\d+)\.\d+\b)?
     ib.memlock-device   `evice: ` => ^\s+(?:Local d|D)evice: +(?P<hca>mlx\w+|bnxt\w+)
 doubt
     efa.warned          `<warn>|<critical>` => ^libfabric:\d+:(?:\d+:)?\w*:+(?P<where>efa|cxi|verbs|psm3|opx)\w*:

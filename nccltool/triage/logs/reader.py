@@ -235,7 +235,15 @@ _INFO = re.compile(r"\b(?:NCCL|RCCL) INFO (?!GDRCOPY|NET/OFI)|\bUCX +(?:DIAG|INF
 """What NCCL and UCX say in passing about what a host lacks is no failure."""
 _PASSED = re.compile(r"\W{0,4}(?:PASS(?:ED)?|OK|\u2713|\u2714)\b\W{0,3}\s")
 """A check that says so, whatever it has looked for."""
-_VAGUE = ("log.complaint", "nccl.warning", "ucx.failed", "efa.warned", "job.of-slurm", "gdr.buffer")
+_VAGUE = (
+    "log.complaint",
+    "nccl.warning",
+    "ucx.failed",
+    "efa.warned",
+    "job.of-slurm",
+    "gdr.buffer",
+    "nvshmem.version",
+)
 """Kinds of lines of which another dialect knows only who says them."""
 
 

@@ -44,6 +44,7 @@ failure
     torch.no-gpu         `no GPUs found`
     torch.oom            (?:OutOfMemoryError: )?(?:CUDA|HIP|XPU)(?:(?: driver)? error:)? `out of memory`
                          \.?(?!.*1EB)(?:[ ]Tried to allocate (?P<size>[\d.]+ \w+))?
+    torch.oom            `nhandled cuda error` => - out of memory$
     torch.oom            `RESOURCE_EXHAUSTED`:.*(?i:out of memory)
     torch.oom            `OOM when allocating|CUBLAS_STATUS_ALLOC_FAILED|cudaErrorMemoryAllocation`
     host.oom             `DefaultCPUAllocator`: (?:can't|not enough)
