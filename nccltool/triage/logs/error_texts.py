@@ -20,6 +20,7 @@ _VERBS = r"\b(?:ibv_|mlx[45]dv_|rdma_|efadv_|bnxt_re_)\w+|\b(?:QP|CQ|SRQ|MR|DCI|
 _OF_GPU = r"\b(?:cuda|gpu|rocm|hmem|neuron|gaudi|synapseai|rocr|device) ?mem\w*"
 
 _ROWS = rf"""
+env-invalid       \b(?:NVSHMEM|OFI_NCCL|UCX|UCC|PSM[23])_[A-Z_]+\b.*(?i:invalid|not valid|must be|exceed)
 ib-memlock        (?:{_VERBS}|[Rr]egist\w+|mkey).*{_NO_MEMORY}
 gdr-missing       (?i){_OF_GPU}\b.{{0,40}}\b(?:regist|pin)|regist\w*.{{0,40}}{_OF_GPU}
 gdr-missing       (?i)\bdma-?_?buf|\bgdr(?:copy|drv|_\w+)|p2p_get_pages
@@ -41,8 +42,9 @@ version-mismatch  \bABI\b|\bAPI version|(?i:undefined symbol|dlsym|could not fin
 version-mismatch  (?i)\bversion\b.{{0,40}}(?:mismatch|incompatib|not (?:supported|compatible|match)|too old|older)
 version-mismatch  (?i)(?:mismatch|incompatib|unsupported|wrong|unexpected)\w* .{{0,30}}\bversions?\b
 out-of-memory     (?i)out of (?:\w+ )?memory|insufficient memory|no memory|cannot allocate memory|\bENOMEM\b
-out-of-memory     (?i)(?:fail\w*|unable|could ?n.t|could not|cannot|can't) (?:to )?(?:[mc]|re)?alloc(?:ate)?\b
-out-of-memory     (?i)\b(?:[mc]|re)alloc\b.{{0,20}}fail|alloc\w* (?:fail|error)
+out-of-memory     (?i)(?:fail\w*|unable|could ?n.t|could not|can.?.?t) (?:to )?(?:[mc]|re)?alloc(?:at(?:e|ing))?\b
+out-of-memory     (?i)\b(?:[mc]|re)alloc\b.{{0,20}}(?:fail|err)
+out-of-memory     (?i)\balloc(?:ation|ating)?\b.{{0,50}}\b(?:fail|err)
 ib-config         \b(?:ibgda|ibrc|ibdevx|transport_ib_common|transport_mlx5_common)\.(?:cpp|h):
 ib-config         gloo/transport/ibverbs
 env-invalid       (?i)environment variable|\bparse (?:value|list|config\w*)

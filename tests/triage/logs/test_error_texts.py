@@ -26,6 +26,8 @@ EFA = "libfabric:42:1767323045::efa:ep_ctrl:efa_x():9<warn> "
         (f"{EFA}Unable to create AH: Invalid argument", "ib-config"),
         (f"{EFA}unknown packet type: 12", ""),
         ("/build/src/modules/transport/ibgda/ibgda.cpp:77: non-zero status: 7 state failed", "ib-config"),
+        ("/build/ibgda.cpp:77: allocation of dct.eps failed.", "out-of-memory"),
+        ("/build/ibgda.cpp:78: NVSHMEM_IBGDA_NIC_HANDLER is not valid.", "env-invalid"),
         ("the trainer failed: cannot allocate memory", ""),
     ],
 )
