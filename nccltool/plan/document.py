@@ -61,6 +61,7 @@ class PlannedMemory(msgspec.Struct, kw_only=True):
     allocator: int
     context: int
     communication: int
+    host: int = 0
     total: int
     instant: str
 
@@ -87,6 +88,7 @@ class PlannedStepTime(msgspec.Struct, kw_only=True):
     exposed_communication: float
     hidden_communication: float
     optimizer: float
+    host_transfer: float = 0.0
 
 
 class StrategyDocument(msgspec.Struct, kw_only=True):
@@ -271,6 +273,7 @@ def _strategy(plan: Plan, one: PlannedStrategy) -> StrategyDocument:
             exposed_communication=time.exposed,
             hidden_communication=time.hidden,
             optimizer=time.optimizer,
+            host_transfer=time.transfer,
         ),
         tokens_per_s=one.tokens_per_s,
         mfu=one.mfu,

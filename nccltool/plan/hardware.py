@@ -39,6 +39,8 @@ class Machine:
     """Of a run on these nodes; what it has counts instead."""
     training_flop_per_s: float | None = None
     """Of a training that was measured there, without communication; None: estimated from matmul_flop_per_s."""
+    pcie_bytes_per_s: float | None = None
+    """Between a GPU and its host, each way; None: not known."""
     is_gloo: bool = False
     """Only DDP communicates beside arithmetic: FSDP and a pipeline wait for their calls."""
 

@@ -113,6 +113,8 @@ def impossible(layout: ParallelLayout, model: Model, recipe: Recipe) -> Iterator
         yield f"{model.experts.count} experts cannot be split over ep {layout.expert}"
     if layout.expert > 1 and (layout.data * layout.context) % layout.expert:
         yield f"ep {layout.expert} must divide the {layout.data * layout.context} data-parallel ranks"
+    if recipe.is_offloaded and layout.sharding == "none":
+        yield "--offload is for data-parallel ranks that split their state: zero1, zero2, fsdp, hsdp"
     if not layout.micro_batches(recipe):
         yield (
             f"--step-sequences {recipe.global_batch} cannot be split over {layout.data} data-parallel ranks "

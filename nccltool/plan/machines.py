@@ -32,10 +32,11 @@ _KEYS: Mapping[str, tuple[str, toml.Convert]] = {
     "inside": ("inside_bytes_per_s", lambda value: toml.number(value, _RATES)),
     "inside_all_reduce": ("inside_all_reduce_bytes_per_s", lambda value: toml.number(value, _RATES)),
     "across": ("across_bytes_per_s", lambda value: toml.number(value, _RATES)),
+    "pcie": ("pcie_bytes_per_s", lambda value: toml.number(value, _RATES)),
     "source": ("source", toml.text),
 }
 """Key of a file -> field, and how it is read."""
-_OPTIONAL = ("peak", "inside_all_reduce")
+_OPTIONAL = ("peak", "inside_all_reduce", "pcie")
 _OPERATIONS = ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "all_to_all", "send_recv")
 
 

@@ -1,7 +1,7 @@
 """The memory that a rank needs: the largest of a few instants of a step, never the sum of all. Pure."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from nccltool.plan import activations, parameter_sizes, stages
 from nccltool.plan.layout import ParallelLayout
@@ -41,6 +41,8 @@ class Memory:
     """Buffers of NCCL."""
     instant: str
     pipeline_rank: int
+    host: int = 0
+    """Of host memory, for each rank: what is offloaded."""
 
     @property
     def allocated(self) -> int:
@@ -75,6 +77,8 @@ class _State:
     """In addition always."""
     unreduced: int
     """Whole gradients in place of the rank's part, until the end of the step."""
+    host: int = 0
+    """In host memory."""
 
 
 def of(model: Model, layout: ParallelLayout, recipe: Recipe) -> Memory:
@@ -107,6 +111,7 @@ def of_rank(model: Model, layout: ParallelLayout, recipe: Recipe, rank: int, mic
         communication=_communication(layout),
         instant=peak.name,
         pipeline_rank=rank,
+        host=state.host,
     )
 
 
@@ -175,7 +180,7 @@ def _state(model: Model, weights: StageWeights, layout: ParallelLayout, recipe: 
     gathered = (precision.compute * whole if stays else root) if is_sharded else 0
     reducing = (precision.compute + precision.reduced) * weights.largest_block
     casts = 0 if is_sharded or precision.parameter == precision.compute else precision.compute * whole
-    return _State(
+    state = _State(
         parameters=precision.parameter * (own if is_sharded else whole),
         gradients=precision.gradient * kept_gradients,
         optimizer=int((moment * optimizer.moments + precision.master) * own),
@@ -184,6 +189,21 @@ def _state(model: Model, weights: StageWeights, layout: ParallelLayout, recipe: 
         working=(0 if stays else 3 * block) + reducing if is_sharded else 0,
         unreduced=precision.reduced * whole if stays else 0,
         copies=casts + _buckets(whole, layout, recipe),
+    )
+    return _offloaded(state, layout) if recipe.is_offloaded else state
+
+
+def _offloaded(state: _State, layout: ParallelLayout) -> _State:
+    """The optimizer's state, the gradients that a rank alone has, and with FSDP its parameters are on the host."""
+    parameters = state.parameters if layout.sharding == "parameters" else 0
+    gradients = state.gradients if layout.sharding in ("gradients", "parameters") else 0
+    return replace(
+        state,
+        parameters=state.parameters - parameters,
+        gradients=state.gradients - gradients,
+        optimizer=0,
+        temporary=0,
+        host=state.optimizer + parameters + gradients,
     )
 
 

@@ -35,6 +35,7 @@ class PlanOptions:
     optimizer: str
     recomputation: str
     compiled_loss: bool
+    offload: bool
     mfu: str | None
     """A percentage, or a run."""
     strategy: str | None
@@ -72,6 +73,10 @@ def from_options(model: str, options: PlanOptions, runs: Path) -> PlanOrder:
         curves = scaling.of(found, machine)
         probes = [run for run in found if not isinstance(run, TrainRun)]
         machine = machines.with_probes(machine, probes, options.run) if probes else machine
+    if options.offload and machine.pcie_bytes_per_s is None:
+        raise BadInput(
+            f"--offload: the PCIe bandwidth of {machine.name} is unknown", 'set pcie = "... GB/s" there'
+        )
     mfu = None
     if options.mfu is not None and measured_runs.is_percentage(options.mfu):
         mfu = _mfu(options.mfu)
@@ -85,6 +90,7 @@ def from_options(model: str, options: PlanOptions, runs: Path) -> PlanOrder:
         recompute=None if options.recomputation == "auto" else options.recomputation,  # type: ignore[arg-type]
         micro_batch=options.micro_batch,
         is_loss_compiled=options.compiled_loss,
+        is_offloaded=options.offload,
     )
     return PlanOrder(
         model=shape,

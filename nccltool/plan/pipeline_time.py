@@ -29,19 +29,33 @@ class _Act(NamedTuple):
 
 @dataclass
 class _Wires:
-    """Messages under way: each begins when both ends are ready for it, and after those before it on its way."""
+    """Messages under way: each begins when both ends are ready for it, and after those before it on its way.
+
+    Gloo sends a message once its receiver has announced that it is ready. The announcement waits behind what the
+    receiver is just sending the other way: two ranks that exchange messages send one after the other.
+    """
 
     seconds: float
-    posted: dict[_Message, list[float]] = field(default_factory=lambda: defaultdict(list))
+    senders: dict[_Message, float] = field(default_factory=dict)
+    receivers: dict[_Message, float] = field(default_factory=dict)
+    begun: dict[_Message, float] = field(default_factory=dict)
     arrived: dict[_Message, float] = field(default_factory=dict)
     free: dict[tuple[int, int], float] = field(default_factory=lambda: defaultdict(float))
 
-    def post(self, message: _Message, now: float) -> None:
-        ready = self.posted[message]
-        ready.append(now)
-        if len(ready) == 2:
+    def post(self, message: _Message, rank: int, now: float) -> None:
+        if rank == message.sender:
+            self.senders[message] = now
+        else:
+            self.receivers[message] = max(now, self.free[rank, -message.way])
+        if message in self.senders and message in self.receivers:
             wire = message.sender, message.way
-            self.arrived[message] = self.free[wire] = max(*ready, self.free[wire]) + self.seconds
+            begin = max(self.senders[message], self.receivers[message], self.free[wire])
+            self.begun[message] = begin
+            self.arrived[message] = self.free[wire] = begin + self.seconds
+
+    def done(self, message: _Message, rank: int) -> float | None:
+        """For the receiver, it has arrived; for the sender, its socket has taken it. None: not yet."""
+        return (self.begun if rank == message.sender else self.arrived).get(message)
 
 
 def seconds(schedule: str, forward: Sequence[float], message: float, micro_batches: int) -> float:
@@ -62,12 +76,13 @@ def seconds(schedule: str, forward: Sequence[float], message: float, micro_batch
 def _done(act: _Act, wires: _Wires, now: list[float], rank: int) -> bool:
     """Whether an act can be done by now; then its rank's clock has advanced."""
     if act.kind == "wait":
-        if not all(one in wires.arrived for one in act.messages):
+        ends = [wires.done(one, rank) for one in act.messages]
+        if None in ends:
             return False
-        now[rank] = max((now[rank], *(wires.arrived[one] for one in act.messages)))
+        now[rank] = max(now[rank], *(end for end in ends if end is not None), 0.0)
     elif act.kind == "post":
         for one in act.messages:
-            wires.post(one, now[rank])
+            wires.post(one, rank, now[rank])
     else:
         now[rank] += act.seconds
     return True

@@ -128,6 +128,8 @@ class Recipe:
     """Sequences of a forward pass on a GPU; None: what is fastest of what fits."""
     is_loss_compiled: bool = False
     """A compiled (or chunked) loss keeps no float32 logits."""
+    is_offloaded: bool = False
+    """Ranks that split their state have it in host memory, and update it there: parameters too with FSDP."""
 
     @property
     def tokens(self) -> int:

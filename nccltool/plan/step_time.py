@@ -16,6 +16,10 @@ on A100 and H100, Llama 3 8B (torchtitan 2024-12) 0.57, MPT 7B and 70B (llm-foun
 HIDDEN = 0.9
 """Of the time of arithmetic, how much communication can hide behind: the first block's gather and the last block's
 reduction have nothing to hide behind, and both slow each other down. Primus assumes the same."""
+HOST_UPDATE_BYTES_PER_S = 22e9
+"""Of host memory, what the processors of a node reach for each of 8 GPUs while they update: Llama 3.1 405B with
+FSDP and CPU offload on 64 H100 took 4 s for 14 bytes of each of 6.3 billion weights (Lambda's distributed training
+guide, chapter 5)."""
 _BANDWIDTH_DOUBT = 0.15
 """Bandwidths of machines with the same parts differ by this much in published tables."""
 _FLOAT32_SLOWDOWN = 16
@@ -43,10 +47,12 @@ class StepTime:
     hidden: float
     optimizer: float
     calls: tuple[CallTime, ...]
+    transfer: float = 0.0
+    """Between GPU and host, as far as nothing hides it."""
 
     @property
     def total(self) -> float:
-        return self.compute + self.bubble + self.exposed + self.optimizer
+        return self.compute + self.bubble + self.exposed + self.optimizer + self.transfer
 
 
 def of(
@@ -85,6 +91,7 @@ def of(
         hidden=max(0.0, sum(one.seconds for one in timed) - exposed),
         optimizer=_optimizer(model, layout, recipe, machine),
         calls=timed,
+        transfer=_transfer(model, layout, recipe, machine, compute) if recipe.is_offloaded else 0.0,
     )
 
 
@@ -189,7 +196,26 @@ def _played(
 
 def _optimizer(model: Model, layout: ParallelLayout, recipe: Recipe, machine: Machine) -> float:
     """Its state, the parameters, and the gradients are read, and all but the gradients written, once."""
-    weights, precision = stages.of_rank(model, layout, 0).total, recipe.precision
-    own = weights / (layout.sharers if layout.sharding != "none" else 1)
+    precision = recipe.precision
     state = precision.state * recipe.optimizer.moments + precision.master
-    return own * (2 * state + 2 * precision.parameter + precision.gradient) / machine.memory_bytes_per_s
+    touched = _own(model, layout) * (2 * state + 2 * precision.parameter + precision.gradient)
+    return touched / (HOST_UPDATE_BYTES_PER_S if recipe.is_offloaded else machine.memory_bytes_per_s)
+
+
+def _own(model: Model, layout: ParallelLayout) -> float:
+    """Weights that a rank updates."""
+    return stages.of_rank(model, layout, 0).total / (layout.sharers if layout.sharding != "none" else 1)
+
+
+def _transfer(model: Model, layout: ParallelLayout, recipe: Recipe, machine: Machine, compute_s: float) -> float:
+    """FSDP fetches its parameters before each gather, beside arithmetic; ZeRO its updated ones at the end.
+    Gradients go the other way at the same time."""
+    assert machine.pcie_bytes_per_s is not None, "options refuse machines without it"
+    own, count = _own(model, layout), layout.micro_batches(recipe)
+    if layout.sharding != "parameters":
+        there = recipe.precision.gradient * (count if layout.sharding == "gradients" else 1)
+        return own * (there + recipe.precision.parameter) / machine.pcie_bytes_per_s
+    fetched = 2 * count * recipe.precision.parameter
+    returned = count * recipe.precision.reduced
+    seconds = own * max(fetched, returned) / machine.pcie_bytes_per_s
+    return max(seconds - HIDDEN * compute_s, seconds / (2 * count * max(1, model.layers)))

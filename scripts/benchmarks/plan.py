@@ -1,15 +1,18 @@
 """Are planned memory and speed those that others published? Every figure is of a public repository, by its place
 there.
 
-    scripts/bench plan
+    scripts/bench plan [--write]
 
-Memory is what torch reserved on a GPU. Where a source does not say how something was set, the row says what is
+--write puts the tables of published runs into docs/plan.md, between their marks. Memory is what torch reserved on
+a GPU, or had in use where a row says so. Where a source does not say how something was set, the row says what is
 assumed.
 """
 
 import statistics
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from benchmarks import plan_counts
 from nccltool.core.units import format_seconds
@@ -21,6 +24,7 @@ from nccltool.plan.recipe import OPTIMIZERS, PRECISIONS, Recipe, Recompute
 _TITAN = "pytorch/torchtitan benchmarks/llama3_h100_202412_torchtitan.md"
 _AO = "pytorch/ao README tables of float8, MI300X, and B200"
 _FOUNDRY = "mosaicml/llm-foundry scripts/train/benchmarking, H100 80 GB"
+_PAGE = Path(__file__).resolve().parents[2] / "docs" / "plan.md"
 _MEMORY_TARGET, _SPEED_TARGET = 0.10, 0.25
 
 
@@ -41,11 +45,15 @@ class Published:
     machine: str = "h100-sxm-8"
     source: str
     note: str = ""
+    speed_note: str = ""
+    precision: str = "mixed"
+    is_in_use: bool = False
+    """The memory is what was in use at the peak, without what the allocator reserved."""
 
     @property
     def recipe(self) -> Recipe:
         return Recipe(
-            precision=PRECISIONS["mixed"],
+            precision=PRECISIONS[self.precision],
             optimizer=OPTIMIZERS["adamw-fused"],
             sequence=self.sequence,
             global_batch=self.batch * self.layout.data,
@@ -70,6 +78,7 @@ def _llama(
     machine: str = "h100-sxm-8",
     is_loss_compiled: bool = False,
     note: str = "",
+    speed_note: str = "",
 ) -> Published:
     """Of Llama 3 8B, a micro-batch per step."""
     return Published(
@@ -84,6 +93,7 @@ def _llama(
         machine=machine,
         is_loss_compiled=is_loss_compiled,
         note=note,
+        speed_note=speed_note,
     )
 
 
@@ -114,6 +124,7 @@ MEMORY = (
         is_loss_compiled=True,
         machine="b200-sxm-8",
         note=_LOGITS,
+        speed_note="less power, early software: see below",
     ),
     _llama("8B, 4 Ki tokens, eager", _fsdp(8, 1, "none"), 53.12, 5339, source=_AO, sequence=4096, note=_ASSUMED),
     _llama(
@@ -143,6 +154,34 @@ MEMORY = (
         layout=ParallelLayout(shard=8, sharding="parameters", recompute="full", tensor=8, pipeline=8),
         note="float8; recomputation and micro-batch are assumed",
     ),
+)
+
+_TUNE = "pytorch/torchtune README, Llama 3.2 3B on an A100"
+
+
+def _tuned(name: str, gib: float, recompute: Recompute, is_loss_compiled: bool) -> Published:
+    """Of Llama 3.2 3B in bfloat16 on one GPU, two packed sequences of 4 Ki tokens."""
+    return Published(
+        name=f"3B, 1 GPU, {name}",
+        model="llama-3.2-3b",
+        layout=ParallelLayout(micro_batch=2, recompute=recompute),
+        batch=2,
+        sequence=4096,
+        gib=gib,
+        source=_TUNE,
+        machine="a100-80-8",
+        precision="bf16",
+        is_loss_compiled=is_loss_compiled,
+        is_in_use=True,
+        note="in use",
+    )
+
+
+MEMORY = (
+    *MEMORY,
+    _tuned("eager", 60.0, "none", False),
+    _tuned("compiled", 51.0, "none", True),
+    _tuned("compiled, chunked loss, full recomputation", 24.9, "full", True),
 )
 
 _MPT = {
@@ -205,8 +244,9 @@ def model_of(name: str) -> Model:
 
 
 def planned_gib(row: Published) -> float:
-    """What torch reserves, as planned."""
-    return memory.of(model_of(row.model), row.layout, row.recipe).reserved / 2**30
+    """What torch reserves or has in use, as planned."""
+    needed = memory.of(model_of(row.model), row.layout, row.recipe)
+    return (needed.allocated if row.is_in_use else needed.reserved) / 2**30
 
 
 def planned_speed(row: Published) -> float:
@@ -216,29 +256,62 @@ def planned_speed(row: Published) -> float:
     return row.recipe.tokens / time.total / row.layout.gpus
 
 
-def main() -> bool:
+def main(options: Sequence[str] = ()) -> bool:
     """Print each row; whether most are within the targets."""
-    memory_rows = [(row, row.gib, planned_gib(row)) for row in MEMORY if row.gib]
-    speed_rows = [(row, row.tokens_per_s, planned_speed(row)) for row in SPEED if row.tokens_per_s]
-    good = _table("memory, GiB reserved", memory_rows, _MEMORY_TARGET)
-    good &= _table("tokens/s/GPU", speed_rows, _SPEED_TARGET)
+    is_written = list(options) == ["--write"]
+    if options and not is_written:
+        sys.exit(__doc__)
+    good = True
+    for mark, table, is_good in tables():
+        print("\n".join(table))
+        good &= is_good
+        if is_written:
+            _write(mark, table)
+    if is_written:
+        return good
     _search()
     return plan_counts.table() and good
 
 
-def _table(what: str, rows: Sequence[tuple[Published, float, float]], target: float) -> bool:
-    print(f"| {what} | published | planned | error | |\n|---|---|---|---|---|")
+def tables() -> Iterator[tuple[str, list[str], bool]]:
+    """Of memory and of speed: the name of its marks in docs/plan.md, its lines, and whether most are right."""
+    memory_rows = [(row, row.gib, planned_gib(row)) for row in MEMORY if row.gib]
+    speed_rows = [(row, row.tokens_per_s, planned_speed(row)) for row in SPEED if row.tokens_per_s]
+    yield "memory", *_table("GiB reserved", memory_rows, _MEMORY_TARGET)
+    yield "speed", *_table("tokens/s/GPU", speed_rows, _SPEED_TARGET)
+
+
+def _table(what: str, rows: Sequence[tuple[Published, float, float]], target: float) -> tuple[list[str], bool]:
+    lines = [f"| {what} | published | planned | error | |", "|---|---|---|---|---|"]
     errors = []
     for row, published, planned in rows:
         errors.append(planned / published - 1)
-        print(f"| {row.name} | {published:.4g} | {planned:.4g} | {100 * errors[-1]:+.0f} % | {row.note} |")
+        note = row.note if what.startswith("GiB") else row.speed_note
+        lines.append(
+            f"| {row.name} | {_figure(published)} | {_figure(planned)} | {100 * errors[-1]:+.0f} % | {note} |"
+        )
     sizes = sorted(map(abs, errors))
     within = sum(size <= target for size in sizes)
-    print(
-        f"within {100 * target:.0f} %: {within} of {len(sizes)}; median {100 * statistics.median(sizes):.1f} %, "
-        f"worst {100 * sizes[-1]:.0f} %"
-    )
-    return within >= 0.75 * len(sizes)
+    lines += [
+        "",
+        f"{within} of {len(sizes)} are within {100 * target:.0f} %, with a median error of "
+        f"{100 * statistics.median(sizes):.1f} % and a largest one of {100 * sizes[-1]:.0f} %.",
+    ]
+    return lines, within >= 0.75 * len(sizes)
+
+
+def _figure(value: float) -> str:
+    return f"{value:,.0f}" if value >= 10_000 else f"{value:.4g}"
+
+
+def _write(mark: str, lines: Sequence[str]) -> None:
+    """Between two comments of the page."""
+    first, last = f"<!-- {mark}: written by scripts/bench plan --write -->", f"<!-- end of {mark} -->"
+    text = _PAGE.read_text()
+    before, _, rest = text.partition(first)
+    _, found, after = rest.partition(last)
+    assert found, f"{_PAGE} has no {first} ... {last}"
+    _PAGE.write_text("\n".join((before + first, "", *lines, "", last)) + after)
 
 
 def _search() -> None:

@@ -131,11 +131,17 @@ def predicted(case: dict[str, Any]) -> list[PredictedTraining]:
 
 
 def _table(rows: Sequence[PredictedTraining]) -> bool:
-    print("| training | strategy | measured | predicted | error | calls and bytes |\n|---|---|---|---|---|---|")
+    print(
+        f"| measured step, error of the prediction | {' | '.join(STRATEGIES)} |\n|{'---|' * (len(STRATEGIES) + 1)}"
+    )
+    for where in dict.fromkeys(row.where for row in rows):
+        cells = [
+            f"{format_seconds(row.measured_s)}, {100 * row.error:+.0f} %" for row in rows if row.where == where
+        ]
+        print(f"| {where} | {' | '.join(cells)} |")
     for row in rows:
-        same = "equal" if row.counted == row.planned else f"{row.counted}, not {row.planned}"
-        times = f"{format_seconds(row.measured_s)} | {format_seconds(row.predicted_s)} | {row.error:+.0%}"
-        print(f"| {row.where} | {row.strategy} | {times} | {same} |")
+        if row.counted != row.planned:
+            print(f"{row.where}, {row.strategy}: counted {row.counted}, planned {row.planned}")
     right = sum(abs(row.error) <= _RIGHT for row in rows)
     print(
         f"within {_RIGHT:.0%}: {right} of {len(rows)}; equal calls and bytes: "

@@ -79,3 +79,30 @@ def test_every_degree_makes_it_smaller(more: dict[str, int]) -> None:
     base = ParallelLayout(shard=2, sharding="parameters")
     wider = replace(base, **more)  # type: ignore[arg-type]
     assert memory.of(LLAMA_8B, wider, recipe(8)).allocated < memory.of(LLAMA_8B, base, recipe(8)).allocated
+
+
+@pytest.mark.parametrize(
+    ("sharding", "on_host"),
+    [("optimizer", ("optimizer",)), ("gradients", ("gradients", "optimizer")),
+     ("parameters", ("parameters", "gradients", "optimizer"))],
+)  # fmt: skip
+def test_what_is_offloaded_is_on_the_host(sharding: Sharding, on_host: tuple[str, ...]) -> None:
+    layout = ParallelLayout(shard=8, sharding=sharding)
+    here, there = (
+        memory.of_rank(LLAMA_8B, layout, recipe(16, precision="amp", is_offloaded=is_offloaded), 0, 2)
+        for is_offloaded in (False, True)
+    )
+    assert here.host == 0
+    sizes = memory.states_of(LLAMA_8B, layout, recipe(16, precision="amp"), 0)
+    state = dict(zip(("parameters", "gradients", "optimizer"), sizes, strict=True))
+    assert there.host == sum(state[name] for name in on_host)
+    assert there.optimizer == 0
+    assert there.total < here.total
+
+
+def test_405b_with_offload_is_near_the_published_run() -> None:
+    """64 H100: 52.9 GB in use (Lambda's distributed training guide, chapter 5)."""
+    model = replace(LLAMA_8B, layers=126, width=16384, heads=128, hidden=53248)
+    layout = ParallelLayout(shard=64, sharding="parameters", recompute="full")
+    needed = memory.of(model, layout, recipe(64, sequence=4096, precision="bf16", is_offloaded=True))
+    assert needed.allocated == pytest.approx(52.9e9, rel=0.2)

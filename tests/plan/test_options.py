@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from nccltool.core.errors import BadInput
-from nccltool.plan import options, recipe, words
+from nccltool.plan import machines, options, recipe, words
 from nccltool.plan.options import PlanOptions
 
 GIVEN: dict[str, Any] = {
@@ -18,6 +18,7 @@ GIVEN: dict[str, Any] = {
     "optimizer": "adamw",
     "recomputation": "auto",
     "compiled_loss": False,
+    "offload": False,
     "mfu": None,
     "strategy": None,
     "tp": None,
@@ -84,3 +85,18 @@ def test_what_cannot_be_is_one_sentence(changes: dict[str, Any], message: str, r
         order(**changes)
     assert raised.value.message == message
     assert remedy in raised.value.remedy
+
+
+def test_offload_needs_the_bandwidth_of_pcie(tmp_path: Path) -> None:
+    assert order(offload=True).recipe.is_offloaded
+    file = tmp_path / "own.toml"
+    text = (machines.folder() / "h100-sxm-8.toml").read_text()
+    file.write_text("\n".join(line for line in text.splitlines() if not line.startswith("pcie =")))
+    with pytest.raises(BadInput, match="the PCIe bandwidth of own is unknown"):
+        order(offload=True, machine=str(file))
+
+
+@pytest.mark.parametrize("percent", ["0", "101"])
+def test_a_utilization_is_a_percentage(percent: str) -> None:
+    with pytest.raises(BadInput, match="is not from 1 to 100 percent"):
+        order(mfu=percent)

@@ -37,3 +37,17 @@ def test_a_stated_utilization_is_that_of_the_arithmetic() -> None:
     time = step_time.of(LLAMA_8B, layout, recipe(1), H100, efficiency)
     flop = LLAMA_8B.flop_per_token(8192) * 8192
     assert flop / time.compute / H100.peak_flop_per_s == pytest.approx(0.4)
+
+
+def test_offload_takes_the_update_to_the_host() -> None:
+    """Llama 3.1 405B on 64 H100 took 30 s, 4 s of it for the update (Lambda's guide, chapter 5)."""
+    model = replace(LLAMA_8B, layers=126, width=16384, heads=128, hidden=53248)
+    layout = ParallelLayout(shard=64, sharding="parameters", recompute="full")
+    asked = recipe(64, sequence=4096, precision="bf16", is_offloaded=True)
+    machine = replace(H100, pcie_bytes_per_s=55e9)
+    time = step_time.of(model, layout, asked, machine, step_time.EFFICIENCY[1])
+    assert time.optimizer == pytest.approx(4.0, rel=0.05)
+    assert time.total == pytest.approx(30, rel=0.15)
+    assert time.transfer < 0.01 * time.total
+    zero = replace(layout, sharding="gradients")
+    assert step_time.of(model, zero, asked, machine, 0.6).transfer == pytest.approx(6.34e9 * 4 / 55e9, rel=0.01)

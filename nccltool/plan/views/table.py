@@ -55,6 +55,8 @@ def _memory(plan: Plan, one: PlannedStrategy, look: Look) -> Iterator[str]:
         if size:
             yield f"{INDENT}{name:14} {wording.gib(size):>7} GiB  {sign * round(_BAR * size / there)}".rstrip()
     yield f"{INDENT}{'total':14} {wording.gib(memory.total):>7} GiB of {wording.gib(plan.machine.memory_bytes)}"
+    if memory.host:
+        yield f"{INDENT}{'host memory':14} {wording.gib(memory.host):>7} GiB for each GPU"
 
 
 def _time(one: PlannedStrategy, look: Look) -> Iterator[str]:
@@ -65,6 +67,7 @@ def _time(one: PlannedStrategy, look: Look) -> Iterator[str]:
         ("bubble", time.bubble),
         ("waiting for communication", time.exposed),
         ("optimizer", time.optimizer),
+        ("waiting for PCIe", time.transfer),
     )
     told = ", ".join(f"{name} {format_seconds(seconds)}" for name, seconds in parts if seconds)
     yield from look.wrapped(f"{INDENT}{told}", 2 * INDENT)
