@@ -100,7 +100,7 @@ def _llama(
 _SAC: Recompute = "selective"
 _LOGITS = "its loss may store no logits at all"
 _ASSUMED = "1 sequence is assumed"
-MEMORY = (
+_TITANS = (
     _llama("8B, 8 GPUs, 2 sequences, eager", _fsdp(8, 2, _SAC), 82.4, 5762, note="fitted"),
     _llama("8B, 8 GPUs, 2 sequences, compiled", _fsdp(8, 2, _SAC), 77.0, 6667, note="fitted"),
     _llama("8B, 128 GPUs, 2 sequences, eager", _fsdp(128, 2, _SAC), 67.0, 5605),
@@ -178,7 +178,7 @@ def _tuned(name: str, gib: float, recompute: Recompute, is_loss_compiled: bool) 
 
 
 MEMORY = (
-    *MEMORY,
+    *_TITANS,
     _tuned("eager", 60.0, "none", False),
     _tuned("compiled", 51.0, "none", True),
     _tuned("compiled, chunked loss, full recomputation", 24.9, "full", True),
