@@ -79,6 +79,14 @@ def _findings(look: JobLook, answer: AttachVerdict) -> Iterator[Finding]:
         yield finding_kinds.JOB_UNCLEAR.finding(
             subject=_RUN, message=answer.message, evidence=answer.notes, remedy=_to_see_more(look, answer)
         )
+    blamed = {one.host for one in answer.culprits}
+    for empty in look.empty:
+        if empty.host not in blamed:
+            yield finding_kinds.NOT_LOOKED_AT.finding(
+                subject=Subject(kind="host", name=empty.host),
+                message=f"no rank of the job was seen on {empty.host}: {empty.reason}",
+                remedy="omit the host, or look there as root: a container may hide its ranks",
+            )
     for one in look.unreached:
         yield finding_kinds.NOT_LOOKED_AT.finding(
             subject=Subject(kind="host", name=one.host or one.what),

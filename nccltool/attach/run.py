@@ -115,7 +115,7 @@ def commands(options: AttachOptions, is_one: bool = False) -> Sequence[FarComman
 
 def joined(answers: Sequence[LookAnswer], unreached: Sequence[Unread]) -> JobLook:
     """The looks of hosts together. Raises BadInput where several jobs run, NotJudged where none was seen."""
-    looks = tuple(answer.look for answer in answers if answer.look is not None)
+    looks = tuple(_without_tasks([answer.look for answer in answers if answer.look is not None]))
     jobs = dict.fromkeys(rank.job for look in looks for rank in look.ranks)
     if len(jobs) > 1 or any(answer.is_ambiguous for answer in answers):
         every = {job.job: job for answer in answers for job in answer.jobs}
@@ -129,7 +129,7 @@ def joined(answers: Sequence[LookAnswer], unreached: Sequence[Unread]) -> JobLoo
     silent = tuple(
         Unread(what=f"host {answer.host}", reason=answer.reason, host=answer.host)
         for answer in answers
-        if answer.look is None
+        if answer.look is None and (answer.empty is None or not looks)
     )
     if not looks:
         reasons = dict.fromkeys(f"{one.what}: {one.reason}" for one in (*unreached, *silent))
@@ -137,7 +137,14 @@ def joined(answers: Sequence[LookAnswer], unreached: Sequence[Unread]) -> JobLoo
             f"no rank was seen: {listed(reasons)}",
             "run it where the job runs, as its user or as root, or name the hosts: --hosts, --job, --kubernetes",
         )
-    return JobLook(hosts=looks, unreached=(*unreached, *silent))
+    empty = tuple(answer.empty for answer in answers if answer.empty is not None)
+    return JobLook(hosts=looks, unreached=(*unreached, *silent), empty=empty)
+
+
+def _without_tasks(looks: Sequence[HostLook]) -> Sequence[HostLook]:
+    """A host that has only tasks of a scheduler which may be no ranks, where others have ranks of another job."""
+    sure = {rank.job for look in looks for rank in look.ranks if rank.known_by != "scheduler"}
+    return [look for look in looks if not sure or any(rank.job in sure for rank in look.ranks)]
 
 
 def _of_pid(answer: LookAnswer) -> str:

@@ -11,7 +11,7 @@ from nccltool.attach.look.order import JobHere, LookAnswer, LookOrder, RasQuery
 from nccltool.attach.options import AttachOptions
 from nccltool.attach.ras import json_document
 from nccltool.attach.ras.client import RasAnswer
-from nccltool.attach.seen.job import HostLook, Unread
+from nccltool.attach.seen.job import EmptyHost, HostLook, Unread
 from nccltool.attach.seen.ranks import RankFound
 from nccltool.core.errors import BadInput, NotJudged
 from tests.attach.judge.looks import R
@@ -34,6 +34,19 @@ def test_hosts_are_one_job() -> None:
     look = run.joined([_answer("n1", "a", look="a"), _answer("n2", "a", look="a"), _answer("n4")], [gone])
     assert [host.host for host in look.hosts] == ["n1", "n2"]
     assert look.unreached == (gone, Unread(what="host n4", reason="no rank runs here", host="n4"))
+
+
+def test_a_host_that_was_seen_whole_has_no_rank() -> None:
+    empty = EmptyHost(host="n4", reason="no rank runs here", addresses=("10.0.0.4",))
+    look = run.joined([_answer("n1", "a", look="a"), LookAnswer(host="n4", reason="none", empty=empty)], ())
+    assert (look.unreached, look.empty) == ((), (empty,))
+
+
+def test_a_task_beside_the_ranks_is_no_job() -> None:
+    task = RankFound(host="n2", pid=9, job="root slurm 4.1", known_by="scheduler")
+    beside = LookAnswer(host="n2", look=HostLook(host="n2", ranks=(task,), samples=()))
+    assert [host.host for host in run.joined([_answer("n1", "a", look="a"), beside], ()).hosts] == ["n1"]
+    assert [host.host for host in run.joined([beside], ()).hosts] == ["n2"]
 
 
 @pytest.mark.parametrize(

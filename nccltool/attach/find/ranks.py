@@ -27,7 +27,20 @@ _WRAPPERS = frozenset(
             "apptainer",
             "starter",
         ),
-        *("enroot", "nsys", "ncu", "strace", "sudo", "su", "slurmstepd", "tee", "uv", "poetry", "conda"),
+        *(
+            "enroot",
+            "nsys",
+            "ncu",
+            "strace",
+            "sudo",
+            "su",
+            "slurmstepd",
+            "slurm_script",
+            "tee",
+            "uv",
+            "poetry",
+            "conda",
+        ),
     )
 )
 """Programs that start a rank and have its variables, too: the rank is below them."""
@@ -46,10 +59,18 @@ class RanksFound:
 
 
 def found(
-    rows: Mapping[int, ProcessRow], host: str, boot_s: float | None = None, tick_s: float = 0.01
+    rows: Mapping[int, ProcessRow],
+    host: str,
+    boot_s: float | None = None,
+    tick_s: float = 0.01,
+    looker: int | None = None,
 ) -> RanksFound:
-    """The ranks among these processes. `boot_s`: seconds since 1970, when the host started."""
-    named = {pid: row for pid, row in rows.items() if _names_a_rank(row)}
+    """The ranks among these processes.
+
+    `boot_s`: seconds since 1970, when the host started. `looker`: the process that looks.
+    """
+    lookers = () if looker is None else (looker, *above(rows, looker))
+    named = {pid: row for pid, row in rows.items() if _names_a_rank(row) and not _is_looker(row, looker, lookers)}
     chosen = {row.pid: "environ" for row in _one_each(_topmost(named, rows), named, rows)}
     below = {pid for pid in rows if pid not in chosen and any(up in chosen for up in above(rows, pid))}
     for pid, row in rows.items():
@@ -59,9 +80,33 @@ def found(
         _rank(rows, pid, "libraries" if by == "libraries" else "environ", host, boot_s, tick_s)
         for pid, by in sorted(chosen.items())
     )
-    ranks = tuple(_apart(ranks, rows))
+    ranks = tuple(_apart(tuple(_without_visitors(ranks, rows)), rows))
     agents = tuple(_agents(rows, ranks, host))
     return RanksFound(ranks=ranks, agents=agents, unread=tuple(_unread(rows, chosen, host)))
+
+
+def _is_looker(row: ProcessRow, looker: int | None, lookers: Sequence[int]) -> bool:
+    """srun --overlap and kubectl exec give the variables of a rank to the process that looks, and to its shell."""
+    return row.pid == looker or (row.pid in lookers and not row.is_distributed and _is_task(row))
+
+
+def _is_task(row: ProcessRow) -> bool:
+    """Only a scheduler calls it a rank; it may be anything that the user starts beside the ranks."""
+    env = {} if isinstance(row.env, Unknown) else row.env
+    launcher = variables.of_launcher(env)
+    return launcher is not None and launcher.launcher == "slurm" and not row.is_distributed
+
+
+def _without_visitors(ranks: Sequence[RankFound], rows: Mapping[int, ProcessRow]) -> Iterator[RankFound]:
+    """A shell's children in a pod have the variables of its rank, too; the rank has threads of process groups."""
+    groups: dict[tuple[str, int | None, str], list[RankFound]] = {}
+    for one in ranks:
+        groups.setdefault((one.job, one.rank, rows[one.pid].network), []).append(one)
+    for one in ranks:
+        same = groups[(one.job, one.rank, rows[one.pid].network)]
+        is_real = rows[one.pid].is_distributed or not any(rows[other.pid].is_distributed for other in same)
+        if is_real or one.rank is None:
+            yield one
 
 
 def _apart(ranks: Sequence[RankFound], rows: Mapping[int, ProcessRow]) -> Iterator[RankFound]:
@@ -144,6 +189,8 @@ def _job(row: ProcessRow, env: Mapping[str, str]) -> str:
     launcher = variables.of_launcher(env)
     address, port = env.get("MASTER_ADDR", ""), env.get("MASTER_PORT", "")
     name = env.get(launcher.job, "") if launcher and launcher.job else ""
+    if launcher and launcher.step:
+        name += f".{env[launcher.step]}"
     if address:
         place = f"{address}:{port}"
         return f"{_user(row.uid)} {place}" + (f" {name}" if name and name != "none" else "")
@@ -157,6 +204,7 @@ def _rank(
     env = {} if isinstance(row.env, Unknown) else row.env
     launcher = variables.of_launcher(env)
     of = launcher or variables.LAUNCHERS[0]
+    by = "scheduler" if by == "environ" and _is_task(row) and "MASTER_ADDR" not in env else by
     local_world, world = variables.number(env, of.local_world), variables.number(env, *of.world)
     job = _job(row, env) if launcher else f"{_user(row.uid)} below {_root(rows, pid)}"
     address = env.get("MASTER_ADDR", "")

@@ -27,6 +27,8 @@ class LauncherVariables:
     local_world: str = ""
     node: str = ""
     job: str = ""
+    step: str = ""
+    """A part of the job that starts ranks: only its processes are ranks, and not the batch script."""
 
 
 LAUNCHERS = (
@@ -62,6 +64,7 @@ LAUNCHERS = (
         local_rank="SLURM_LOCALID",
         node="SLURM_NODEID",
         job="SLURM_JOB_ID",
+        step="SLURM_STEP_ID",
     ),
     LauncherVariables(
         launcher="mpi",
@@ -89,7 +92,7 @@ READ = frozenset(
         *(
             name
             for one in LAUNCHERS
-            for name in (one.rank, *one.world, one.local_rank, one.local_world, one.node, one.job)
+            for name in (one.rank, *one.world, one.local_rank, one.local_world, one.node, one.job, one.step)
             if name
         ),
     )
@@ -105,7 +108,9 @@ def chosen(raw: bytes) -> dict[str, str]:
 
 def of_launcher(env: Mapping[str, str]) -> LauncherVariables | None:
     """Whose variables name a rank here; None where none do."""
-    return next((one for one in LAUNCHERS if env.get(one.rank, "").isdecimal()), None)
+    return next(
+        (one for one in LAUNCHERS if env.get(one.rank, "").isdecimal() and (not one.step or one.step in env)), None
+    )
 
 
 def number(env: Mapping[str, str], *names: str) -> int | None:

@@ -4,13 +4,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from nccltool.attach.judge.groups import phase_groups
+from nccltool.attach.judge.missing import MissingRank, missing_ranks
 from nccltool.attach.judge.progress import NO_PROGRESS, JobProgress, progress_of
 from nccltool.attach.judge.ras_evidence import RasEvidence, of_answers
 from nccltool.attach.judge.result import LEVELS, CauseName, Culprit, Level, PhaseGroup, Wait
 from nccltool.attach.judge.table import BY_CAUSE
 from nccltool.attach.judge.views import RankView, ends_of, idle_s, views
 from nccltool.attach.judge.waits import waits
-from nccltool.attach.seen.job import HostLook, JobLook
+from nccltool.attach.seen.job import JobLook
 from nccltool.attach.seen.sources import RecorderSeen
 
 _ENOUGH = 0.9
@@ -36,7 +37,8 @@ class Case:
     """Whether all waiting ranks are still; None = nobody waits, or one sample."""
     since_s: float | None
     """For how long, at least."""
-    missing: tuple[int, ...]
+    absent: tuple[MissingRank, ...]
+    """Ranks that should be on hosts that were looked at."""
     not_looked_at: int
     recorders: tuple[RecorderSeen, ...]
     ras: RasEvidence
@@ -46,6 +48,11 @@ class Case:
     progress: JobProgress = NO_PROGRESS
     unseen: tuple[int, ...] = ()
     """Ranks of the job that no host that was looked at should have, or of which that is not known."""
+
+    @property
+    def missing(self) -> tuple[int, ...]:
+        """Their numbers."""
+        return tuple(one.rank for one in self.absent)
 
     @property
     def running(self) -> tuple[RankView, ...]:
@@ -122,7 +129,8 @@ def case_of(look: JobLook) -> Case:
     world = frozenset(range(look.world_size or 0)) or frozenset(
         view.rank for view in seen if view.rank is not None
     )
-    missing = _missing(look)
+    absent = missing_ranks(look)
+    missing = frozenset(one.rank for one in absent)
     return Case(
         look=look,
         views=seen,
@@ -132,13 +140,13 @@ def case_of(look: JobLook) -> Case:
         suspects=tuple(view for view in running if view not in waiting),
         blocked=_blocked(waiting),
         since_s=_since(waiting, seen),
-        missing=missing,
+        absent=absent,
         not_looked_at=max(0, len(world) - len({view.rank for view in seen}) - len(missing)),
         recorders=recorders,
         ras=of_answers(look),
         is_nccl=is_nccl,
         is_blind=is_blind,
-        unseen=tuple(sorted(world - {view.rank for view in seen} - frozenset(missing))),
+        unseen=tuple(sorted(world - {view.rank for view in seen} - missing)),
         progress=progress_of(look, seen),
     )
 
@@ -167,25 +175,3 @@ def _since(waiting: Sequence[RankView], everyone: Sequence[RankView]) -> float |
     ends = ends_of(everyone)
     idle = [one for view in waiting if (one := idle_s(view, ends)) is not None]
     return max(min(spans), min(idle, default=0.0))
-
-
-def _missing(look: JobLook) -> tuple[int, ...]:
-    """Ranks of hosts that were looked at: their number follows from their host's others."""
-    found: set[int] = set()
-    for host in look.hosts:
-        found |= _missing_of(host)
-    return tuple(sorted(found))
-
-
-def _missing_of(host: HostLook) -> set[int]:
-    present: dict[int, set[int]] = {}
-    sizes: dict[int, int] = {}
-    for one in host.ranks:
-        if one.rank is None or one.local_rank is None or one.local_world_size is None:
-            continue
-        first = one.rank - one.local_rank
-        present.setdefault(first, set()).add(one.rank)
-        sizes[first] = one.local_world_size
-    return {
-        rank for first, size in sizes.items() for rank in range(first, first + size) if rank not in present[first]
-    }

@@ -222,11 +222,11 @@ def ends_of(views: Sequence[RankView]) -> Ends:
         (one.local, one.peer)
         for view in views
         for one in view.last.sockets or ()
-        if one.state == "ESTAB" and not _is_of_store(one, view)
+        if one.state == "ESTAB" and not is_of_store(one, view)
     )
 
 
-def _is_of_store(one: SocketSeen, view: RankView) -> bool:
+def is_of_store(one: SocketSeen, view: RankView) -> bool:
     """By the port: the master's address may be a name."""
     _, sign, port = view.found.master.rpartition(":")
     return bool(sign and port) and port in (one.local.rpartition(":")[2], one.peer.rpartition(":")[2])
@@ -247,4 +247,4 @@ def idle_s(view: RankView, ends: Ends) -> float | None:
 def _quiet_ms(one: SocketSeen, view: RankView) -> int | None:
     sent = None if one.backoff else one.last_sent_ms  # sending again counts as sending
     known = [ms for ms in (sent, one.last_received_ms) if ms is not None]
-    return min(known) if known and one.state == "ESTAB" and not _is_of_store(one, view) else None
+    return min(known) if known and one.state == "ESTAB" and not is_of_store(one, view) else None

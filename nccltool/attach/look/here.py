@@ -6,12 +6,12 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from nccltool.attach.find import gone, processes, ranks
+from nccltool.attach.find import addresses, gone, processes, ranks
 from nccltool.attach.find.processes import ProcessRow
 from nccltool.attach.find.ranks import RanksFound
 from nccltool.attach.look import longer, once, ras, recorder_pipe, sample, stacks
 from nccltool.attach.look.order import JobHere, LookAnswer, LookOrder
-from nccltool.attach.seen.job import HostLook, HostSample, Unread
+from nccltool.attach.seen.job import EmptyHost, HostLook, HostSample, Unread
 from nccltool.attach.seen.ranks import RankFound, RankGone
 from nccltool.core.unknown import Unknown
 from nccltool.hosts.sources.base import Tree
@@ -23,14 +23,13 @@ def look(order: LookOrder, wait: Callable[[float], None] = time.sleep) -> LookAn
     began, cpu = time.monotonic(), time.process_time()
     rows = processes.rows(tree)
     boot_s, tick_s = processes.started_at_s(tree, 0), 1 / os.sysconf("SC_CLK_TCK")
-    found = ranks.found(rows, host, boot_s, tick_s)
+    found = ranks.found(rows, host, boot_s, tick_s, os.getpid())
     jobs = tuple(_jobs(found.ranks))
     choice = chosen_job(order, found, rows)
     if choice.reason:
-        among = tuple(one for one in jobs if one.job in choice.among) or jobs
-        return LookAnswer(host=host, jobs=among, reason=choice.reason, is_ambiguous=bool(choice.among))
+        return _no_look(host, choice, jobs, rows, tree)
     job = choice.job
-    own = tuple(rank for rank in found.ranks if rank.job == job)
+    own = addresses.with_addresses([rank for rank in found.ranks if rank.job == job], tree)
     agents = tuple(agent for agent in found.agents if agent.job == job)
     missing = [*found.unread]
     if order.ras is not None:
@@ -64,6 +63,22 @@ def look(order: LookOrder, wait: Callable[[float], None] = time.sleep) -> LookAn
     )
 
 
+def _no_look(
+    host: str, choice: "JobChoice", jobs: tuple[JobHere, ...], rows: Mapping[int, ProcessRow], tree: Tree
+) -> LookAnswer:
+    """The host has no rank only if other users' processes are seen, too: hidepid hides its first process."""
+    empty = None
+    if not choice.among and 1 in rows:
+        empty = EmptyHost(host=host, reason=choice.reason, addresses=addresses.of_process("self", tree))
+    return LookAnswer(
+        host=host,
+        jobs=tuple(one for one in jobs if one.job in choice.among) or jobs,
+        reason=choice.reason,
+        is_ambiguous=bool(choice.among),
+        empty=empty,
+    )
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class JobChoice:
     """The job to look at, or why there is none."""
@@ -75,14 +90,16 @@ class JobChoice:
 
 
 def chosen_job(order: LookOrder, found: RanksFound, rows: Mapping[int, ProcessRow]) -> JobChoice:
-    jobs = tuple(dict.fromkeys(rank.job for rank in found.ranks))
+    candidates = _of_scheduler_job(order, _without_tasks(found.ranks))
+    jobs = tuple(dict.fromkeys(rank.job for rank in candidates))
     if order.job:
-        is_here = order.job in jobs
+        is_here = any(rank.job == order.job for rank in found.ranks)
         return JobChoice(job=order.job) if is_here else JobChoice(reason=f"no rank of job {order.job!r} runs here")
     if order.pid is not None:
         return _job_of(order.pid, found, rows)
     if order.program:
-        jobs = tuple(dict.fromkeys(rank.job for rank in found.ranks if rank.program == order.program))
+        named = (rank for rank in _of_scheduler_job(order, found.ranks) if rank.program == order.program)
+        jobs = tuple(dict.fromkeys(rank.job for rank in named))
         if not jobs:
             return JobChoice(reason=f"no rank of a job that runs {order.program} was found here")
     if not jobs:
@@ -90,6 +107,19 @@ def chosen_job(order: LookOrder, found: RanksFound, rows: Mapping[int, ProcessRo
     if len(jobs) == 1:
         return JobChoice(job=jobs[0])
     return JobChoice(reason=f"{len(jobs)} jobs run here", among=jobs)
+
+
+def _without_tasks(found: Sequence[RankFound]) -> Sequence[RankFound]:
+    """Tasks of a scheduler that may be no ranks, such as a monitor beside them, count only where no rank is."""
+    sure = tuple(rank for rank in found if rank.known_by != "scheduler")
+    return sure or found
+
+
+def _of_scheduler_job(order: LookOrder, found: Sequence[RankFound]) -> Sequence[RankFound]:
+    """Jobs of a scheduler may share a host."""
+    if not order.slurm_job:
+        return found
+    return tuple(rank for rank in found if rank.setting("SLURM_JOB_ID") in (order.slurm_job, ""))
 
 
 def _nobody(rows: Mapping[int, ProcessRow]) -> str:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from nccltool.attach.seen.job import HostLook
+from nccltool.attach.seen.job import EmptyHost, HostLook
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -25,6 +25,8 @@ class LookOrder:
     """The job, as another host named it; empty = the only one."""
     program: str = ""
     """The script or module that the job runs; empty = any."""
+    slurm_job: str = ""
+    """The Slurm job of the ranks; empty = any."""
     samples: int = 2
     interval_s: float = 1.5
     """Between samples; counters move in a running job within that time (facts of /proc rates over 1.5 s)."""
@@ -63,3 +65,5 @@ class LookAnswer:
     """Why there is no look."""
     is_ambiguous: bool = False
     """Several jobs could have been meant."""
+    empty: EmptyHost | None = None
+    """All processes of the host were seen, and none is a rank of the job."""

@@ -3,7 +3,7 @@
 import subprocess
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 
@@ -27,18 +27,23 @@ class FarCommand:
     hosts: int = 1
     """Answers that it should give."""
     remedy: str = ""
+    slurm_job: str = ""
+    """Its far ends look at ranks of this Slurm job only."""
     is_optional: bool = False
     """It may have no rank: then it is not missed."""
+
+    def encoded(self, order: LookOrder) -> bytes:
+        """The order, as its far ends get it."""
+        return msgspec.json.encode(replace(order, slurm_job=self.slurm_job))
 
 
 def ask(
     commands: Sequence[FarCommand], order: LookOrder, timeout_s: float
 ) -> tuple[tuple[LookAnswer, ...], tuple[Unread, ...]]:
     """The answers of all hosts, and those hosts that gave none."""
-    data = msgspec.json.encode(order)
     running: set[subprocess.Popen[bytes]] = set()
     with ThreadPoolExecutor(max(1, min(_AT_ONCE, len(commands)))) as pool:
-        waiting = [pool.submit(_asked, command, data, timeout_s, running) for command in commands]
+        waiting = [pool.submit(_asked, one, one.encoded(order), timeout_s, running) for one in commands]
         try:
             found = [one.result() for one in waiting]
         except BaseException:  # interrupted: without this, the pool waits for all hosts

@@ -8,8 +8,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-import msgspec
-
 from nccltool.attach.look.order import LookAnswer, LookOrder
 from nccltool.attach.reach.asking import FarCommand
 from nccltool.attach.reach.far_end import answer_of
@@ -109,9 +107,10 @@ class Conversation:
 
     def ask(self, order: LookOrder, timeout_s: float) -> tuple[tuple[LookAnswer, ...], tuple[Unread, ...]]:
         """The answers of all hosts, and those that gave none."""
-        data = msgspec.json.encode(order) + b"\n"
         until_s = time.monotonic() + timeout_s
-        refused = {one.command.name: why for one in self._ends if (why := one.send(data))}
+        refused = {
+            one.command.name: why for one in self._ends if (why := one.send(one.command.encoded(order) + b"\n"))
+        }
         answers: list[LookAnswer] = []
         unread: list[Unread] = []
         for one in self._ends:

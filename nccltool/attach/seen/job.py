@@ -93,12 +93,22 @@ class HostLook:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class EmptyHost:
+    """A host all of whose processes were seen, and none is a rank of the job."""
+
+    host: str
+    reason: str
+    addresses: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class JobLook:
     """All that was seen of one job."""
 
     hosts: tuple[HostLook, ...]
     unreached: tuple[Unread, ...] = ()
     """Hosts that could not be looked at: their ranks are unknown, not missing."""
+    empty: tuple[EmptyHost, ...] = ()
 
     def ranks(self) -> Iterator[tuple[HostLook, RankFound]]:
         for host in self.hosts:

@@ -10,8 +10,9 @@ from tests.attach.find.rows import elastic, row
 
 _AGENT = row(10, name="pt_elastic", command="python -m torch.distributed.run train.py")
 _MPI = "OMPI_COMM_WORLD_RANK={0} OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_LOCAL_RANK={0}"
-_SLURM = "SLURM_PROCID={0} SLURM_NTASKS=2 SLURM_LOCALID={0} SLURM_JOB_ID=77"
-_TORCHRUN_IN_SLURM = "SLURM_PROCID=0 SLURM_NTASKS=1 SLURM_LOCALID=0 SLURM_JOB_ID=77"
+_SLURM = "SLURM_PROCID={0} SLURM_NTASKS=2 SLURM_LOCALID={0} SLURM_JOB_ID=77 SLURM_STEP_ID=0"
+_TORCHRUN_IN_SLURM = "SLURM_PROCID=0 SLURM_NTASKS=1 SLURM_LOCALID=0 SLURM_JOB_ID=77 SLURM_STEP_ID=0"
+_BATCH = "SLURM_PROCID=0 SLURM_NTASKS=2 SLURM_LOCALID=0 SLURM_JOB_ID=77"
 _PLAIN = "RANK={0} WORLD_SIZE=2 MASTER_ADDR=h MASTER_PORT=1"
 
 
@@ -73,11 +74,41 @@ def _found(*rows: tuple[int, ProcessRow]) -> list[tuple[int | None, int, str]]:
             id="Ray renames its workers",
         ),
         pytest.param((row(70, env=elastic(0), state="Z"),), [], id="a zombie is no rank"),
+        pytest.param(
+            (row(80, name="slurm_script", command="bash s", env=_BATCH), row(81, 80, env=_BATCH)),
+            [],
+            id="a batch script and what it starts itself",
+        ),
+        pytest.param(
+            (row(90, env=_PLAIN.format(0), is_distributed=True), row(91, env=_PLAIN.format(0))),
+            [(0, 90, "")],
+            id="a visitor of the pod has the variables of its rank",
+        ),
         pytest.param((row(1, 0, name="init", command="init"), row(2, 1, name="sshd")), [], id="none"),
     ],
 )
 def test_ranks(rows: tuple[tuple[int, ProcessRow], ...], expected: list[tuple[int | None, int, str]]) -> None:
     assert _found(*rows) == expected
+
+
+@pytest.mark.parametrize("env", [_SLURM.format(0), _PLAIN.format(0), elastic(0)])
+def test_who_looks_is_no_rank(env: str) -> None:
+    rows = dict((row(10, name="bash", command="bash", env=env), row(11, 10, env=env), row(12, 11, env=env)))
+    assert ranks.found({pid: rows[pid] for pid in (10, 11)}, "n1", looker=11).ranks == ()
+
+
+def test_a_rank_may_start_who_looks() -> None:
+    rows = dict((row(10, env=_PLAIN.format(0)), row(11, 10, env=_PLAIN.format(0))))
+    assert [one.pid for one in ranks.found(rows, "n1", looker=11).ranks] == [10]
+
+
+def test_tasks_of_slurm_without_process_groups_are_not_certain() -> None:
+    rows = dict((row(10, env=_SLURM.format(0)), row(11, env=_SLURM.format(1), is_distributed=True)))
+    found = ranks.found(rows, "n1").ranks
+    assert [(one.job, one.known_by) for one in found] == [
+        ("root slurm 77.0", "scheduler"),
+        ("root slurm 77.0", "environ"),
+    ]
 
 
 def test_two_jobs_are_two() -> None:

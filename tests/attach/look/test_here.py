@@ -19,6 +19,15 @@ _ROWS = dict(
     )
 )
 _ONE = {pid: one for pid, one in _ROWS.items() if pid < 20}
+_SLURM = dict(
+    (
+        row(11, env=elastic(0, more="SLURM_JOB_ID=77")),
+        row(12, env=elastic(1, more="SLURM_JOB_ID=77")),
+        row(20, env=elastic(0, port=2, more="SLURM_JOB_ID=78")),
+    )
+)
+_BESIDE = {**_ONE, **dict((row(30, env="SLURM_PROCID=0 SLURM_STEP_ID=1 SLURM_JOB_ID=7"),))}
+"""With a monitor in a step of its own."""
 _TRAIN, _EVAL = "root 10.0.0.1:29500", "root 10.0.0.1:2"
 
 
@@ -29,6 +38,13 @@ _TRAIN, _EVAL = "root 10.0.0.1:29500", "root 10.0.0.1:2"
         (LookOrder(), {}, ("", "no rank of a distributed job runs here, or none that this user may see")),
         (LookOrder(), _ROWS, ("", "2 jobs run here")),
         (LookOrder(job=_EVAL), _ROWS, (_EVAL, "")),
+        (LookOrder(slurm_job="78"), _SLURM, (_EVAL, "")),
+        (
+            LookOrder(slurm_job="79"),
+            _SLURM,
+            ("", "no rank of a distributed job runs here, or none that this user may see"),
+        ),
+        (LookOrder(), _BESIDE, (_TRAIN, "")),
         (LookOrder(job="x"), _ROWS, ("", "no rank of job 'x' runs here")),
         (LookOrder(program="eval.py"), _ROWS, (_EVAL, "")),
         (LookOrder(program="x.py"), _ROWS, ("", "no rank of a job that runs x.py was found here")),

@@ -4,8 +4,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from nccltool.attach.judge import lost_packets
 from nccltool.attach.judge.case import Case
-from nccltool.attach.judge.result import Culprit
+from nccltool.attach.judge.result import Culprit, Level
 from nccltool.attach.judge.views import RankView
 from nccltool.attach.judge.waits import CallPlace, cycle, place_of
 from nccltool.attach.phases.result import PhaseKind
@@ -132,19 +133,25 @@ def _has_no_loader(view: RankView, case: Case) -> bool:
 def _store(case: Case) -> Iterator[Culprit]:
     """Rows 13 and 14."""
     stored = [view for view in case.waiting if view.waits_for_store_now]
+    masters = sorted({view.found.master for view in stored if view.found.master})
+    place = f" ({', '.join(masters)})" if masters else ""
+    held = [one for host in case.look.hosts for one in host.agents if one.state in ("T", "t", "Z", "X")]
+    lost = [lost_packets.told(view, one) for view in stored for one in lost_packets.to_store(view)]
+    if stored and lost and case.blocked and not held and not _held(case):
+        yield case.culprit("store", f"packets to the store{place} are lost", *lost[:4])
+        return
     if not stored or len(stored) < len(case.waiting):
         starting = [view for view in case.waiting if view.phase.kind in ("nccl-init", "nccl-connect")]
         if starting and case.blocked and not case.suspects and not _held(case):
             text = "NCCL does not connect the ranks"
             yield case.culprit("nccl-connect", text, f"{len(starting)} ranks {starting[0].phase.text}")
         return
-    for rank in case.missing:
+    for one in case.absent:
         told = f"{counted(len(stored), 'rank')} waiting in the store or for ranks to join"
-        yield case.culprit("missing-rank", f"rank {rank} is missing", told, rank=rank)
+        level: Level | None = None if one.is_certain else "medium"
+        text = f"rank {one.rank} is missing"
+        yield case.culprit("missing-rank", text, told, one.told, level=level, rank=one.rank, host=one.host)
     yield from _not_come(case, stored)
-    held = [one for host in case.look.hosts for one in host.agents if one.state in ("T", "t", "Z", "X")]
-    masters = sorted({view.found.master for view in stored if view.found.master})
-    place = f" ({', '.join(masters)})" if masters else ""
     if held:
         told = f"its agent, pid {held[0].pid}, is in state {held[0].state}"
         yield case.culprit("store", f"the store{place} does not answer", told, host=held[0].host)

@@ -3,10 +3,9 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from nccltool.attach.judge import lost_packets
 from nccltool.attach.judge.case import Case
 from nccltool.attach.judge.result import Culprit
-from nccltool.attach.judge.views import RankView
-from nccltool.attach.seen.process import SocketSeen
 from nccltool.attach.seen.sources import GpuState
 
 _TROUBLE = (
@@ -51,7 +50,7 @@ def _xid(case: Case) -> Iterator[Culprit]:
 
 def _sockets(case: Case) -> Iterator[Culprit]:
     """Connections with data that the other end does not acknowledge, sent again between the samples."""
-    bad = [(view, socket) for view in case.waiting for socket in _unanswered(view)]
+    bad = [(view, socket) for view in case.waiting for socket in lost_packets.between_ranks(view)]
     if not bad:
         return
     places: Counter[str] = Counter()
@@ -59,28 +58,12 @@ def _sockets(case: Case) -> Iterator[Culprit]:
         places.update({view.found.host, _host_of(case, socket.peer)})
     if len(places) == 1:  # hosts that are namespaces of one, or a loopback
         places = Counter(_address(end) for _, socket in bad for end in (socket.local, socket.peer))
-    told = [
-        f"{view.name}: {socket.local} to {socket.peer}, {socket.retransmissions} retransmissions, "
-        f"{socket.send_queue_bytes or 0} bytes not acknowledged"
-        for view, socket in bad[:4]
-    ]
+    told = [lost_packets.told(view, socket) for view, socket in bad[:4]]
     ranked = places.most_common(2)
     is_one = len(places) > 2 and ranked[0][1] > ranked[1][1]
     names = " and ".join(sorted(name for name, _ in ranked))
     text = f"packets of {ranked[0][0]} are lost" if is_one else f"packets between {names} are lost"
-    yield case.culprit("network", text, *told, host=ranked[0][0] if is_one else names)
-
-
-def _unanswered(view: RankView) -> Iterator[SocketSeen]:
-    before = {(one.local, one.peer): one for one in view.samples[0].sockets or ()}
-    for one in view.last.sockets or ():
-        first = before.get((one.local, one.peer))
-        if one.state != "ESTAB" or one.peer == view.found.master or first is None:
-            continue
-        has_data = bool(one.send_queue_bytes or one.unacknowledged)
-        is_sent_again = bool(one.retransmissions) and (one.backoff or 0) >= max(1, first.backoff or 0)
-        if has_data and is_sent_again:  # a full window alone is the other end's doing: it does not read
-            yield one
+    yield case.culprit("network", text, *told, host=ranked[0][0] if is_one else "")
 
 
 def _address(end: str) -> str:

@@ -33,8 +33,9 @@ def clues(case: Case) -> Iterator[Culprit]:
 
 def _dead(case: Case) -> Iterator[Culprit]:
     gone = {view.rank: "its process has ended" for view in case.views if view.condition == "dead"}
+    absent = {one.rank: one for one in case.absent}
     if not case.waiting or not all(view.waits_for_store_now for view in case.waiting):  # else it never came
-        gone.update(dict.fromkeys(case.missing, "its process is missing on its host"))
+        gone.update({rank: one.told for rank, one in absent.items()})
     texts: dict[int | None, str] = {
         one.rank: one.text for host in case.look.hosts for one in host.gone if one.rank is not None
     }
@@ -43,18 +44,22 @@ def _dead(case: Case) -> Iterator[Culprit]:
     if not gone or len(gone) >= len(case.views) + len(case.missing):
         return  # all of them: the job has ended
     for rank, told in gone.items():
-        host = next((view.found.host for view in case.views if view.rank == rank), "")
-        yield _ended(case, rank, host, told, texts.get(rank, ""))
+        one = absent.get(rank) if rank is not None else None
+        left = next((of.host for of in case.look.hosts for gone in of.gone if gone.rank == rank), "")
+        host = next((view.found.host for view in case.views if view.rank == rank), one.host if one else left)
+        is_certain = one is None or one.is_certain
+        yield _ended(case, rank, host, told, texts.get(rank, ""), None if is_certain else "medium")
 
 
-def _ended(case: Case, rank: int | None, host: str, told: str, text: str) -> Culprit:
+def _ended(case: Case, rank: int | None, host: str, told: str, text: str, level: Level | None) -> Culprit:
     name = "a rank" if rank is None else f"rank {rank}"
     if killed := _oom(case, rank):
         shown, is_certain = killed
         message = f"{name} was killed because memory ran out"
-        level: Level | None = None if is_certain else "medium"
+        level = level if is_certain else "medium"
         return case.culprit("out-of-memory", message, told, text, shown, level=level, rank=rank, host=host)
-    return case.culprit("dead", f"{name} is dead", told, text, rank=rank, host=host)
+    rival = ("--hosts names a host without ranks, and omits one that has some",) if level else ()
+    return case.culprit("dead", f"{name} is dead", told, text, level=level, rank=rank, host=host, rivals=rival)
 
 
 def _oom(case: Case, rank: int | None) -> tuple[str, bool] | None:
