@@ -115,7 +115,7 @@ def _score(job: FarJob, sight: Sight, told: str) -> FarScore:
     state = str(document.get("state", "none"))
     may_be_unknown = sight.is_partial and state == "unknown"
     is_right = (state in job.state.states or may_be_unknown) and _names(job, sight, culprits)
-    innocent = any(one["level"] == "high" and not _is_guilty(job, one) for one in culprits)
+    innocent = any(one["level"] == "high" and not _is_guilty(job, sight, one) for one in culprits)
     print(f"{told}: {document.get('message', sight.said)}: {'ok' if is_right else 'WRONG'}", flush=True)
     if not is_right or innocent:
         print("\n".join(_details(document, sight)), flush=True)
@@ -128,14 +128,15 @@ def _names(job: FarJob, sight: Sight, culprits: Sequence[Any]) -> bool:
     if not culprits:
         return sight.is_partial
     first = culprits[0]
-    return first["cause"] in job.state.causes and all(_is_guilty(job, one) for one in culprits)
+    return first["cause"] in job.state.causes and all(_is_guilty(job, sight, one) for one in culprits)
 
 
-def _is_guilty(job: FarJob, one: Any) -> bool:
+def _is_guilty(job: FarJob, sight: Sight, one: Any) -> bool:
     """Whether a suspect is who did it."""
-    named, host = job.state.named, job.host_of(job.rank)
-    if named == "rank":
-        return (one["rank"], one["host"]) == (job.rank, host)
+    named, host = job.state.named, sight.host or job.host_of(job.rank)
+    if named == "rank":  # numbers are variables, which only the job's user reads
+        is_pid = sight.is_partial and one["rank"] is None and f"pid {job.of_rank(job.rank)} " in one["message"]
+        return bool(one["host"] == host and (is_pid or one["rank"] == job.rank))
     if named == "host":  # between two hosts, either may be at fault: then none is the subject
         return one["rank"] is None and (one["host"] or f"{one['message']} ").find(host) >= 0
     if named == "store":

@@ -111,11 +111,18 @@ def _without_visitors(ranks: Sequence[RankFound], rows: Mapping[int, ProcessRow]
 
 def _apart(ranks: Sequence[RankFound], rows: Mapping[int, ProcessRow]) -> Iterator[RankFound]:
     """Two processes of one rank are of two jobs: containers on one host may have the same address and port."""
-    counts = Counter((one.job, one.rank) for one in ranks if one.rank is not None)
-    double = {job for (job, _), count in counts.items() if count > 1}
+    double = _double(ranks)
+    ranks = tuple(replace(one, job=f"{one.job} {one.program}") if one.job in double else one for one in ranks)
+    double = _double(ranks)
     for one in ranks:
         network = rows[one.pid].network
         yield replace(one, job=f"{one.job} in {network}") if one.job in double and network else one
+
+
+def _double(ranks: Sequence[RankFound]) -> frozenset[str]:
+    """Jobs that have a rank twice."""
+    counts = Counter((one.job, one.rank) for one in ranks if one.rank is not None)
+    return frozenset(job for (job, _), count in counts.items() if count > 1)
 
 
 def _names_a_rank(row: ProcessRow) -> bool:

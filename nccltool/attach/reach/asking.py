@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from nccltool.attach.look.order import LookAnswer, LookOrder
-from nccltool.attach.reach.far_end import answer_of
+from nccltool.attach.reach.answers import AnswerReader
 from nccltool.attach.seen.job import Unread
 
 _AT_ONCE = 64
@@ -102,8 +102,9 @@ def _answers(
 
 
 def _read(out: bytes) -> Iterator[LookAnswer]:
+    reader = AnswerReader()
     for line in out.split(b"\n"):
-        if (found := answer_of(line)) is not None:
+        if (found := reader.answer_of(line)) is not None:
             yield found
 
 

@@ -9,12 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from nccltool.attach.look.order import LookAnswer, LookOrder
+from nccltool.attach.reach.answers import LONGEST_LINE, AnswerReader
 from nccltool.attach.reach.asking import FarCommand
-from nccltool.attach.reach.far_end import answer_of
 from nccltool.attach.seen.job import Unread
 
-_LONGEST_ANSWER = 64 << 20
-"""Bytes of a line: a rank takes about 20 KB."""
 _END_S = 1.0
 
 
@@ -58,10 +56,11 @@ class _FarEnd:
     def answers(self, until_s: float) -> tuple[list[LookAnswer], str]:
         """What it says until then, and why that is not all."""
         found: list[LookAnswer] = []
+        reader = AnswerReader()
         while len(found) < self.command.hosts:
             try:
                 line = self.lines.get(timeout=max(0.0, until_s - time.monotonic()))
-                answer = None if line is None else answer_of(line)
+                answer = None if line is None else reader.answer_of(line)
             except queue.Empty:
                 self.end()  # a late answer would be taken for one to the next question
                 return found, "no answer in time"
@@ -94,7 +93,7 @@ class _FarEnd:
 def _read(process: "subprocess.Popen[bytes]", lines: "queue.SimpleQueue[bytes | None]") -> None:
     assert process.stdout is not None
     with contextlib.suppress(OSError, ValueError), process.stdout as out:
-        while line := out.readline(_LONGEST_ANSWER):
+        while line := out.readline(LONGEST_LINE):
             lines.put(line)
     lines.put(None)
 

@@ -24,6 +24,8 @@ class Sight:
     is_partial: bool = False
     """Not all ranks, or not what they do, can be seen from there: then nobody need be named."""
     said: str = ""
+    host: str = ""
+    """What the host of all ranks is called there; empty = by its own name."""
 
 
 class Place(Protocol):
@@ -78,7 +80,7 @@ def undrop(host: Host) -> None:
     host.run("nft", "delete", "table", "inet", "f")
 
 
-def looked(argv: tuple[str, ...], seen_from: str, *, is_partial: bool = False) -> Sight:
+def looked(argv: tuple[str, ...], seen_from: str, *, is_partial: bool = False, host: str = "") -> Sight:
     """A command of attach, and its document; an empty one if it gave none."""
     done = subprocess.run(
         argv, capture_output=True, text=True, timeout=_LOOK_S, check=False, stdin=subprocess.DEVNULL
@@ -91,5 +93,6 @@ def looked(argv: tuple[str, ...], seen_from: str, *, is_partial: bool = False) -
         seen_from=seen_from,
         document=document,
         is_partial=is_partial,
+        host=host,
         said=f"exit code {done.returncode} {done.stdout[-500:] if not document else ''} {done.stderr[-800:]}",
     )

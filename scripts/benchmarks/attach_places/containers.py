@@ -3,6 +3,7 @@
 They are looked at from this machine as root, from this machine as another user, and from inside the first one.
 """
 
+import socket
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -63,7 +64,8 @@ class InContainers:
     def sights(self, job: FarJob) -> Iterator[Sight]:
         """Other jobs may run on this machine: the name of the program chooses."""
         attach = (sys.executable, "-m", "nccltool", "attach", "--format", "json", "--program", job.program)
-        yield base.looked(attach, "this machine, root")
-        yield base.looked((*_AS_NOBODY, *attach), "this machine, another user", is_partial=True)
+        here = socket.gethostname()
+        yield base.looked(attach, "this machine, root", host=here)
+        yield base.looked((*_AS_NOBODY, *attach), "this machine, another user", is_partial=True, host=here)
         is_there = job.host_of(job.rank) == job.hosts[0]
         yield base.looked((*self._lab.hosts[0].inside, *attach), "inside", is_partial=not is_there)

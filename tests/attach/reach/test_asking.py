@@ -3,15 +3,16 @@
 import sys
 from dataclasses import replace
 
-import msgspec
 import pytest
 
 from nccltool.attach.look.order import LookAnswer, LookOrder
 from nccltool.attach.reach import asking
 from nccltool.attach.reach.asking import FarCommand
-from nccltool.attach.reach.far_end import MODULE, answer_of
+from nccltool.attach.reach.far_end import MODULE
 
-_GOOD = 'import sys; sys.stdin.read(); print(\'banner\'); print(\'\\x1e{"host": "n1", "reason": "none"}\')'
+_GOOD = (
+    'import sys; sys.stdin.read(); print(\'banner\'); print(\'\\x1e00000000.{"host": "n1", "reason": "none"}\')'
+)
 
 
 def _command(program: str, hosts: int = 1) -> FarCommand:
@@ -24,7 +25,7 @@ def _command(program: str, hosts: int = 1) -> FarCommand:
         (_command(_GOOD), 1, ""),
         (_command(_GOOD, 2), 1, "1 of 2 hosts did not answer: exit code 0"),
         (_command("import sys; sys.exit('no route')"), 0, "no route (exit code 1)"),
-        (_command("print('\\x1e{')"), 0, "its answer is damaged: Input data was truncated"),
+        (_command("print('\\x1e00000000.{')"), 0, "its answer is damaged: Input data was truncated"),
         (_command("import time; time.sleep(60)"), 0, "no answer within 1 s"),
         (
             FarCommand(argv=("/no/such/ssh",), name="n1"),
@@ -50,9 +51,3 @@ def test_the_far_end_answers_an_order() -> None:
     command = FarCommand(argv=(sys.executable, *MODULE), name="here")
     (answer,), unreached = asking.ask([command], LookOrder(job="no such job"), timeout_s=60)
     assert (answer.look, answer.reason, unreached) == (None, "no rank of job 'no such job' runs here", ())
-
-
-def test_a_line_without_an_answer() -> None:
-    assert answer_of(b"Welcome to n1") is None
-    encoded = msgspec.json.encode(LookAnswer(host="n1"))
-    assert answer_of(b"motd\x1e" + encoded) == LookAnswer(host="n1")

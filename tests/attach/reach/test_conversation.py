@@ -14,7 +14,7 @@ import json, os, sys
 for line in sys.stdin:
     order = json.loads(line)
     print("banner")
-    print("\\x1e" + json.dumps({"host": str(os.getpid()), "reason": order.get("program", "")}), flush=True)
+    print("\\x1e00000000." + json.dumps({"host": str(os.getpid()), "reason": order.get("program", "")}), flush=True)
 """
 
 
@@ -38,7 +38,7 @@ def test_one_process_answers_all_orders() -> None:
     [
         ("import sys; sys.exit(255)", 1, "exit code 255"),
         ("import time; time.sleep(60)", 1, "no answer in time"),
-        ("print('\\x1e{', flush=True); import time; time.sleep(60)", 1, "its answer is damaged"),
+        ("print('\\x1e00000000.{', flush=True); import time; time.sleep(60)", 1, "its answer is damaged"),
         (_ECHO, 2, "no answer in time"),
     ],
 )
