@@ -1,7 +1,7 @@
 """How the answer of a far end crosses: in short lines, because srun mixes the longer lines of several nodes.
 
-A line is the byte RS, as in RFC 7464, then who writes, then `+` or, in the last line of an answer, `.`, then a part
-of the JSON. What comes before RS is a banner or a log.
+A line is the byte RS, as in RFC 7464, then who writes, then `+` or, in the last line of an answer, `.`, then a
+part of the JSON. What comes before RS is a banner or a log.
 """
 
 from collections.abc import Iterator

@@ -14,7 +14,8 @@ import json, os, sys
 for line in sys.stdin:
     order = json.loads(line)
     print("banner")
-    print("\\x1e00000000." + json.dumps({"host": str(os.getpid()), "reason": order.get("program", "")}), flush=True)
+    text = json.dumps({"host": str(os.getpid()), "reason": order.get("program", "")})
+    print("\\x1e00000000." + text, flush=True)
 """
 
 
