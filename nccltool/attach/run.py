@@ -24,6 +24,10 @@ _NATIVE_MOST = 3
 """Suspects whose native frames are read: each is stopped for up to two seconds."""
 
 
+class RanksGone(NotJudged):
+    """All hosts were seen whole, and none has a rank of the job."""
+
+
 def attach(options: AttachOptions, command: tuple[str, ...]) -> AttachReport:
     """Look at a job and say what it does. Raises BadInput, NotJudged."""
     options = checked(options)
@@ -133,7 +137,9 @@ def joined(answers: Sequence[LookAnswer], unreached: Sequence[Unread]) -> JobLoo
     )
     if not looks:
         reasons = dict.fromkeys(f"{one.what}: {one.reason}" for one in (*unreached, *silent))
-        raise NotJudged(
+        is_over = not unreached and all(answer.empty is not None for answer in answers)
+        kind = RanksGone if is_over else NotJudged
+        raise kind(
             f"no rank was seen: {listed(reasons)}",
             "run it where the job runs, as its user or as root, or name the hosts: --hosts, --job, --kubernetes",
         )

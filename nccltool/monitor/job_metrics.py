@@ -28,6 +28,9 @@ METRICS = (
     PrometheusMetric(
         "job_incidents_total", "Times that the watched job became slow or hung.", ("state",), kind="counter"
     ),
+    PrometheusMetric(
+        "job_incident", "1 while the watched job is in an incident of this state, else 0.", ("state",)
+    ),
     PrometheusMetric("job_looked_timestamp_seconds", "Unix time of the newest look at the watched job."),
     PrometheusMetric("job_watch_cores", "CPU cores that watching takes for each rank, on average."),
 )
@@ -66,5 +69,7 @@ def _samples(watched: WatchedJob) -> Iterator[Sample]:
         for labels in dict.fromkeys(likely):
             yield Sample("job_suspect", labels, 1.0)
     counts = Counter(one.state for one in watched.incidents)
+    open_now = {one.state for one in watched.incidents if one.ended_s is None}
     for state in ("slow", "hung"):
         yield Sample("job_incidents_total", (state,), float(counts[state]))
+        yield Sample("job_incident", (state,), float(state in open_now))

@@ -7,7 +7,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families as parsed
 
 from nccltool.attach.judge.progress import JobProgress
-from nccltool.attach.watch.incidents import JobIncident
+from nccltool.attach.watch.incidents import IncidentLog, JobIncident
 from nccltool.attach.watch.loop import JobWatch, WatchTick
 from nccltool.monitor import exposition, job_metrics, metrics
 from nccltool.monitor.job_metrics import WatchedJob
@@ -29,6 +29,18 @@ def test_a_hang() -> None:
     assert read["nccltool_job_incidents_total", "hung"] == 1
     assert read["nccltool_job_incidents_total", "slow"] == 0
     assert read["nccltool_job_looked_timestamp_seconds",] == 1000
+
+
+def test_an_incident_lasts_while_looks_cannot_tell() -> None:
+    """The alert on it fires once."""
+    log = IncidentLog()
+    seen = []
+    for at, state in enumerate(("slow", "hung", "unknown", "healthy", "hung", "healthy", "healthy")):
+        log.add(state, state, at)  # type: ignore[arg-type]
+        tick = WatchTick(number=at, at_s=at, state=state, message="m")  # type: ignore[arg-type]
+        found = job_metrics.samples(WatchedJob(tick=tick, incidents=tuple(log.incidents)))
+        seen.append([one.value for one in found if one.metric == "job_incident"])
+    assert seen == [[1, 0], [0, 1], [0, 1], [0, 1], [0, 1], [0, 1], [0, 0]]
 
 
 def test_what_is_unknown_is_absent() -> None:

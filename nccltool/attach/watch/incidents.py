@@ -34,6 +34,15 @@ class IncidentLog:
     def open(self) -> JobIncident | None:
         return self.incidents[-1] if self.incidents and self.incidents[-1].ended_s is None else None
 
+    def end(self, at_s: float) -> IncidentEvent:
+        """The job is no longer there."""
+        now = self.open
+        if now is None:
+            return ""
+        self.incidents[-1] = replace(now, ended_s=at_s)
+        self._good = 0
+        return "closed"
+
     def add(self, state: JobState, message: str, at_s: float) -> IncidentEvent:
         """What this look makes of it. Unknown neither begins nor ends one."""
         now = self.open
@@ -48,7 +57,5 @@ class IncidentLog:
         elif state in _GOOD and now is not None:
             self._good += 1
             if self._good >= _GOOD_LOOKS:
-                self.incidents[-1] = replace(now, ended_s=at_s)
-                self._good = 0
-                return "closed"
+                return self.end(at_s)
         return ""

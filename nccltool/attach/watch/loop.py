@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from nccltool.attach.judge.progress import NO_PROGRESS, JobProgress
 from nccltool.attach.judge.result import JobState
 from nccltool.attach.report import AttachReport, report
+from nccltool.attach.run import RanksGone
 from nccltool.attach.seen.job import JobLook
 from nccltool.attach.watch.budget import WatchBudget
 from nccltool.attach.watch.incidents import IncidentEvent, IncidentLog
@@ -66,7 +67,8 @@ class JobWatch:
         except NotJudged as error:
             if not self.ticks:
                 raise
-            return self._gone(at_s, error.message)
+            is_over = isinstance(error, RanksGone)
+            return self._gone(at_s, "the ranks are gone" if is_over else error.message, is_over)
         if self._last is not None and _pids(self._last) != _pids(now):
             self.stragglers.clear()
         pulse = pulse_of(self._last, now)
@@ -119,12 +121,12 @@ class JobWatch:
             self._report = report(with_earlier(self._last or now, now), self.command, stragglers=found)
             self._state, self._message = self._report.answer.state, self._report.answer.message
 
-    def _gone(self, at_s: float, why: str) -> WatchTick:
+    def _gone(self, at_s: float, why: str, is_over: bool) -> WatchTick:
         self._last = self._pulse = None
         self._state, self._message = "unknown", f"unknown: {why}"
-        return self._ended(at_s, False, JobPulse(strange=frozenset()))
+        return self._ended(at_s, False, JobPulse(strange=frozenset()), is_over)
 
-    def _ended(self, at_s: float, is_new: bool, pulse: JobPulse) -> WatchTick:
+    def _ended(self, at_s: float, is_new: bool, pulse: JobPulse, is_over: bool = False) -> WatchTick:
         self.ticks += 1
         self.states[self._state] += 1
         return WatchTick(
@@ -132,7 +134,7 @@ class JobWatch:
             at_s=at_s,
             state=self._state,
             message=self._message,
-            event=self.log.add(self._state, self._message, at_s),
+            event=self.log.end(at_s) if is_over else self.log.add(self._state, self._message, at_s),
             report=self._report,
             is_new=is_new,
             ranks=pulse.ranks,

@@ -12,9 +12,9 @@ COST_S = 0.03
 
 @dataclass
 class FakeLooker:
-    """Ranks at each tick; None = none runs there."""
+    """Ranks at each tick; None = none runs there, or what else is raised."""
 
-    ticks: Sequence[tuple[R, ...] | None]
+    ticks: Sequence[tuple[R, ...] | NotJudged | None]
     every_s: float = 30.0
     place: int = -1
     looks: list[tuple[int, int]] = field(default_factory=list)
@@ -31,6 +31,8 @@ class FakeLooker:
 
     def _look(self, samples: int, *, is_pulse: bool) -> JobLook:
         ranks = self.ticks[min(self.place, len(self.ticks) - 1)]
+        if isinstance(ranks, NotJudged):
+            raise ranks
         if ranks is None:
             raise NotJudged("no rank was seen: host n1: no rank runs here", "run it where the job runs")
         if is_pulse:

@@ -23,6 +23,12 @@ def test_events(states: list[JobState], events: list[str]) -> None:
     assert len(log.incidents) == events.count("opened")
 
 
+def test_the_job_is_no_longer_there() -> None:
+    log = IncidentLog()
+    log.add("hung", "hung", 1)
+    assert [log.end(2), log.end(3), log.open] == ["closed", "", None]
+
+
 def test_an_incident_has_a_beginning_and_an_end() -> None:
     log = IncidentLog()
     for at, state in enumerate(("slow", "hung", "healthy", "healthy")):

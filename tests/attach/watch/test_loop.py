@@ -2,6 +2,7 @@
 
 import pytest
 
+from nccltool.attach.run import RanksGone
 from nccltool.attach.watch.budget import SHARE
 from nccltool.attach.watch.loop import JobWatch, WatchTick
 from nccltool.core.errors import NotJudged
@@ -66,6 +67,16 @@ def test_ranks_that_are_gone_and_come_again() -> None:
     ticks = _watched(looker, 4)
     assert [one.state for one in ticks] == ["healthy", "unknown", "unknown", "healthy"]
     assert ticks[1].message == "unknown: no rank was seen: host n1: no rank runs here"
+
+
+@pytest.mark.parametrize(
+    ("error", "event"),
+    [(RanksGone("no rank was seen", "r"), "closed"), (NotJudged("n1: timed out", "r"), "")],
+)
+def test_an_incident_ends_with_its_job(error: NotJudged, event: str) -> None:
+    """A host that does not answer ends none."""
+    ticks = _watched(FakeLooker([HANGS, HANGS, error]), 3)
+    assert [one.event for one in ticks] == ["opened", "", event]
 
 
 def test_nothing_to_watch() -> None:

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from nccltool.cli import help_pages
-from nccltool.monitor import alerts, metrics
+from nccltool.monitor import alerts, job_metrics, metrics
 from nccltool.monitor.alerts import SECTIONS, Alert
 from tests.docs.pages import ROOT
 
@@ -23,7 +23,7 @@ PAGES = ROOT / "docs/runbooks/alerts"
 HEAD = "# Alerts on nccltool results. Generated from nccltool/monitor/alerts; alerts_test.yml tests them.\n"
 RUNBOOKS = "https://nccltool.readthedocs.io/en/latest/runbooks/alerts"
 """Where the pages are, for people who only see the alert."""
-METRICS = {metrics.PREFIX + metric.name: metric for metric in metrics.METRICS}
+METRICS = {metrics.PREFIX + metric.name: metric for metric in (*metrics.METRICS, *job_metrics.METRICS)}
 
 
 def hold(file: Path, text: str) -> None:
