@@ -19,11 +19,12 @@ _NOTHING: tuple[tuple[Any, ...], tuple[Any, ...]] = ((), ())
 def read(seen: HostLook, tree: Tree, trust_pickle: bool) -> HostLook:
     """`seen`, with all that."""
     ranks, host = seen.ranks, seen.host
+    last = {one.pid: one for one in seen.samples[-1].ranks}
     files, servers, inspectors, logs, kernel, cards = within(
         DEADLINE_S,
         (
             ("flight recorder dumps", lambda: recorders.found(ranks, seen.samples[-1], tree, trust_pickle)),
-            ("worker servers", lambda: worker_server.asked(ranks)),
+            ("worker servers", lambda: worker_server.asked(ranks, last)),
             ("files of NCCL Inspector", lambda: inspector.found(ranks, tree)),
             ("logs of the job", lambda: job_log.read(ranks, seen.agents, host, tree)),
             ("kernel log", lambda: kernel_log.read(ranks, host)),

@@ -1,24 +1,21 @@
-"""torch's worker server inside a rank, asked over its Unix socket: the flight recorder, and whether Python runs.
-
-Only the socket that the job names is asked. The server's TCP ports look like those of other libraries, which would
-take a question for data.
-"""
+"""torch's worker server inside a rank, asked over HTTP: the flight recorder, and whether Python runs."""
 
 import http.client
 import json
-import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from nccltool.attach.look import server_address
 from nccltool.attach.look.sample import told
-from nccltool.attach.seen.job import Unread
+from nccltool.attach.look.server_address import ServerAddress
+from nccltool.attach.seen.job import RankSample, Unread
 from nccltool.attach.seen.ranks import RankFound
 from nccltool.attach.seen.sources import GroupStatus, RecorderSeen, WorkerServerSeen
 from nccltool.core.text import whole
+from nccltool.core.unknown import Unknown
 from nccltool.triage import flight_recorder
 
-VARIABLE = "TORCH_WORKER_SERVER_SOCKET"
 _ANSWERS_S = 2.0
 """ping took 0.3 ms and dump_traceback 1 ms, also in ranks that hang."""
 _LARGEST = 64 << 20
@@ -34,9 +31,10 @@ class WorkerServerAnswers:
     unread: tuple[Unread, ...] = ()
 
 
-def asked(ranks: Sequence[RankFound]) -> WorkerServerAnswers:
-    """Of those ranks that name a socket."""
-    found = [_asked(rank, rank.setting(VARIABLE)) for rank in ranks if rank.setting(VARIABLE)]
+def asked(ranks: Sequence[RankFound], samples: Mapping[int, RankSample]) -> WorkerServerAnswers:
+    """Of those ranks that have a server. `samples`: by pid."""
+    places = [(rank, server_address.of_rank(rank, samples.get(rank.pid))) for rank in ranks]
+    found = [_asked(rank, where) for rank, where in places if where is not None]
     return WorkerServerAnswers(
         servers=tuple(one for answer in found for one in answer.servers),
         recorders=tuple(one for answer in found for one in answer.recorders),
@@ -44,9 +42,10 @@ def asked(ranks: Sequence[RankFound]) -> WorkerServerAnswers:
     )
 
 
-def _asked(rank: RankFound, path: str) -> WorkerServerAnswers:
-    where = f"/proc/{rank.pid}/root{path}"
+def _asked(rank: RankFound, where: ServerAddress | Unknown) -> WorkerServerAnswers:
     what = f"worker server of {told(rank)}"
+    if isinstance(where, Unknown):
+        return _unread(rank, what, where.reason)
     try:
         if _post(where, "ping") is None:
             return _unread(rank, what, f"no answer within {_ANSWERS_S:g} s")
@@ -56,7 +55,7 @@ def _asked(rank: RankFound, path: str) -> WorkerServerAnswers:
         return _unread(rank, what, getattr(error, "strerror", None) or str(error) or type(error).__name__)
     seen = WorkerServerSeen(
         pid=rank.pid,
-        address=path,
+        address=str(where),
         answers=True,
         gil_held="dump_traceback" in answers and answers["dump_traceback"] is None,
         store_waits=_store_waits(answers.get("wait_counter_values")),
@@ -65,7 +64,7 @@ def _asked(rank: RankFound, path: str) -> WorkerServerAnswers:
     if recorder is None or rank.rank is None:
         return WorkerServerAnswers(servers=(seen,))
     try:
-        recorded = of_server(path, rank.rank, recorder)
+        recorded = of_server(str(where), rank.rank, recorder)
     except ValueError as error:
         missing = Unread(what=f"flight recorder of {told(rank)}", reason=str(error), host=rank.host, pid=rank.pid)
         return WorkerServerAnswers(servers=(seen,), unread=(missing,))
@@ -80,33 +79,31 @@ def _unread(rank: RankFound, what: str, reason: str) -> WorkerServerAnswers:
 
 
 class _Connection(http.client.HTTPConnection):
-    """HTTP over a Unix socket."""
+    """HTTP over the socket of a rank."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, where: ServerAddress) -> None:
         super().__init__("localhost", timeout=_ANSWERS_S)
-        self.path = path
+        self.where = where
 
     def connect(self) -> None:
-        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.sock.settimeout(_ANSWERS_S)
-        self.sock.connect(self.path)
+        self.sock = self.where.connected(_ANSWERS_S)
 
 
-def _get(path: str) -> bytes:
-    return _exchange(path, "GET", "/handler/")
+def _get(where: ServerAddress) -> bytes:
+    return _exchange(where, "GET", "/handler/")
 
 
-def _post(path: str, handler: str) -> bytes | None:
+def _post(where: ServerAddress, handler: str) -> bytes | None:
     """None: no answer in time."""
     try:
-        return _exchange(path, "POST", f"/handler/{handler}")
+        return _exchange(where, "POST", f"/handler/{handler}")
     except TimeoutError:
         return None
 
 
-def _exchange(path: str, method: str, target: str) -> bytes:
+def _exchange(where: ServerAddress, method: str, target: str) -> bytes:
     """Raises OSError, HTTPException, ValueError."""
-    connection = _Connection(path)
+    connection = _Connection(where)
     end = time.monotonic() + 2 * _ANSWERS_S
     try:
         connection.request(method, target, headers={"Content-Length": "0"})

@@ -22,7 +22,7 @@ def test_one_source_that_hangs_does_not_hold_up_the_others(
     released = threading.Event()
     line = KernelLine(host="n1", kind="xid", text="Xid")
     monkeypatch.setattr(once, "DEADLINE_S", 0.3)
-    monkeypatch.setattr(worker_server, "asked", lambda ranks: released.wait(30))
+    monkeypatch.setattr(worker_server, "asked", lambda ranks, samples: released.wait(30))
     monkeypatch.setattr(kernel_log, "read", lambda ranks, host: ((line,), ()))
     found = once.read(_SEEN, Tree.at(tmp_path), False)
     released.set()

@@ -7,9 +7,17 @@ import pytest
 
 from nccltool.attach.judge.judge import judge
 from nccltool.attach.look import worker_server
+from nccltool.attach.look.server_address import VARIABLE
 from nccltool.attach.seen.ranks import RankFound
 from tests.attach.judge.looks import SLEEPS, R, look
-from tests.attach.look.worker_servers import COUNTERS, FakeWorkerServer, entry, recorded
+from tests.attach.look.worker_servers import (
+    COUNTERS,
+    FakeTcpWorkerServer,
+    FakeWorkerServer,
+    entry,
+    listening,
+    recorded,
+)
 
 _RECORD = recorded(entry(1, [[4]], True), entry(2, [[8]], False), completed=1)
 _ALL = {
@@ -22,7 +30,7 @@ _ALL = {
 
 
 def _rank(path: Path, rank: int | None = 0) -> RankFound:
-    return RankFound(host="n1", pid=os.getpid(), rank=rank, settings=((worker_server.VARIABLE, str(path)),))
+    return RankFound(host="n1", pid=os.getpid(), rank=rank, settings=((VARIABLE, str(path)),))
 
 
 @pytest.fixture
@@ -32,7 +40,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_recorder_and_the_store(path: Path) -> None:
     with FakeWorkerServer(path, _ALL) as server:
-        found = worker_server.asked([_rank(path)])
+        found = worker_server.asked([_rank(path)], {})
     assert found.unread == ()
     (seen,), (recorder,) = found.servers, found.recorders
     assert (seen.answers, seen.gil_held, seen.store_waits) == (True, False, 1)
@@ -47,8 +55,17 @@ def test_the_recorder_and_the_store(path: Path) -> None:
 def test_a_lock_that_is_held(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker_server, "_ANSWERS_S", 0.5)
     with FakeWorkerServer(path, {**_ALL, "dump_traceback": None}):
-        (seen,) = worker_server.asked([_rank(path)]).servers
+        (seen,) = worker_server.asked([_rank(path)], {}).servers
     assert seen.gil_held
+
+
+def test_a_server_on_a_port() -> None:
+    """As torch.distributed.debug starts it."""
+    with FakeTcpWorkerServer(_ALL) as server:
+        rank = RankFound(host="n1", pid=os.getpid(), rank=0, master="n1:29500")
+        found = worker_server.asked([rank], {rank.pid: listening(rank.pid, server.port)})
+    assert (found.unread, [one.address for one in found.servers]) == ((), [f"TCP port {server.port}"])
+    assert [one.rank for one in found.recorders] == [0]
 
 
 @pytest.mark.parametrize(
@@ -65,14 +82,14 @@ def test_what_is_wrong_is_listed(
 ) -> None:
     monkeypatch.setattr(worker_server, "_ANSWERS_S", 0.5)
     with FakeWorkerServer(path, answers):
-        found = worker_server.asked([_rank(path)])
+        found = worker_server.asked([_rank(path)], {})
     assert found.recorders == ()
     (unread,) = found.unread
     assert reason in unread.reason
 
 
 def test_nobody_listens(path: Path) -> None:
-    (unread,) = worker_server.asked([_rank(path)]).unread
+    (unread,) = worker_server.asked([_rank(path)], {}).unread
     assert (unread.what, unread.reason) == (
         f"worker server of rank 0 (pid {os.getpid()})",
         "No such file or directory",
@@ -80,7 +97,7 @@ def test_nobody_listens(path: Path) -> None:
 
 
 def test_ranks_without_a_server_are_not_asked() -> None:
-    found = worker_server.asked([RankFound(host="n1", pid=1, rank=0)])
+    found = worker_server.asked([RankFound(host="n1", pid=1, rank=0)], {})
     assert found == worker_server.WorkerServerAnswers()
 
 

@@ -1,12 +1,16 @@
-"""torch's worker server as a fake: HTTP over a Unix socket, with answers as torch 2.13 gives them."""
+"""torch's worker server as a fake: HTTP over a Unix socket or a port, with answers as torch 2.13 gives them."""
 
 import json
+import socket
 import socketserver
 import threading
 from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any, Self
+
+from nccltool.attach.seen.job import RankSample
+from nccltool.attach.seen.process import ProcessState, SocketSeen
 
 
 def entry(number: int, sizes: list[list[int]], retired: bool, op: str = "gloo:all_reduce") -> dict[str, Any]:
@@ -75,8 +79,37 @@ class FakeWorkerServer(socketserver.ThreadingUnixStreamServer):
         self.server_close()
 
 
+class FakeTcpWorkerServer(socketserver.ThreadingTCPServer):
+    """The same over TCP, on all addresses, as torch.distributed.debug starts it."""
+
+    daemon_threads = True
+    address_family = socket.AF_INET6
+
+    def __init__(self, answers: Mapping[str, bytes | None]) -> None:
+        self.answers, self.asked, self.stop = dict(answers), list[str](), threading.Event()
+        super().__init__(("::", 0), _Handler)
+        self.port = int(self.server_address[1])
+
+    def __enter__(self) -> Self:
+        threading.Thread(target=self.serve_forever, args=(0.05,), daemon=True).start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.stop.set()
+        self.shutdown()
+        self.server_close()
+
+
+def listening(pid: int, *ports: int, thread: str = "pt_workerserver") -> RankSample:
+    """A rank that listens on all addresses, and, as Gloo does, on one."""
+    gloo = SocketSeen(local="10.0.0.1:40001", peer="0.0.0.0:0", state="LISTEN")
+    sockets = (SocketSeen(local=f"[::]:{port}", peer="[::]:0", state="LISTEN") for port in ports)
+    process = ProcessState(pid=pid, name="python", state="S", parent=1, threads=("python", thread))
+    return RankSample(pid=pid, process=process, sockets=(gloo, *sockets))
+
+
 class _Handler(BaseHTTPRequestHandler):
-    server: FakeWorkerServer
+    server: FakeWorkerServer | FakeTcpWorkerServer
 
     def address_string(self) -> str:
         return "unix"
