@@ -10,6 +10,8 @@ from nccltool.attach.seen.process import StackFrame, ThreadStack
 _BUSY = 0.5
 """Share of a core of the main thread: a rank that waits in Gloo took 0 to 1 %, one that computes 100 %."""
 _IDLE = 0.1
+_OF_EXITS = frozenset(("network", "checkpoint", "lock", "program", "loading"))
+"""What a function that atexit calls does for the program: it sends logs, and writes files."""
 _LIBRARY = re.compile(r"/(?:site|dist)-packages/|/lib/python3\.\d+/|^<|\.so(?:\.\d+)*$|^/usr/lib/")
 _COMPILERS = frozenset({"ptxas", "cc1plus", "cc1", "nvcc", "cicc", "fatbinary", "as", "ld", "g++", "gcc", "c++"})
 _ANYWHERE = tuple(row for row in ROWS if row.anywhere)
@@ -36,7 +38,7 @@ def phase_of(
     if _holds_gil(main, state):
         return Phase(kind="gil", text="is in native code that holds Python's lock (GIL)", where=where, path=path)
     row, place = _row_of(main.frames)
-    if (row is None or row.weak) and _is_exiting(main.frames):
+    if (row is None or row.weak or row.kind in _OF_EXITS) and _is_exiting(main.frames):
         return Phase(kind="leaving", text="ends its process", row=27, where=where, path=path)
     is_busy = state == "R" or (cpu_share is not None and cpu_share >= _BUSY)
     if (row is None or row.weak) and _COMPILERS & frozenset(children):

@@ -174,6 +174,23 @@ def test_what_atexit_calls_has_no_caller() -> None:
     assert phase_of([stack], state="S", cpu_share=0.0).kind == "leaving"
 
 
+@pytest.mark.parametrize(
+    ("innermost", "in_a_module", "kind"),
+    [
+        (("readinto", "/usr/lib/python3.11/socket.py"), False, "leaving"),
+        (("readinto", "/usr/lib/python3.11/socket.py"), True, "network"),
+        (("save", "/x/site-packages/torch/serialization.py"), False, "leaving"),
+        (("barrier", "/x/site-packages/torch/distributed/distributed_c10d.py"), False, "collective"),
+    ],
+)
+def test_what_atexit_calls_may_do(innermost: tuple[str, str], in_a_module: bool, kind: str) -> None:
+    """It uploads logs and writes files; in a collective, it waits for others."""
+    frames = [innermost, ("upload", "/home/me/train.py")] + [("<module>", "/home/me/train.py")] * in_a_module
+    seen = tuple(StackFrame(name=name, file=file, line=3) for name, file in frames)
+    stack = ThreadStack(pid=1, name="MainThread", is_main=True, frames=seen, active=False)
+    assert phase_of([stack], state="S", cpu_share=0.0).kind == kind
+
+
 def test_no_stack() -> None:
     assert phase_of([]).reason == "no stack of the main thread"
 
