@@ -63,9 +63,14 @@ def _nvidia() -> Answer:
         return out
     processes = _said(nvidia_smi.PROCESSES)
     try:
-        return nvidia_smi.states(out, "" if isinstance(processes, Unknown) else processes)
+        found = nvidia_smi.states(out, "" if isinstance(processes, Unknown) else processes)
     except ValueError as error:
         return Unknown(str(error))
+    if len(found) < 2:
+        return found
+    told = [_said(argv) for argv in (nvidia_smi.LINKS, nvidia_smi.LINK_ERRORS)]
+    status, errors = ("" if isinstance(one, Unknown) else one for one in told)
+    return nvidia_smi.with_links(found, status, errors)
 
 
 def _amd() -> Answer:

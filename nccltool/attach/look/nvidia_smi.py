@@ -1,6 +1,7 @@
 """From the output of nvidia-smi to the state of each GPU; pure."""
 
 import csv
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -14,6 +15,12 @@ _FIELDS = (
 REASONS = ("clocks_event_reasons.active", "clocks_throttle_reasons.active")
 """The name since driver 535, and the one before."""
 PROCESSES = ("nvidia-smi", "--query-compute-apps=gpu_uuid,pid", "--format=csv,noheader,nounits")
+
+LINKS = ("nvidia-smi", "nvlink", "--status")
+LINK_ERRORS = ("nvidia-smi", "nvlink", "--errorcounters")
+_GPU = re.compile(r"GPU (\d{1,3}): ")
+_LINK = re.compile(r"\s+Link \d{1,2}: (.{1,60})$")
+_ERROR = re.compile(r"(?:Replay|Recovery) Errors: (\d{1,18})")
 
 
 def query(reason: str) -> tuple[str, ...]:
@@ -54,6 +61,37 @@ def _state(row: Sequence[str]) -> GpuState:
         slowed_by=reasons(mask),
         uncorrected_errors=_whole(numbers[9]),
         memory_bytes=None if memory is None else int(memory) << 20,
+    )
+
+
+def with_links(gpus: Sequence[GpuState], status: str, errors: str) -> tuple[GpuState, ...]:
+    """With what `nvidia-smi nvlink` says of their NVLinks."""
+    states = _of_links(status)
+    counts = _of_links(errors)
+    return tuple(_with_links(one, states.get(one.index, []), counts.get(one.index, [])) for one in gpus)
+
+
+def _of_links(text: str) -> dict[int, list[str]]:
+    """`GPU 0: NVIDIA H100 (UUID: ...)`, and below it `Link 3: <inactive>` or `Link 3: Replay Errors: 0`."""
+    found: dict[int, list[str]] = {}
+    lines: list[str] = []
+    for line in text.splitlines():
+        if gpu := _GPU.match(line):
+            lines = found.setdefault(int(gpu[1]), [])
+        elif link := _LINK.match(line):
+            lines.append(link[1])
+    return found
+
+
+def _with_links(gpu: GpuState, states: Sequence[str], counts: Sequence[str]) -> GpuState:
+    up = [one for one in states if one.split(" ")[0].replace(".", "", 1).isdigit()]
+    down = [one for one in states if "inactive" in one]
+    errors = [int(found[1]) for one in counts if (found := _ERROR.fullmatch(one))]
+    return replace(
+        gpu,
+        links_up=len(up) if up or down else None,
+        links_down=len(down) if up or down else None,
+        link_errors=sum(errors) if errors else None,
     )
 
 

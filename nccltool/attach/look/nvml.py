@@ -17,6 +17,11 @@ MODULE = ("-P", "-m", "nccltool.attach.look.nvml")
 _SM_CLOCK, _GPU_SENSOR, _UNCORRECTED, _VOLATILE = 1, 0, 1, 0
 """Of nvml.h: NVML_CLOCK_SM, NVML_TEMPERATURE_GPU, and the kinds of ECC errors and counters."""
 
+_MOST_LINKS = 18
+"""NVML_NVLINK_MAX_LINKS."""
+_ERRORS = (0, 1)
+"""NVML_NVLINK_ERROR_DL_REPLAY and _RECOVERY: errors of the checksum alone are repaired."""
+
 
 def states(nvml: Any) -> Iterator[GpuState]:
     """Raises NVMLError where NVML does not start."""
@@ -46,6 +51,9 @@ def _state(nvml: Any, index: int) -> GpuState:
     memory, running = ask("nvmlDeviceGetMemoryInfo"), ask("nvmlDeviceGetComputeRunningProcesses")
     slowed = ask("nvmlDeviceGetCurrentClocksEventReasons")
     slowed = ask("nvmlDeviceGetCurrentClocksThrottleReasons") if slowed is None else slowed
+    links = [bool(one) for one in _each_link(ask, "nvmlDeviceGetNvLinkState")]
+    errors = (ask("nvmlDeviceGetNvLinkErrorCounter", link, kind) for link in range(len(links)) for kind in _ERRORS)
+    known = [one for one in errors if one is not None]
     return GpuState(
         index=index,
         uuid=_text(ask("nvmlDeviceGetUUID")),
@@ -61,7 +69,18 @@ def _state(nvml: Any, index: int) -> GpuState:
         uncorrected_errors=ask("nvmlDeviceGetTotalEccErrors", _UNCORRECTED, _VOLATILE),
         memory_bytes=None if memory is None else memory.used,
         pids=None if running is None else tuple(one.pid for one in running),
+        links_up=sum(links) if links else None,
+        links_down=links.count(False) if links else None,
+        link_errors=sum(known) if known else None,
     )
+
+
+def _each_link(ask: Callable[..., Any], name: str) -> Iterator[Any]:
+    """Up to the first that the GPU does not have."""
+    for link in range(_MOST_LINKS):
+        if (found := ask(name, link)) is None:
+            return
+        yield found
 
 
 def _text(value: str | bytes | None) -> str:

@@ -27,8 +27,11 @@ class GpuState:
     memory_bytes: int | None = None
     pids: tuple[int, ...] | None = None
     """Processes that compute on it, in the host's pid namespace."""
-    link_bytes: int | None = None
-    """NVLink, both directions, so far."""
+    links_up: int | None = None
+    """NVLinks that are active."""
+    links_down: int | None = None
+    link_errors: int | None = None
+    """Replays and recoveries of its NVLinks since the driver started."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -214,6 +214,26 @@ CASES: dict[str, tuple[JobLook, str, str, int | None, str]] = {
         None,
         "low",
     ),
+    "10 one GPU has lost an NVLink": (
+        _with_samples(
+            look(*(R(frames=GPU_WAIT, threads=NCCL),) * 4),
+            gpus=((), tuple(_gpu(n, 1.0, 130, links_up=18 - (n == 2), links_down=int(n == 2)) for n in range(4))),
+        ),
+        "hung",
+        "gpu",
+        None,
+        "medium",
+    ),
+    "10 one GPU has NVLink errors": (
+        _with_samples(
+            look(*(R(frames=GPU_WAIT, threads=NCCL),) * 4),
+            gpus=((), tuple(_gpu(n, 1.0, 130, links_up=18, link_errors=7 * (n == 2)) for n in range(4))),
+        ),
+        "hung",
+        "gpu",
+        None,
+        "low",
+    ),
     "11 throttled": (
         look(R(switches=900, idle_s=0.01), R(stack=COMPUTES, cpu=0.2, switches=5, throttled=0.7, idle_s=0.01)),
         "slow",

@@ -21,6 +21,34 @@ def test_gpus_and_their_processes() -> None:
     assert (second.uncorrected_errors, second.bus, second.pids) == (2, "0000:0f:00.0", ())
 
 
+_LINKS = f"""\
+GPU 0: NVIDIA H100 80GB HBM3 (UUID: {_FIRST})
+\t Link 0: 26.562 GB/s
+\t Link 1: 26.562 GB/s
+GPU 1: NVIDIA H100 80GB HBM3 (UUID: {_SECOND})
+\t Link 0: 26.562 GB/s
+\t Link 1: <inactive>
+"""
+_ERRORS = f"""\
+GPU 1: NVIDIA H100 80GB HBM3 (UUID: {_SECOND})
+\t Link 0: Replay Errors: 3
+\t Link 0: Recovery Errors: 1
+\t Link 0: CRC Errors: 900
+"""
+
+
+def test_nvlinks() -> None:
+    gpus = nvidia_smi.states(_GPUS, "")
+    found = nvidia_smi.with_links(gpus, _LINKS, _ERRORS)
+    assert [(one.links_up, one.links_down, one.link_errors) for one in found] == [(2, 0, None), (1, 1, 4)]
+
+
+@pytest.mark.parametrize("text", ["", "NVML: not supported\n", "\t Link 0: 26 GB/s\n", "GPU 0: x\n\t Link 0: ?\n"])
+def test_without_nvlinks(text: str) -> None:
+    gpus = nvidia_smi.states(_GPUS, "")
+    assert nvidia_smi.with_links(gpus, text, text) == gpus
+
+
 def test_in_a_container_processes_are_unknown() -> None:
     assert [one.pids for one in nvidia_smi.states(_GPUS, "")] == [None, None]
 

@@ -64,6 +64,16 @@ class FakeLibrary:
         assert (kind, counter) == (1, 0)
         return 2
 
+    def nvmlDeviceGetNvLinkState(self, handle: int, link: int) -> int:
+        if link > 2:
+            raise NVMLError("Invalid Argument")
+        return int(link != 1)
+
+    def nvmlDeviceGetNvLinkErrorCounter(self, handle: int, link: int, kind: int) -> int:
+        if kind:
+            raise NVMLError("Not Supported")
+        return 5 if link == 2 else 0
+
     def nvmlDeviceGetComputeRunningProcesses(self, handle: int) -> list[Any]:
         return [SimpleNamespace(pid=4711, usedGpuMemory=1)]
 
@@ -74,9 +84,11 @@ def test_gpus() -> None:
     assert (first.uuid, first.bus, first.utilization, first.power_w) == ("GPU-1", "0000:07:00.0", 1.0, 127.43)
     assert (first.clock_mhz, first.slowed_by, first.uncorrected_errors) == (1980, ("hw_thermal_slowdown",), 2)
     assert first.pids == (4711,)
+    assert (first.links_up, first.links_down, first.link_errors) == (2, 1, 5)
     # refused, or not in this version of the library
     assert (first.power_limit_w, first.highest_clock_mhz, first.memory_bytes) == (None, None, None)
     assert (second.index, second.uuid, second.utilization, second.pids) == (1, "", None, None)
+    assert (second.links_up, second.links_down, second.link_errors) == (None, None, None)
     assert library.is_shut
 
 

@@ -104,6 +104,7 @@ def _gpus(case: Case) -> Iterator[Culprit]:
         if gpu.uncorrected_errors:
             told = f"{gpu.uncorrected_errors} uncorrected ECC errors since the driver started"
             yield case.culprit("gpu", f"GPU {gpu.index} of {host} has memory errors", told, host=host, level="low")
+    yield from _links(case, seen)
     odd = [(host, gpu) for host, gpu in seen if _is_odd(gpu, [one for _, one in seen])]
     if len(odd) == 1 and len(seen) > 2:
         host, gpu = odd[0]
@@ -111,6 +112,20 @@ def _gpus(case: Case) -> Iterator[Culprit]:
         yield case.culprit(
             "gpu", f"GPU {gpu.index} of {host} differs from the others", told, host=host, level="low"
         )
+
+
+def _links(case: Case, seen: Sequence[tuple[str, GpuState]]) -> Iterator[Culprit]:
+    """A GPU with fewer active NVLinks than all others of its host, or with errors on them."""
+    for host, gpu in seen:
+        others = {one.links_up for name, one in seen if name == host and one is not gpu}
+        if gpu.links_down and len(others) == 1 and gpu.links_up is not None and (most := others.pop()) is not None:
+            if gpu.links_up < most:
+                told = f"{gpu.links_up} NVLinks are active, and {most} of each other GPU"
+                text = f"GPU {gpu.index} of {host} has lost an NVLink"
+                yield case.culprit("gpu", text, told, host=host, level="medium")
+        elif gpu.link_errors and not any(one.link_errors for name, one in seen if name == host and one is not gpu):
+            told = f"{gpu.link_errors} replays and recoveries since the driver started; the others have none"
+            yield case.culprit("gpu", f"GPU {gpu.index} of {host} has NVLink errors", told, host=host, level="low")
 
 
 def _is_odd(gpu: GpuState, everyone: Sequence[GpuState]) -> bool:
