@@ -49,6 +49,8 @@ def checked(options: AttachOptions) -> AttachOptions:
     if len(named) > 1:
         first, second = (f"--{name.rstrip('_')}" for name in named[:2])
         raise BadInput(f"{first} and {second} name different places to look at", "omit one")
+    if options.from_ is not None and (given := _only_live(options)):
+        raise BadInput(f"{given} has no meaning with --from", "omit it: nothing is looked at again")
     if options.pid is not None and named:
         where = named[0].rstrip("_")
         raise BadInput(
@@ -61,12 +63,22 @@ def checked(options: AttachOptions) -> AttachOptions:
         raise BadInput("--debug-container has no meaning without --kubernetes", "add --kubernetes NAMESPACE/NAME")
     if options.ask and not options.trust_pickle:
         raise BadInput("--ask: the dumps that ranks write are pickles", "add --trust-pickle")
-    if options.from_ is not None and (options.native or options.ask or options.save is not None):
-        what = "--native" if options.native else "--ask" if options.ask else "--save"
-        raise BadInput(f"{what} has no meaning with --from", "omit it: nothing is looked at again")
     if options.save is not None and Path(options.save).exists() and not Path(options.save).is_dir():
         raise BadInput(f"--save {options.save} is not a folder", "name a new folder")
     return options
+
+
+def _only_live(options: AttachOptions) -> str:
+    """An option that only a look at processes has."""
+    given = {
+        "--pid": options.pid is not None,
+        "--program": options.program is not None,
+        "--native": options.native,
+        "--ask": options.ask,
+        "--trust-pickle": options.trust_pickle,
+        "--save": options.save is not None,
+    }
+    return next((name for name, is_given in given.items() if is_given), "")
 
 
 def look_order(options: AttachOptions) -> LookOrder:

@@ -97,7 +97,7 @@ def looked(options: AttachOptions, order: LookOrder) -> JobLook:
         answer = here.look(order)
         if options.pid is not None and answer.look is None and not answer.is_ambiguous:
             raise BadInput(f"--pid: {answer.reason}", _of_pid(answer))
-        return joined([answer], ())
+        return joined([answer], (), is_here=True)
     answers, unreached = asking.ask(
         reached, order, options.host_timeout + order.interval_s * order.samples + SPAN_S
     )
@@ -117,19 +117,15 @@ def commands(options: AttachOptions, is_one: bool = False) -> Sequence[FarComman
     return ()
 
 
-def joined(answers: Sequence[LookAnswer], unreached: Sequence[Unread]) -> JobLook:
-    """The looks of hosts together. Raises BadInput where several jobs run, NotJudged where none was seen."""
+def joined(answers: Sequence[LookAnswer], unreached: Sequence[Unread], *, is_here: bool = False) -> JobLook:
+    """The looks of hosts together. `is_here`: it is this host only.
+
+    Raises BadInput where several jobs run, NotJudged where none was seen.
+    """
     looks = tuple(_without_tasks([answer.look for answer in answers if answer.look is not None]))
     jobs = dict.fromkeys(rank.job for look in looks for rank in look.ranks)
     if len(jobs) > 1 or any(answer.is_ambiguous for answer in answers):
-        every = {job.job: job for answer in answers for job in answer.jobs}
-        differ = len({job.program for job in every.values()}) == len(every)
-        raise BadInput(
-            f"{len(every)} jobs run there: {listed(map(_told, every.values()))}",
-            "choose one with --program SCRIPT, or on its host with --pid PID"
-            if differ
-            else "choose one with --pid PID, on its host",
-        )
+        raise _several(answers, is_here)
     silent = tuple(
         Unread(what=f"host {answer.host}", reason=answer.reason, host=answer.host)
         for answer in answers
@@ -139,10 +135,10 @@ def joined(answers: Sequence[LookAnswer], unreached: Sequence[Unread]) -> JobLoo
         reasons = dict.fromkeys(f"{one.what}: {one.reason}" for one in (*unreached, *silent))
         is_over = not unreached and all(answer.empty is not None for answer in answers)
         kind = RanksGone if is_over else NotJudged
-        raise kind(
-            f"no rank was seen: {listed(reasons)}",
-            "run it where the job runs, as its user or as root, or name the hosts: --hosts, --job, --kubernetes",
-        )
+        if is_here:
+            raise kind(answers[0].reason, _elsewhere(answers[0].jobs))
+        remedy = next((one.missing for one in unreached if one.missing), "")
+        raise kind(f"no rank was seen: {listed(reasons)}", remedy or _elsewhere(()))
     empty = tuple(answer.empty for answer in answers if answer.empty is not None)
     return JobLook(hosts=looks, unreached=(*unreached, *silent), empty=empty)
 
@@ -153,14 +149,32 @@ def _without_tasks(looks: Sequence[HostLook]) -> Sequence[HostLook]:
     return [look for look in looks if not sure or any(rank.job in sure for rank in look.ranks)]
 
 
+def _several(answers: Sequence[LookAnswer], is_here: bool) -> BadInput:
+    every = {job.job: (job, answer.host) for answer in answers for job in answer.jobs}
+    told = [_told(job, "" if is_here else f" on {host}") for job, host in every.values()]
+    differ = len({job.program for job, _ in every.values()}) == len(every)
+    there = "here" if is_here else "there"
+    if is_here:
+        remedy = "choose one with --program SCRIPT or --pid PID" if differ else "choose one with --pid PID"
+    else:
+        remedy = "choose one with --program SCRIPT" if differ else "choose one on its host, with --pid PID"
+    return BadInput(f"{len(every)} jobs run {there}: {listed(told)}", remedy)
+
+
+def _elsewhere(jobs: Sequence[JobHere]) -> str:
+    if jobs:
+        return f"here run {listed(map(_told, jobs))}"
+    return "run it where the job runs, as its user or as root, or name the hosts: --hosts, --job, --kubernetes"
+
+
 def _of_pid(answer: LookAnswer) -> str:
     if answer.jobs:
         return f"name a rank, or torchrun itself; here run {listed(map(_told, answer.jobs))}"
     return "name a process of a distributed job that this user may see, or other hosts with --hosts"
 
 
-def _told(job: JobHere) -> str:
-    return f"{job.program or 'a program'} ({counted(job.ranks, 'rank')} here, pid {job.pid})"
+def _told(job: JobHere, where: str = "") -> str:
+    return f"{job.program or 'a program'} ({counted(job.ranks, 'rank')}{where}, pid {job.pid})"
 
 
 def _job(look: JobLook) -> str:

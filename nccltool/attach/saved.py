@@ -59,4 +59,6 @@ def load(folder: str) -> JobLook:
     saved = documents.decoded(text, f"--from {file}", SavedLook, "a saved snapshot", _REMEDY)
     if saved.form != "look":
         raise BadInput(f"--from {file} is a document of form {saved.form!r}", _REMEDY)
+    if not saved.look.hosts:
+        raise BadInput(f"--from {file} has no host", _REMEDY)
     return saved.look

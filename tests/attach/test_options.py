@@ -18,6 +18,8 @@ from nccltool.core.errors import BadInput
         (AttachOptions(from_="x", save="y"), "--save has no meaning with --from"),
         (AttachOptions(save=__file__), f"--save {__file__} is not a folder"),
         (AttachOptions(from_="x", ask=True, trust_pickle=True), "--ask has no meaning with --from"),
+        (AttachOptions(from_="x", pid=4), "--pid has no meaning with --from"),
+        (AttachOptions(from_="x", program="train.py"), "--program has no meaning with --from"),
         (AttachOptions(ask=True), "--ask: the dumps that ranks write are pickles"),
         (AttachOptions(debug_container="i"), "--debug-container has no meaning without --kubernetes"),
         (AttachOptions(container="c"), "--container has no meaning without --kubernetes"),

@@ -50,23 +50,38 @@ def test_a_task_beside_the_ranks_is_no_job() -> None:
 
 
 @pytest.mark.parametrize(
-    "answers",
+    ("answers", "places"),
     [
-        [_answer("n1", "a", "b")],
-        [_answer("n1", "a", look="a"), _answer("n2", "b", look="b")],
-        [_answer("n1", "a", look="a"), _answer("n2", "a", "b")],
+        ([_answer("n1", "a", "b")], ("n1", "n1")),
+        ([_answer("n1", "a", look="a"), _answer("n2", "b", look="b")], ("n1", "n2")),
+        ([_answer("n1", "a", look="a"), _answer("n2", "a", "b")], ("n2", "n2")),
     ],
 )
-def test_several_jobs_are_named(answers: list[LookAnswer]) -> None:
+def test_several_jobs_are_named(answers: list[LookAnswer], places: tuple[str, str]) -> None:
     with pytest.raises(BadInput) as caught:
         run.joined(answers, ())
-    assert caught.value.message == ("2 jobs run there: a.py (2 ranks here, pid 7), b.py (2 ranks here, pid 7)")
+    first, second = (f"{name}.py (2 ranks on {host}, pid 7)" for name, host in zip("ab", places, strict=True))
+    assert caught.value.message == f"2 jobs run there: {first}, {second}"
+    assert caught.value.remedy == "choose one with --program SCRIPT"
+
+
+def test_several_jobs_on_this_host() -> None:
+    with pytest.raises(BadInput) as caught:
+        run.joined([_answer("n1", "a", "b")], (), is_here=True)
+    assert caught.value.message == "2 jobs run here: a.py (2 ranks, pid 7), b.py (2 ranks, pid 7)"
+    assert caught.value.remedy == "choose one with --program SCRIPT or --pid PID"
 
 
 def test_nobody_was_seen() -> None:
     with pytest.raises(NotJudged) as caught:
         run.joined([_answer("n1")], [Unread(what="n3", reason="timed out")])
     assert caught.value.message == "no rank was seen: n3: timed out, host n1: no rank runs here"
+    with pytest.raises(NotJudged) as caught:
+        run.joined([_answer("n1", "a")], (), is_here=True)
+    assert caught.value.remedy == "here run a.py (2 ranks, pid 7)"
+    with pytest.raises(NotJudged) as caught:
+        run.joined([], [Unread(what="n3", reason="timed out", missing="ssh n3 true")])
+    assert caught.value.remedy == "ssh n3 true"
 
 
 def test_a_saved_look_is_checked_again() -> None:
@@ -80,14 +95,14 @@ def test_two_jobs_of_one_script_are_told_apart_by_pid() -> None:
     answer = LookAnswer(host="n1", jobs=jobs, reason="2 jobs run here", is_ambiguous=True)
     with pytest.raises(BadInput) as caught:
         run.joined([answer], ())
-    assert "train.py (2 ranks here, pid 7), train.py (2 ranks here, pid 9)" in caught.value.message
-    assert caught.value.remedy == "choose one with --pid PID, on its host"
+    assert "train.py (2 ranks on n1, pid 7), train.py (2 ranks on n1, pid 9)" in caught.value.message
+    assert caught.value.remedy == "choose one on its host, with --pid PID"
 
 
 @pytest.mark.parametrize(
     ("jobs", "remedy"),
     [
-        ((JobHere(job="a", program="train.py", ranks=2, pid=7),), "here run train.py (2 ranks here, pid 7)"),
+        ((JobHere(job="a", program="train.py", ranks=2, pid=7),), "here run train.py (2 ranks, pid 7)"),
         ((), "name a process of a distributed job"),
     ],
 )

@@ -45,6 +45,7 @@ _WRAPPERS = frozenset(
 )
 """Programs that start a rank and have its variables, too: the rank is below them."""
 _AGENT = re.compile(r"(?:^|/)torchrun$|^torch\.distributed\.(?:run|launch)$")
+_FAR_END = "nccltool.attach.reach.far_end"
 _LOOPBACK = ("localhost", "127.", "::1")
 _WORKERS = ("pt_data_worker", "pt_data_pin")
 
@@ -127,12 +128,17 @@ def _double(ranks: Sequence[RankFound]) -> frozenset[str]:
 
 def _names_a_rank(row: ProcessRow) -> bool:
     env = row.env
-    if isinstance(env, Unknown) or row.state == "Z" or row.name.startswith(_WORKERS):
+    if isinstance(env, Unknown) or row.state == "Z" or row.name.startswith(_WORKERS) or _looks(row):
         return False
     launcher = variables.of_launcher(env)
     if launcher is None:
         return False
     return row.is_distributed or launcher.launcher != "torchrun" or "MASTER_ADDR" in env
+
+
+def _looks(row: ProcessRow) -> bool:
+    """Another user of this command, whom srun has started here."""
+    return _program(row.command) == _FAR_END
 
 
 def _identity(row: ProcessRow) -> tuple[str, int]:

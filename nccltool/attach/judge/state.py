@@ -46,7 +46,7 @@ def state_of(case: Case, culprits: Sequence[Culprit]) -> JobState:
         return _blocked(case, culprits)
     if case.progress.is_slower:
         return "slow"
-    if case.blocked is None and not _moves(case):
+    if case.blocked is None and (not _moves(case) or _is_one_part(case)):
         return "slow" if any(one.cause == "shared-storage" for one in culprits) else "unknown"
     return "slow" if any(one.level != "low" for one in culprits) else "healthy"
 
@@ -95,6 +95,12 @@ def _moves(case: Case) -> bool:
     return case.progress.advanced is True or any(
         view.is_static is False or (view.is_busy and is_work) for view in case.views
     )
+
+
+def _is_one_part(case: Case) -> bool:
+    """Ranks that were not looked at may wait for those that were: only steps, or work, tell that these do not."""
+    is_work = any(view.is_busy for view in case.views)
+    return case.not_looked_at > 0 and not is_work and case.progress.advanced is not True
 
 
 def _is_ending(case: Case) -> bool:
@@ -171,6 +177,8 @@ def _why_unknown(case: Case) -> str:
         told = f"a step takes {step_s:.0f} s" if least == _STEPS_OF_WAIT * step_s else "a long step looks the same"
         more = f", {told}; look again with --interval {least:.0f}" if least > HUNG_AFTER_S else "; look again"
         return f"ranks have waited for {case.since_s:.0f} s so far, which is too short to tell{more}"
+    if _is_one_part(case):
+        return f"{case.not_looked_at} ranks were not looked at, and the others show no step"
     if all(view.phase.kind == "unknown" for view in case.views):
         return "no stack could be read, and /proc does not show whether the ranks move"
     return "the samples do not show whether it moves"

@@ -85,7 +85,8 @@ def _listed(namespace: str) -> _Pods:
     if done.code:
         said = done.err.strip().splitlines()
         raise NotJudged(
-            f"kubectl get pods: {said[-1][:200] if said else f'exit code {done.code}'}", "kubectl auth can-i"
+            f"kubectl get pods: {said[-1][:200] if said else f'exit code {done.code}'}",
+            f"kubectl cluster-info; kubectl auth can-i list pods -n {namespace}",
         )
     try:
         return msgspec.json.decode(done.out, type=_Pods)

@@ -46,6 +46,9 @@ def _running(job: str) -> tuple[str, int]:
     if done.code or not rows or not all(number.isdecimal() and nodes.isdecimal() for number, nodes, _ in rows):
         said = done.err.strip().splitlines()
         why = f": {said[-1][:200]}" if said else ""
+        if done.code and "nvalid job id" not in why:
+            failed = why or f": exit code {done.code}"
+            raise NotJudged(f"--job {job}: squeue failed{failed}", "check the controller: scontrol ping")
         raise NotJudged(f"--job {job} does not run{why}", "squeue --me lists your jobs")
     if len(rows) > 1:
         names = [name for _, _, name in rows]

@@ -22,4 +22,4 @@ def renderer(form: str, look: Look) -> Callable[[AttachReport], str]:
 def _line(report: AttachReport) -> str:
     answer = report.answer
     figures = [f"ranks={len(answer.ranks)}", f"missing={len(answer.missing)}"]
-    return plugin_line(report.verdict, f"job {answer.state}: {answer.message}", figures)
+    return plugin_line(report.verdict, f"job {answer.message}", figures)

@@ -51,7 +51,7 @@ class HostsLooker:
 
     def _answered(self, order: LookOrder) -> JobLook:
         if self._here is not None:
-            return run.joined([self._here.answer(order)], ())
+            return run.joined([self._here.answer(order)], (), is_here=True)
         answers, unreached = self._there.ask(
             order, self._options.host_timeout + order.interval_s * order.samples + SPAN_S
         )

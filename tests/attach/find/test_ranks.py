@@ -75,6 +75,11 @@ def _found(*rows: tuple[int, ProcessRow]) -> list[tuple[int | None, int, str]]:
         ),
         pytest.param((row(70, env=elastic(0), state="Z"),), [], id="a zombie is no rank"),
         pytest.param(
+            (row(75, env=_SLURM.format(0), command="python -P -m nccltool.attach.reach.far_end"),),
+            [],
+            id="the far end of another look",
+        ),
+        pytest.param(
             (row(80, name="slurm_script", command="bash s", env=_BATCH), row(81, 80, env=_BATCH)),
             [],
             id="a batch script and what it starts itself",

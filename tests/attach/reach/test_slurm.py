@@ -35,6 +35,11 @@ def test_a_job_array_is_several_jobs(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     [
         ("echo Invalid job id >&2; exit 1", "--job 4711 does not run: Invalid job id"),
         ("exit 0", "--job 4711 does not run"),
+        (
+            "echo squeue: fatal: no controller >&2; exit 1",
+            "--job 4711: squeue failed: squeue: fatal: no controller",
+        ),
+        ("exit 3", "--job 4711: squeue failed: exit code 3"),
     ],
 )
 def test_a_job_that_does_not_run(
