@@ -303,7 +303,7 @@ def _unread(rows: Mapping[int, ProcessRow], chosen: Mapping[int, str], host: str
             yield Unread(
                 what=f"variables of pid {pid}",
                 reason=env.reason.partition(": ")[2] or env.reason,
-                missing=f"run as root or as {_user(rows[pid].uid)}",
+                missing="run as root" + (f" or as {_user(rows[pid].uid)}" if rows[pid].uid else ""),
                 host=host,
                 pid=pid,
             )

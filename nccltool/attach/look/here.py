@@ -31,7 +31,8 @@ def look(order: LookOrder, wait: Callable[[float], None] = time.sleep) -> LookAn
     job = choice.job
     own = addresses.with_addresses([rank for rank in found.ranks if rank.job == job], tree)
     agents = tuple(agent for agent in found.agents if agent.job == job)
-    missing = [*found.unread]
+    pids = {rank.pid for rank in own}
+    missing = [one for one in found.unread if one.pid in pids]
     if order.ras is not None:
         answers, unread = ras.asked(order.ras, own, tree, wait)
         told = HostLook(host=host, ranks=own, samples=(), ras=answers, unread=unread)

@@ -89,7 +89,8 @@ def missing_right(reason: str) -> str:
 def _reason(said: str) -> str:
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     named = next((line for line in lines if line.startswith(("Error:", "Permission", "Caused"))), "")
-    return (named or (lines[-1] if lines else "py-spy failed")).removeprefix("Error: ")[:200]
+    text = (named or (lines[-1] if lines else "py-spy failed")).removeprefix("Error: ")
+    return text.partition(": Try running")[0][:200]
 
 
 def _with_text(

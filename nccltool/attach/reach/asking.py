@@ -1,5 +1,8 @@
 """Runs the commands that look at other hosts: all at once, each with a deadline and a bound on what it may say."""
 
+import contextlib
+import os
+import signal
 import subprocess
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +18,8 @@ _AT_ONCE = 64
 _LARGEST = 256 << 20
 """Bytes of one command: a rank takes about 20 KB."""
 _LONGEST_REASON = 200
+_END_S = 1.0
+"""For a command that was killed."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -42,15 +47,16 @@ def ask(
 ) -> tuple[tuple[LookAnswer, ...], tuple[Unread, ...]]:
     """The answers of all hosts, and those hosts that gave none."""
     running: set[subprocess.Popen[bytes]] = set()
-    with ThreadPoolExecutor(max(1, min(_AT_ONCE, len(commands)))) as pool:
-        waiting = [pool.submit(_asked, one, one.encoded(order), timeout_s, running) for one in commands]
-        try:
-            found = [one.result() for one in waiting]
-        except BaseException:  # interrupted: without this, the pool waits for all hosts
-            pool.shutdown(wait=False, cancel_futures=True)
-            for one in list(running):
-                one.kill()
-            raise
+    pool = ThreadPoolExecutor(max(1, min(_AT_ONCE, len(commands))))
+    waiting = [pool.submit(_asked, one, one.encoded(order), timeout_s, running) for one in commands]
+    try:
+        found = [one.result() for one in waiting]
+    except BaseException:  # interrupted: without this, the pool waits for all hosts
+        pool.shutdown(wait=False, cancel_futures=True)
+        for process in list(running):
+            end_all(process)
+        raise
+    pool.shutdown()
     both = list(zip(commands, found, strict=True))
     answers = tuple(
         answer
@@ -67,21 +73,39 @@ def _asked(
 ) -> tuple[list[LookAnswer], Unread | None]:
     try:
         started = subprocess.Popen(
-            command.argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            command.argv,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,  # what it starts, such as a proxy, ends with it
         )
     except OSError as error:
         return [], _miss(command, f"{command.argv[0]} cannot be started: {error.strerror}")
     running.add(started)
-    with started:
-        try:
-            out, err = started.communicate(data, timeout_s)
-            late = False
-        except subprocess.TimeoutExpired:
-            started.kill()
-            out, err = started.communicate()
-            late = True
+    out, err, late = _said(started, data, timeout_s)
     running.discard(started)
     return _answers(command, out[:_LARGEST], err.decode(errors="replace"), started.returncode, late, timeout_s)
+
+
+def _said(started: subprocess.Popen[bytes], data: bytes, timeout_s: float) -> tuple[bytes, bytes, bool]:
+    """What it wrote, and whether it was late. Something that it left behind may hold its pipes open."""
+    try:
+        return (*started.communicate(data, timeout_s), False)
+    except subprocess.TimeoutExpired:
+        end_all(started)
+    try:
+        return (*started.communicate(timeout=_END_S), True)
+    except subprocess.TimeoutExpired as late:
+        for stream in (started.stdin, started.stdout, started.stderr):
+            if stream is not None:
+                stream.close()
+        return late.output or b"", late.stderr or b"", True
+
+
+def end_all(process: subprocess.Popen[bytes]) -> None:
+    """The command, and what it started."""
+    with contextlib.suppress(OSError):
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 def _answers(

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from nccltool.attach.look.order import LookAnswer, LookOrder
 from nccltool.attach.reach.answers import LONGEST_LINE, AnswerReader
-from nccltool.attach.reach.asking import FarCommand
+from nccltool.attach.reach.asking import FarCommand, end_all
 from nccltool.attach.seen.job import Unread
 
 _END_S = 1.0
@@ -73,18 +73,22 @@ class _FarEnd:
                 found.append(answer)
         return found, ""
 
-    def end(self) -> int | None:
+    def hang_up(self) -> None:
+        """It ends when it reads no more orders."""
+        with contextlib.suppress(OSError):
+            if self.process is not None and self.process.stdin:
+                self.process.stdin.close()
+
+    def end(self, within_s: float = _END_S) -> int | None:
         """Its exit code."""
         if self.process is None:
             return None
+        self.hang_up()
         process, self.process = self.process, None
-        with contextlib.suppress(OSError):
-            if process.stdin:
-                process.stdin.close()
         try:
-            process.wait(_END_S)
+            process.wait(within_s)
         except subprocess.TimeoutExpired:
-            process.kill()
+            end_all(process)
             process.wait()
         self.reader.join(_END_S)
         return process.returncode
@@ -122,4 +126,7 @@ class Conversation:
 
     def end(self) -> None:
         for one in self._ends:
-            one.end()
+            one.hang_up()
+        until_s = time.monotonic() + _END_S
+        for one in self._ends:
+            one.end(max(0.0, until_s - time.monotonic()))

@@ -13,6 +13,12 @@ from nccltool.attach.reach.far_end import MODULE
 _GOOD = (
     'import sys; sys.stdin.read(); print(\'banner\'); print(\'\\x1e00000000.{"host": "n1", "reason": "none"}\')'
 )
+_PROXY = """
+import subprocess, time
+subprocess.Popen(["sleep", "20"], start_new_session={apart})
+time.sleep(20)
+"""
+"""It leaves a process that has its pipes."""
 
 
 def _command(program: str, hosts: int = 1) -> FarCommand:
@@ -27,6 +33,8 @@ def _command(program: str, hosts: int = 1) -> FarCommand:
         (_command("import sys; sys.exit('no route')"), 0, "no route (exit code 1)"),
         (_command("print('\\x1e00000000.{')"), 0, "its answer is damaged: Input data was truncated"),
         (_command("import time; time.sleep(60)"), 0, "no answer within 1 s"),
+        (_command(_PROXY.format(apart=False)), 0, "no answer within 1 s"),
+        (_command(_PROXY.format(apart=True)), 0, "no answer within 1 s"),
         (
             FarCommand(argv=("/no/such/ssh",), name="n1"),
             0,
