@@ -99,6 +99,8 @@ def _said(started: subprocess.Popen[bytes], data: bytes, timeout_s: float) -> tu
         for stream in (started.stdin, started.stdout, started.stderr):
             if stream is not None:
                 stream.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            started.wait(_END_S)
         return late.output or b"", late.stderr or b"", True
 
 
