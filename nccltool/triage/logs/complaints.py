@@ -96,7 +96,8 @@ ib-memlock           memlock|locked[ -]memory|\bmlock\w*|\bulimit -l
 shm-size             /dev/shm|\bshm(?:get|_open|at)?\b|shared[ -]memory (?:seg|file|pool|region|object)
                      emptydir.*memory
 fd-limit             \bemfile\b|\bnofile\b|open files|file descriptors?|file handles
-duplicate-gpu        same (?:gpu|device|cuda device)|duplicate (?:gpu|device)
+duplicate-gpu        ^(?!.*\b(?:must|should|expect\w*|requires?)\b).*same (?:gpu|device|cuda device)
+                     duplicate (?:gpu|device)
                      both (?:use|on|map\w*)\b.*(?:gpu|cuda|device)
 collective-mismatch  \branks?\b.*\b{OF_CALLS}s?\b.*{DIFFER}|{OF_CALLS}s?\b.*\branks?\b.*{DIFFER}
                      {OF_CALLS}s?[ -]?{DIFFER}.*\brank|ranks? disagree
@@ -106,7 +107,7 @@ data-corruption      {DATA}s?\b.*\b(?:wrong|incorrect)
                      verification (?:failed|error)|validation failed|checksum|\bsdc\b|silent data|bit ?flip
 p2p-acs-iommu        \biommu\b|\bacs\b|peer[ -](?:to[ -]peer )?access|\bp2p\b|cudaipc|\bdmar\b|smmu
 topology             topolog(?:y|ies)|\bnuma\b.*\b(?:node|affinity)|pci (?:path|tree|topology|hierarchy)|busid
-plugin               \bplug-?in\b|libnccl-\w+|ofi-nccl|fastrak|\bgib\b|fi_getinfo|no provider
+plugin               \bplug-?in\b|libnccl-\w+|ofi-nccl|fastrak|(?-i:\bgIB\b)|fi_getinfo|no provider
 gpu-fault            \bxid\b|\becc\b|\bdbe\b|illegal (?:memory|address|instruction)|amdgpu|\bgsp\b|retired page
                      \bNVRM\b
                      \bgpus?\b.*\b(?:lost|fault\w*|hang|hung|reset|remap\w*|unhealthy|missing|health|fell|fallen)\b
@@ -126,7 +127,8 @@ env-invalid          environment variable|env(?:ironment)? var\b
                      (?-i:\b(?:LOCAL|CUDA(?!_ERROR)|WORLD|OMPI_MCA)_[A-Z_]+\b)
                      (?-i:\b(?:NCCL|RCCL|UCX|GLOO|TORCH_NCCL|NVSHMEM)_[A-Z_]+\b|\bFI_{PROVIDER})
 net-interface        \binterfaces?\b|\bifname\b|loopback|\b127\.0\.\d|\bnic name|network device
-rdzv-store           rendezvous|\brdzv|tcp_?store|\bmaster[ _]?(?:addr|port|node)|coordinat(?:or|ion)|resolv\w+
+rdzv-store           rendezvous|\brdzv|tcp_?store|\bmaster[ _]?(?:addr|port|node)|coordinat(?:or|ion)
+                     resolv\w*\b.{0,40}\b(?:hosts?|address\w*|names?|nodes?|master|peer)\b|name resolution
                      \bdns\b
                      host ?names?\b|address (?:already )?in use|head node|\bgcs\b
                      \bport\b.*\b(?:in use|taken|bound|bind)

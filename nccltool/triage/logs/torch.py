@@ -57,6 +57,8 @@ failure
     host.oom             `killed due to memory pressure` => [1-9]\d* [Ww]orkers?
     torch.oom            `CUDA_ERROR_OUT_OF_MEMORY|hipErrorOutOfMemory`
     torch.oom            `No available memory for the cache blocks|Free memory on device|Out of memory allocating `
+    torch.oom            `is available for the KV cache|leaving none for the KV|of RAM is available` => \b(?:only|
+                         leaving)\b
     torch.oom            `Not enough memory. Please try|is larger than the available KV cache memory`
     torch.oom            `mem-fraction-static` => (?i)(?:not enough|out of|oom).*mem-fraction-static
     limits.files         `received 0 items of ancdata`

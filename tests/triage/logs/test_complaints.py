@@ -15,6 +15,10 @@ from nccltool.triage.logs import complaints, prefixes
         ("panic: frobnication", "app-error", "loud"),
         ("FATAL: frobnication failed", "", "loud"),
         ("ERROR /build/modules/quux/x.cpp:7: frobnication failed", "", "loud"),
+        ("ERROR: 17 GiB are missing", "", "loud"),
+        ("ERROR: the tensors must be on the same device", "", "loud"),
+        ("ERROR: the layout cannot resolve itself", "", "loud"),
+        ("ERROR: failed to resolve the name of the master", "rdzv-store", "loud"),
         ("ERROR: Remapping of local_tensor is not supported", "", "loud"),
     ],
 )
