@@ -175,5 +175,13 @@ def _told(text: str) -> tuple[str, str, bool] | None:
 
 _SOURCE = re.compile(r"(?:[\w.+-]*/)+[\w.+-]+\.(?:c|cc|cpp|cu|cuh|h|hpp|inl):\d+:?")
 """A place in the sources of a library: its folders are no subject."""
+
+
+def depends_on_digits(text: str) -> bool:
+    """Whether another line can complain that differs from this text in its digits: `0 errors` is no complaint."""
+    text = text[:_LONGEST]
+    return _FAILS.search(text) is not None and _SILENT.search(text) is None
+
+
 _LONGEST = 500
 """Characters of a line that are searched: what it is about stands at its beginning."""

@@ -30,11 +30,11 @@ def blocks(chunks: Iterable[bytes]) -> Iterator[bytes]:
         yield rest
 
 
-def texts(raw: bytes) -> Iterator[str]:
-    """A line as clean text; one that a carriage return overwrites comes as its parts."""
+def parts(raw: bytes) -> Iterator[bytes]:
+    """A line; one that a carriage return overwrites comes as its parts."""
     for part in shortened(raw).split(b"\r"):
         if part:
-            yield clean(part)
+            yield part
 
 
 def clean(raw: bytes) -> str:

@@ -15,6 +15,7 @@ from nccltool.triage.logs import (
     complaints,
     connections,
     cuda,
+    dull_lines,
     fabrics,
     frameworks,
     gloo,
@@ -58,7 +59,10 @@ _STATELESS = tuple(
 _BY_LITERAL = (*(table for table, _ in _STATELESS), torchrun.PATTERNS, remarks.PATTERNS, tracebacks.PATTERNS)
 PATTERNS = (*nccl.PATTERNS, nccl_warnings.UNKNOWN, *chain(*_BY_LITERAL))
 """All patterns; a line that contains none of their literals says nothing, unless a traceback is open."""
+dull_lines.set_patterns(PATTERNS)
 _OF_TRACEBACKS = len(_BY_LITERAL) - 1
+_REMEMBERING = (torchrun.PATTERNS, tracebacks.PATTERNS)
+"""Those of readers that keep something of a line of which they make no event."""
 _ASKED: dict[str, list[int]] = {}
 """Literal -> the numbers of the dialects, NCCL's own aside, that are asked about a line that contains it."""
 for _number, _table in enumerate(_BY_LITERAL):
@@ -74,6 +78,9 @@ _CAN_END = frozenset(
     if item.role in ("state", "success")
 ) - {"nccl.channel"}
 """Kinds whose lines are no longer looked for when enough of them have been read: nothing else is made of them."""
+_GOES_ON = "job.progress"
+_GOES_ON_BEHIND = 64
+"""Steps that are handed on behind a failure, however many have been before it."""
 
 
 @lru_cache(maxsize=32)
@@ -140,6 +147,7 @@ class IncrementalLogReader:
         self._readers = (*(events for _, events in _STATELESS), *own)
         self._counts: Counter[str] = Counter()
         self._ended: frozenset[str] = frozenset()
+        self._dull = dull_lines.DullLines()
         self._search = _search_without(self._ended)
 
     def read(self, block: bytes) -> Iterator[LogEvent]:
@@ -160,22 +168,43 @@ class IncrementalLogReader:
     def _events(self, piece: channel_lines.LineBlock) -> Iterator[LogEvent]:
         """The events of whole lines."""
         for number, raw in self._worth_reading(piece):
-            for text in line_decoder.texts(raw):
-                for event in self._of(number, text):
-                    is_wanted = self._is_wanted(event.kind)
-                    if piece.alike and event.kind == "nccl.channel":
-                        piece.alike.event = event
-                        piece.alike.handed += is_wanted
-                    if is_wanted:
-                        yield event
+            for part in line_decoder.parts(raw):
+                if part in self._dull and not self._ends.waits(number):
+                    continue
+                text = line_decoder.clean(part)
+                found = self._of(number, text)
+                wanted = [event for event in found if self._is_wanted(event)]
+                if alike := piece.alike:
+                    channels = [event for event in found if event.kind == "nccl.channel"]
+                    alike.event = channels[-1] if channels else alike.event
+                    alike.handed += sum(event in wanted for event in channels)
+                elif not wanted and not self._ends.waits(number):
+                    self._learn(part, number, text, found)
+                yield from wanted
 
-    def _is_wanted(self, kind: str) -> bool:
+    def _is_wanted(self, event: LogEvent) -> bool:
+        kind = event.kind
         self._counts[kind] += 1
         most = _REPEATS_OF.get(kind, _REPEATS)
         if self._counts[kind] == most and kind in _CAN_END:
             self._ended |= {kind}
             self._search = _search_without(self._ended)
+        if event.role in ("failure", "echo") and self._counts[_GOES_ON] > _REPEATS - _GOES_ON_BEHIND:
+            self._look_for_steps()
         return self._counts[kind] <= most
+
+    def _look_for_steps(self) -> None:
+        """Whether a job goes on behind a failure must be seen, however many steps came before it."""
+        self._counts[_GOES_ON] = _REPEATS - _GOES_ON_BEHIND
+        self._ended -= {_GOES_ON}
+        self._search = _search_without(self._ended)
+        self._dull.forget_full()
+
+    def _learn(self, part: bytes, number: int, text: str, found: list[LogEvent]) -> None:
+        """That nothing is handed on of a line, unless a reader keeps something of it."""
+        line = prefixes.line(self._file, number, text).text
+        if not any(True for table in _REMEMBERING for _ in table.found(line)):
+            self._dull.learn(part, line, is_full=bool(found))
 
     def _of(self, number: int, text: str) -> list[LogEvent]:
         there = literals(text)
@@ -196,19 +225,30 @@ class IncrementalLogReader:
 
     def _worth_reading(self, piece: channel_lines.LineBlock) -> Iterator[tuple[int, bytes]]:
         """The lines that contain something; while a traceback is open, each line."""
-        some, numbers = piece.lines, piece.numbers
-        after = self._search.searcher(some)
+        lines, numbers = piece.lines.split(b"\n"), piece.numbers
+        places = self._of_interest(piece, lines)
+        index, following = 0, next(places, len(numbers))
+        while index < len(numbers):
+            if not self._ends.waits(numbers[index]):
+                while following < index:
+                    following = next(places, len(numbers))
+                index = following
+            if index < len(numbers):
+                yield numbers[index], lines[index]
+                index += 1
+
+    def _of_interest(self, piece: channel_lines.LineBlock, lines: list[bytes]) -> Iterator[int]:
+        """The places of the lines that contain a literal and are not known to be dull."""
+        some = None if piece.alike else self._dull.others(piece.lines)
+        text = piece.lines if some is None else b"\n".join([lines[place] for place in some])
+        after = self._search.searcher(text)
         start = index = 0
-        while start < len(some):
-            place = start if self._ends.waits(numbers[index]) else after(start)
-            if place < 0:
-                return
-            begin = max(start, some.rfind(b"\n", start, place) + 1)
-            index += some.count(b"\n", start, begin)
-            end = some.find(b"\n", place)
-            end = len(some) if end < 0 else end
-            yield numbers[index], some[begin:end]
-            index, start = index + 1, end + 1
+        while start < len(text) and (place := after(start)) >= 0:
+            begin = max(start, text.rfind(b"\n", start, place) + 1)
+            index += text.count(b"\n", start, begin)
+            yield index if some is None else some[index]
+            end = text.find(b"\n", place)
+            index, start = index + 1, (len(text) if end < 0 else end + 1)
 
 
 def _settled(events: list[LogEvent]) -> list[LogEvent]:

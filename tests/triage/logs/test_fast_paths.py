@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nccltool.triage.logs import channel_lines, nccl, patterns, reader
+from nccltool.triage.logs import channel_lines, dull_lines, nccl, patterns, reader
 from nccltool.triage.logs.base import LogEvent
 from nccltool.triage.logs.reader import LogReader
 from tests.incidents import INCIDENTS, Incident
@@ -34,7 +34,11 @@ def without_blocks(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(channel_lines.ChannelLines, "without", lambda self, block: self._one_by_one(block))
 
 
-SHORTCUTS = [without_re2, without_plain_lines, without_blocks]
+def without_dull_lines(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(dull_lines.DullLines, "learn", lambda self, *line, is_full: None)
+
+
+SHORTCUTS = [without_re2, without_plain_lines, without_blocks, without_dull_lines]
 
 
 def labelled(log: str) -> bytes:
@@ -96,6 +100,44 @@ def test_blocks_are_read_as_their_lines(parts: list[tuple[str, str]], size: int)
         without_blocks(patch)
         one_by_one = read(text, size)
     assert _known(read(text, size)) == _known(one_by_one)
+
+
+_REPEATED = st.sampled_from(
+    [
+        *(f"[rank{rank}]: exit code {code}, loss {code}.5" for rank in (0, 1) for code in (0, 1, 7)),
+        *(f"{wrong} of 64 elements are wrong" for wrong in (0, 0, 0, 3)),
+        *(f"checked: errors: {errors} failed" for errors in (0, 0, 2)),
+        *(f"worker {number} failed to start" for number in (1, 2, 3)),
+        *(f"step {step} loss 2.{step}" for step in range(6)),
+        *(f"load.py:{number}: reading batch {number}" for number in range(4)),
+        *(f"time : {second} rank : 1" for second in (10, 11)),
+        "n1:1:1 [0] NCCL INFO Trees [0] 1/-1/-1->0->-1",
+        "n1:1:1 [0] NCCL INFO CPU/-1 (1/1/2)",
+        "Traceback (most recent call last):",
+        '  File "a.py", line 3, in <module>',
+        "MyProblem: 3",
+        " 10%|# | 1/9 [00:01<00:09, 1.1it/s]\r 20%|# | 2/9 [00:01<00:09, 1.1it/s]",
+        "torch.distributed.elastic.multiprocessing.errors: exitcode: 1",
+    ]
+)
+
+
+@given(st.lists(_REPEATED, max_size=120), st.sampled_from([80, 400, 1 << 16]), st.sampled_from([3, 2000]))
+def test_lines_of_a_dull_shape_say_nothing(lines: list[str], size: int, most: int) -> None:
+    text = "".join(f"{line}\n" for line in lines).encode()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reader, "_REPEATS", most)
+        patch.setattr(reader, "_GOES_ON_BEHIND", 1)
+        found = read(text, size)
+        without_dull_lines(patch)
+        assert read(text, size) == found
+
+
+def test_steps_behind_a_failure_are_read_however_many_came_before() -> None:
+    steps = [f"iteration {number} loss 2.5" for number in range(9000)]
+    text = "\n".join([*steps[:5000], "RuntimeError: CUDA error: an illegal memory access", *steps[5000:]]).encode()
+    behind = [one for one in read(text) if one.kind == "job.progress" and one.line > 5001]
+    assert len(behind) == reader._GOES_ON_BEHIND
 
 
 def _known(events: list[LogEvent]) -> list[str]:
