@@ -67,7 +67,9 @@ class TriagedJob(msgspec.Struct, kw_only=True):
     findings: tuple[Finding, ...]
     root_cause: str
     confidence: float
+    unknown: float | None = None
     offender: Offender | None
+    suspects: tuple[Offender, ...] = ()
     first_failure: LogLine | None
     candidates: tuple[Candidate, ...]
     evidence: tuple[LogLine, ...]
@@ -82,7 +84,9 @@ class TriageDocument(RunDocument, kw_only=True):
 
     root_cause: str
     confidence: float
+    unknown: float | None = None
     offender: Offender | None
+    suspects: tuple[Offender, ...] = ()
     first_failure: LogLine | None
     candidates: tuple[Candidate, ...]
     evidence: tuple[LogLine, ...]

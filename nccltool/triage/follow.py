@@ -121,8 +121,9 @@ class _Follower:
             self._caught_up = self._take_all()
             now = time.monotonic()
             why = "interrupted" if interrupts else self._over(now)
+            is_sure = not why and self._is_sure(now)
             self._say_what_is_waited_for(now)
-            if not why and self._is_sure(now):
+            if is_sure:
                 why = self._said_to_be_sure()
         incident = self._incident(is_over=why != "the --for time has elapsed")
         if why == "interrupted":
@@ -130,8 +131,15 @@ class _Follower:
         return FollowResult(incident, why, self._told is not None and _key(incident) == self._told)
 
     def _say_what_is_waited_for(self, now: float) -> None:
-        """Once, when nothing comes for a moment: a log that is complete needs no such note."""
-        if not self._is_waiting and now - self._came_at > _PAUSE_S:
+        """Once, when nothing comes for a moment: a log that is complete needs no such note.
+
+        What was read is judged first, so that notes come in one order, however slow the host is.
+        """
+        if self._caught_up and not self._is_stale and now - self._came_at > _PAUSE_S:
+            self._say_that_it_follows()
+
+    def _say_that_it_follows(self) -> None:
+        if not self._is_waiting:
             self._is_waiting = True
             until = "something fails" if self._order.follow else "its end"
             names = ", ".join("standard input" if path == "-" else path for path in self._order.paths)
@@ -263,6 +271,8 @@ class _Follower:
         about = f"{diagnosis.root_cause} (confidence {diagnosis.confidence:.2f})"
         if self._held is not None:
             self._say(f"looks like {about}; certain if unchanged for {self._needed_s():g} s")
+            if self._order.follow:  # before it can be certain
+                self._say_that_it_follows()
         elif failed:
             self._say(f"something failed, but the cause is not certain yet: {about}")
         else:

@@ -49,7 +49,11 @@ class RankedCauses:
 
     root_cause: str = "none"
     confidence: float = 0.0
+    unknown: float = 1.0
+    """How probable it is that the cause is none of the candidates."""
     offender: Offender | None = None
+    suspects: tuple[Offender, ...] = ()
+    """All of which the same lines say the same; the offender first."""
     first_failure: LogLine | None = None
     candidates: tuple[Candidate, ...] = ()
     """The most likely first."""

@@ -5,7 +5,8 @@
 3. What tells apart: different numbers or ids; two headings of nccl-tests, which only rank 0 prints; different
    communicators, each with all of its ranks, on the same hosts or over several; other endpoints of torchrun;
    several hosts each, none of them the same; a log for each of the same ranks in another folder; a day or more
-   between their times; names with other days, where the job of the earlier day came to its end in order.
+   between their times; names with other days, where the job of the earlier day came to its end in order, or
+   where a launcher or scheduler told its end and the later day begins with a start.
 4. What nothing tells from any other is one job with it. What fits several jobs joins the only one with its hosts;
    else it is judged on its own.
 """
@@ -208,12 +209,13 @@ def _days_between(a: JobTraces, b: JobTraces) -> bool:
 
 
 def _other_days(one: JobLogs, other: JobLogs) -> bool:
-    """Named after different days, and the earlier one came to its end in order before the later one began."""
+    """Named after different days, and the earlier one came to its end before the later one began."""
     days = [{name.date for name in job.names} for job in (one, other)]
     if "" in days[0] | days[1] or days[0] & days[1]:
         return False
     first, second = (job.traces for job in sorted((one, other), key=lambda job: min(n.date for n in job.names)))
-    return bool(first.ends_well and first.times and second.times and first.times[1] < second.times[0])
+    ended = first.ends_well or (first.is_over and second.begins)
+    return bool(ended and first.times and second.times and first.times[1] < second.times[0])
 
 
 def _in_a_leap_year(time: str) -> datetime | None:

@@ -13,6 +13,9 @@ OF_ANY_TEXT = frozenset(
     }
 )
 """Kinds of events that prose and programs contain too."""
+_STARTS = ("nccl.version", "nccl.bootstrap", "nccl.init-start", "store.endpoint")
+_ENDS = ("torchrun.exit", "mpi.exit", "job.exit", "job.cancelled", "job.time-limit", "job.preempted")
+"""What launchers and schedulers say of a job that is over."""
 _LENGTH = len("MM-DD HH:MM:SS")
 _MOST = 4096
 """Communicators, hosts and ids of one log that are remembered."""
@@ -52,6 +55,11 @@ class JobTraces:
     is_cut: bool = False
     ends_well: bool = False
     """The last of its ends was in order, and nothing failed behind it."""
+    is_over: bool = False
+    """A launcher or scheduler told its end, and no step is behind it."""
+    begins: bool = False
+    """Its ranks start here, before any step."""
+    _steps: bool = False
 
     def add(self, event: LogEvent) -> None:
         """Take what an event tells."""
@@ -63,6 +71,9 @@ class JobTraces:
             self.times = min(first, when), max(last, when)
         if event.role == "failure" or event.kind in DECISIVE:
             self.ends_well = event.kind in DECISIVE
+        self.is_over = event.kind in _ENDS or (self.is_over and event.kind != "job.progress")
+        self._steps = self._steps or event.kind == "job.progress"
+        self.begins = self.begins or (event.kind in _STARTS and not self._steps)
         match event.kind:
             case "job.id":
                 self._note(event)
@@ -101,6 +112,8 @@ class JobTraces:
         self.times = (min(ends), max(ends)) if ends else None
         self.begins_test |= other.begins_test
         self.ends_well = self.ends_well and other.ends_well
+        self.is_over = self.is_over and other.is_over
+        self.begins = self.begins and other.begins
         self.says |= other.says
         self.is_cut |= other.is_cut
 

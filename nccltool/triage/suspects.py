@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from nccltool.triage.causes.base import Clues
 from nccltool.triage.incident import Offender
+from nccltool.triage.logs.base import LogEvent
 from nccltool.triage.timeline.model import Timeline
 
 _FILE = ("file", r"(?<![\w/])(?P<name>/(?:dev/shm|tmp|torch_|[\w.-]+/)[\w./-]*\w)")
@@ -28,7 +29,16 @@ _BUS = ("gpu", r"\b(?P<name>[\da-f]{4}:[\da-f]{2}:[\da-f]{2}\.\d)\b")
 _HOST_LABELS = frozenset(
     {"nvlink-fabric", "imex-mnnvl", "gdr-missing", "topology", "ib-link", "ib-memlock", "slow-path", "plugin"}
     | {"ib-config"}
-    | {"out-of-memory", "gpu-fault", "other", "fd-limit", "collnet-sharp", "data-corruption", "p2p-acs-iommu"}
+    | {
+        "out-of-memory",
+        "gpu-fault",
+        "shm-size",
+        "other",
+        "fd-limit",
+        "collnet-sharp",
+        "data-corruption",
+        "p2p-acs-iommu",
+    }
     | {"preempted", "version-mismatch", "nccl-bug"}
 )
 """Causes of which a host is what to look at, where the log shows one only."""
@@ -108,6 +118,8 @@ def mentioned(label: str, timeline: Timeline, clues: Clues) -> Offender | None:
     """What the lines of a cause mention, where no rule of it finds anybody: only what has one name in all."""
     proofs = clues.proofs()[:_MOST_PROOFS]
     for kind, expression in _FALLBACK.get(label, _FALLBACK[""]):
+        if (label, kind) == ("preempted", "process"):
+            continue  # whoever tells of a signal was only sent it
         names = {match["name"] for event in proofs if (match := expression.search(event.text))}
         if kind == "host":
             names = names or {event.host for event in proofs if event.host}
@@ -115,7 +127,51 @@ def mentioned(label: str, timeline: Timeline, clues: Clues) -> Offender | None:
             names = names or {str(rank) for event in proofs if (rank := timeline.rank_of(event)) is not None}
         if len(names) == 1:
             return Offender(kind, names.pop())
-    return None
+    return _meeting_place(timeline) if label == "rdzv-store" else None
+
+
+def _meeting_place(timeline: Timeline) -> Offender | None:
+    """The host that all ranks have to reach, as their program or somebody tells it."""
+    told = timeline.part("host", "store.endpoint", name="host")
+    host = timeline.variable("MASTER_ADDR") or ""
+    return told or (Offender("host", host) if host[:1].isalnum() else None)
+
+
+_OF_EACH = frozenset(
+    {
+        "shm-size",
+        "fd-limit",
+        "out-of-memory",
+        "ib-memlock",
+        "gpu-fault",
+        "gdr-missing",
+        "nvlink-fabric",
+        "imex-mnnvl",
+    }
+)
+"""Causes of which each line tells of the host or rank that wrote it, not of one that it waits for."""
+_MOST_ALIKE = 8
+"""Where more say the same, none of them stands out."""
+
+
+def alike(label: str, timeline: Timeline, clues: Clues, first: Offender | None) -> tuple[Offender, ...]:
+    """All hosts, or ranks, of which lines say the same as of the first; only it where nothing shows others."""
+    if first is None:
+        return ()
+    if label not in _OF_EACH or first.kind not in ("host", "rank"):
+        return (first,)
+    proofs = [
+        one for one in clues.proofs() if one.role == "failure" and _writer(timeline, one, first.kind) == first.name
+    ]
+    same = timeline.of(proofs[0].kind) if proofs else ()
+    names = dict.fromkeys([first.name, *(name for one in same if (name := _writer(timeline, one, first.kind)))])
+    return tuple(Offender(first.kind, name) for name in names) if len(names) <= _MOST_ALIKE else (first,)
+
+
+def _writer(timeline: Timeline, event: LogEvent, kind: str) -> str:
+    """The host or rank that wrote a line; empty where it is not known."""
+    rank = timeline.rank_of(event)
+    return event.host or "" if kind == "host" else "" if rank is None else str(rank)
 
 
 def _only_nic(label: str, timeline: Timeline) -> Offender | None:

@@ -159,8 +159,15 @@ def _found(incident: Incident) -> str:
         suspect = f", first seen on {incident.offender.kind} {incident.offender.name}" if incident.offender else ""
         unknown = f"other (confidence {incident.confidence:.2f}), the cause is not known"
         return f"{unknown}{suspect}; {read}"
-    suspect = f", suspect {incident.offender.kind} {incident.offender.name}" if incident.offender else ""
-    return f"{incident.root_cause} (confidence {incident.confidence:.2f}){suspect}; {read}"
+    return f"{incident.root_cause} (confidence {incident.confidence:.2f}){_suspected(incident)}; {read}"
+
+
+def _suspected(incident: Incident) -> str:
+    """Whom to look at first, and who else the same is said of."""
+    if incident.offender is None:
+        return ""
+    kind, names = incident.offender.kind, [one.name for one in incident.suspects] or [incident.offender.name]
+    return f", suspect{'s' if len(names) > 1 else ''} {kind}{'s' if len(names) > 1 else ''} {', '.join(names)}"
 
 
 def _lines(incident: Incident, look: Look, amount: _Amount) -> Iterator[str]:
@@ -201,11 +208,11 @@ def _others(incident: Incident, look: Look, amount: _Amount) -> Iterator[str]:
     rivals = [one for one in incident.candidates[1:] if one.confidence >= _LEAST]
     if others := rivals[: amount.others]:
         yield "other candidates"
-        width = max(len(one.root_cause) for one in others)
-        for one in others:
-            why = escaped(", ".join(one.why[:2]))
-            text = f"{INDENT}{one.root_cause:{width}}  {one.confidence:.2f}  {why}"
-            yield from look.wrapped(text, 2 * INDENT)
+        told = [(one.root_cause, one.confidence, ", ".join(one.why[:2])) for one in others]
+        told.append(("unknown", incident.unknown, "the cause is none of these"))
+        width = max(len(name) for name, *_ in told)
+        for name, share, why in told:
+            yield from look.wrapped(f"{INDENT}{name:{width}}  {share:.2f}  {escaped(why)}", 2 * INDENT)
     if incident.root_cause != "none":
         yield from look.wrapped(f"to confirm the cause, check: {escaped(incident.decides)}", INDENT)
 

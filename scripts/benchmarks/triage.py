@@ -1,4 +1,4 @@
-"""How fast logs are read: NCCL_DEBUG=INFO logs of 512 ranks on one core, with grep as the yardstick, and a folder.
+"""How fast logs are read: text of a job and NCCL_DEBUG=INFO logs of 512 ranks on one core, beside grep; a folder.
 
 `TRIAGE_MIB=1024 scripts/bench triage` sets the size of the logs; the time is the processor's, the memory the peak
 of the process, of the folder the time by the clock on one core and on all, and the sum of the processes' peaks.
@@ -6,6 +6,7 @@ of the process, of the folder the time by the clock on one core and on all, and 
 
 import json
 import os
+import random
 import re
 import subprocess
 import sys
@@ -61,7 +62,11 @@ class Read:
 def main() -> bool:
     """Make the logs, read them, compare with grep; whether the targets are met and all answers are the same."""
     with tempfile.TemporaryDirectory() as folder:
-        logs = {"connections of all to all": _connections(), "communicators of eight": _communicators()}
+        logs = {
+            "text of a job": _text(),
+            "connections of all to all": _connections(),
+            "communicators of eight": _communicators(),
+        }
         good = [_one(Path(folder) / "job.log", name, lines) for name, lines in logs.items()]
         return all([*good, _folder(Path(folder))])
 
@@ -74,7 +79,7 @@ def _one(log: Path, name: str, lines: Iterator[str]) -> bool:
     speed = size / fast.cpu_s / 1e6
     good = speed >= TARGET_MB_PER_S and max(fast.mib, slow.mib) <= TARGET_MIB and fast.answer == slow.answer
     print(
-        f"{name}: {size / (1 << 20):.0f} MiB, {fast.lines} lines of {RANKS} ranks: {speed:.0f} MB/s (at least"
+        f"{name}: {size / (1 << 20):.0f} MiB, {fast.lines} lines: {speed:.0f} MB/s (at least"
         f" {TARGET_MB_PER_S:.0f}), {fast.mib:.0f} MiB of memory (at most {TARGET_MIB:.0f}); without RE2"
         f" {size / slow.cpu_s / 1e6:.0f} MB/s, {'the same' if fast.answer == slow.answer else 'ANOTHER'} answer;"
         f" grep -c -E of {GREPPED} of the patterns {size / grep_s / 1e6:.0f} MB/s, so"
@@ -137,6 +142,33 @@ def write(log: Path, size: int, lines: Iterator[str]) -> int:
             file.writelines(islice(lines, 10_000))
     print(f"log written in {time.monotonic() - started:.0f} s", flush=True)
     return log.stat().st_size
+
+
+def _text() -> Iterator[str]:
+    """What 8 ranks of a trainer print: steps, its loggers, bars, warnings, checkpoints; without end."""
+    draw = random.Random(1)
+    for step in count(1):
+        clock = f"2026-03-01 {step // 3600 % 24:02}:{step // 60 % 60:02}:{step % 60:02}"
+        yield (
+            f" [{clock}] iteration {step:8}/ 500000 | consumed samples: {step * 1024:12} | elapsed time per"
+            f" iteration (ms): {draw.uniform(900, 1100):.1f} | learning rate: 1.500000E-04 | lm loss:"
+            f" {draw.uniform(2, 3):.6E} | grad norm: {draw.random():.3f} | number of nan iterations:   0 |\n"
+        )
+        for rank in range(LOCAL):
+            yield (
+                f"[rank{rank}]: {clock},{draw.randrange(1000):03} - trainer - INFO - batch {step} fetched in"
+                f" {draw.uniform(1, 9):.2f} ms, queue depth {draw.randrange(64)}\n"
+            )
+            yield (
+                f"[rank{rank}]: I0301 {clock[11:]}.{draw.randrange(10**6):06} {4100 + rank} memory.py:"
+                f"{draw.randrange(900)}] allocated {draw.uniform(20, 70):.2f} GiB reserved 74.25 GiB\n"
+            )
+        if step % 10 == 0:
+            yield f" 12%|#2        | {step}/500000 [10:01<90:00, {draw.uniform(1, 9):.2f}it/s, loss=2.31]\r"
+        if step % 50 == 0:
+            yield f"/v/torch/utils/data/dataloader.py:{draw.randrange(999)}: UserWarning: 'pin_memory' is set\n"
+        if step % 100 == 0:
+            yield f"  successfully saved checkpoint from iteration {step} to /data/ckpt\n"
 
 
 def _connections() -> Iterator[str]:

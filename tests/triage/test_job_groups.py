@@ -1,7 +1,11 @@
 """Logs are grouped in steps; folders of logs are in test_jobs."""
 
-import time
+from collections import Counter
+from collections.abc import Callable
 
+import pytest
+
+from nccltool.triage import job_groups
 from nccltool.triage.job_groups import JobLogs, grouped
 from nccltool.triage.job_names import taken_apart
 from nccltool.triage.job_traces import JobTraces
@@ -27,8 +31,30 @@ def test_text_that_says_nothing_is_no_job() -> None:
     assert [job.files for job in grouped([log("README", says=False)])] == [["README"]]
 
 
-def test_thousands_of_logs_take_seconds() -> None:
-    begin = time.monotonic()
-    assert len(grouped([log(f"rank_{number}.log") for number in range(5_000)])) == 1
-    assert len(grouped([log(f"slurm-{number}.out") for number in range(1_000)])) == 1_000
-    assert time.monotonic() - begin < 20
+def comparisons(monkeypatch: pytest.MonkeyPatch, logs: list[JobLogs], jobs: int) -> int:
+    """How many pairs are compared to group logs."""
+    calls: Counter[str] = Counter()
+    compare = job_groups.apart
+
+    def counted(one: JobLogs, other: JobLogs, *, alike: bool = False) -> bool:
+        calls["apart"] += 1
+        return compare(one, other, alike=alike)
+
+    monkeypatch.setattr(job_groups, "apart", counted)
+    assert len(grouped(logs)) == jobs
+    return calls["apart"]
+
+
+@pytest.mark.parametrize(
+    ("name", "jobs_of", "most"),
+    [
+        ("rank_{}.log", lambda logs: 1, 2),
+        ("slurm-{}.out", lambda logs: logs, 2 * job_groups._MOST_COMPARED),
+    ],
+)
+def test_each_of_thousands_of_logs_is_compared_with_few(
+    name: str, jobs_of: Callable[[int], int], most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logs = 2_000
+    pairs = comparisons(monkeypatch, [log(name.format(number)) for number in range(logs)], jobs_of(logs))
+    assert pairs <= most * logs

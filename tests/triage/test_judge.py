@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import pytest
 
 from nccltool.triage.causes.base import Clue
-from nccltool.triage.incident import RankedCauses
+from nccltool.triage.incident import Offender, RankedCauses
 from nccltool.triage.judge import _strengths, _told, judge
 from nccltool.triage.logs.base import LogEvent
 from nccltool.triage.logs.reader import LogReader
@@ -105,3 +105,41 @@ def _clue(line: int, strength: float) -> Clue:
 )
 def test_one_line_is_one_reason(clues: Iterable[Clue], strengths: list[float]) -> None:
     assert list(_strengths(tuple(clues))) == strengths
+
+
+@pytest.mark.parametrize(
+    ("log", "cause", "unknown"),
+    [
+        (
+            "[rank5]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB\n",
+            "out-of-memory",
+            (0.0, 0.3),
+        ),
+        ("srun: error: n1: task 1: Exited with exit code 1\n", "other", (1.0, 1.0)),
+        ("# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 17.9\n", "none", (0.0, 0.1)),
+    ],
+)
+def test_each_answer_tells_how_probable_none_of_its_candidates_is(
+    log: str, cause: str, unknown: tuple[float, float]
+) -> None:
+    found = diagnosis(log)
+    assert found.root_cause == cause
+    assert unknown[0] <= found.unknown <= unknown[1]
+    assert all(one.root_cause != "other" for one in found.candidates[1:])
+    assert found.unknown + found.confidence <= 1 or cause in ("none", "other")
+
+
+GAVE_UP = "slurmstepd: error: *** STEP 7.0 ON gh1 CANCELLED AT 2026-05-14T12:00:00 ***\n"
+MET = "gh1:9:9 [0] NCCL INFO Bootstrap : Using ib0:10.0.0.1<0>\n"
+
+
+def test_to_cancel_a_job_that_stands_still_is_weaker_than_to_cancel_one_that_works() -> None:
+    hung, works = diagnosis(MET + GAVE_UP), diagnosis(MET + "step 1 loss 2.5\nstep 2 loss 2.4\n" + GAVE_UP)
+    assert hung.confidence < 0.5
+    assert (works.root_cause, works.confidence >= 0.8) == ("preempted", True)
+
+
+def test_the_agent_that_tells_of_ctrl_c_is_no_suspect() -> None:
+    log = "step 1 loss 2.5\nstep 2 loss 2.4\ntorch.distributed.elastic.SignalException: Process 4100 got signal: {}\n"
+    assert diagnosis(log.format(2)).offender is None
+    assert diagnosis(log.format(15)).offender == Offender("process", "4100")

@@ -6,7 +6,7 @@ from nccltool.triage import suspects
 from nccltool.triage.causes.base import Clue, Clues
 from nccltool.triage.incident import Offender
 from nccltool.triage.logs.base import LogEvent
-from tests.triage.test_judge import timeline_of
+from tests.triage.test_judge import diagnosis, timeline_of
 
 LINES = [
     ("fd-limit", "OSError: [Errno 24] Too many open files: '/tmp/pymp-x0a91kcd'", ("file", "/tmp/pymp-x0a91kcd")),
@@ -72,3 +72,30 @@ def test_what_the_lines_of_a_cause_mention_is_told_where_it_is_one(
     ]
     clues = Clues(Clue(0.4, "", event) for event in events)
     assert suspects.mentioned(label, timeline_of("a line\n"), clues) == (Offender(*name) if name else None)
+
+
+MEMORY = "[rank{}]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB\n"
+
+
+@pytest.mark.parametrize(
+    ("log", "names"),
+    [
+        ("".join(MEMORY.format(rank) for rank in (5, 2, 5)), ["5", "2"]),
+        (MEMORY.format(1), ["1"]),
+        ("".join(MEMORY.format(rank) for rank in range(9)), ["0"]),  # of so many, none stands out
+        ("[rank1]: KeyError: 'a'\n[rank2]: KeyError: 'a'\n", ["1"]),
+    ],
+)
+def test_all_of_whom_the_log_says_the_same_are_suspects(log: str, names: list[str]) -> None:
+    found = diagnosis(log)
+    assert [one.name for one in found.suspects] == names
+    assert found.offender == found.suspects[0]
+
+
+def test_where_nobody_is_named_ranks_meet_at_the_endpoint() -> None:
+    for told in (
+        "INFO:torch.distributed.elastic.rendezvous: endpoint m-0:29400, min_nodes 2\n",
+        "MASTER_ADDR=m-0 sh a.sh\n",
+    ):
+        found = diagnosis(told + "torch.distributed.elastic.rendezvous.api.RendezvousTimeoutError\n")
+        assert (found.root_cause, found.offender) == ("rdzv-store", Offender("host", "m-0"))

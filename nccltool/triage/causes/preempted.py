@@ -59,7 +59,8 @@ _ALSO = {
 _OF_MEMORY = re.compile(r"(?i)low on resource: memory|memory ?pressure")
 _BY_PROVIDER = re.compile(r"instances\.preempted|instance/preempted\W{1,5}TRUE|SpotInstanceTermination")
 """Words of the provider's records. They come late: first, the other hosts lose the one that was taken."""
-_ENDED = re.compile(r"[Pp]rocess (\d+) got signal")
+_ENDED = re.compile(r"[Pp]rocess (\d+) got signal(?!:? (?:2|SIGINT)\b)")
+"""Not by Ctrl-C: that goes to all processes of a terminal, and its agent only tells of it."""
 _TAKEN = (
     re.compile(r"(?i)\bnode(?: IP:|/) ?(?P<name>[a-z\d][\w.-]*\w)"),
     re.compile(r"\b(?P<name>i-[0-9a-f]{8,17})\b"),
@@ -91,6 +92,9 @@ def clues(timeline: Timeline) -> Given:
         if kind == "job.cancelled" and clue.event and _by_its_task(timeline, clue.event):
             continue
         decisive = kind in ("job.preempted", "job.time-limit")
+        if kind == "job.cancelled" and clue.event and _gave_up(timeline, clue.event):
+            yield Clue(0.4, f"{clue.why}, but the job had begun and made no progress", clue.event)
+            continue
         by_hand = kind in _PATIENCE or (kind == "job.sigterm" and clue.event and _BY_HAND.search(clue.event.text))
         if by_hand and not timeline.steps_before and (kind != "job.time-limit" or timeline.has(*_BEGUN)):
             yield Clue(0.25, f"{clue.why}, but the job had made no progress", clue.event)
@@ -110,6 +114,16 @@ def _by_its_signal(clue: Clue) -> Clue:
             if pattern.search(clue.event.text):
                 return replace(clue, why=f"the job received {signal}")
     return clue
+
+
+def _gave_up(timeline: Timeline, cancelled: LogEvent) -> bool:
+    """Whether somebody may have canceled a job because it stood still: it had met others, or tried to."""
+    waited = timeline.first(*_MEETING, where=lambda e: timeline.before(e, cancelled))
+    return not cancelled.get("why") and not timeline.steps_before and waited is not None
+
+
+_MEETING = ("nccl.bootstrap", "nccl.init-start", "nccl.retry", "store.retry", "store.too-few", "store.endpoint")
+"""What a job says while its ranks look for each other."""
 
 
 def _by_its_task(timeline: Timeline, cancelled: LogEvent) -> bool:

@@ -127,5 +127,6 @@ def can_fit(text: str) -> bool:
     if complaints.depends_on_digits(text):
         return True
     return any(
-        one.literal in text and (one.expression is None or one.expression.search(text)) for one in _of_some_digits()
+        one.literal in text and (one.expression is None or one.expression.search(text))
+        for one in _of_some_digits()
     )

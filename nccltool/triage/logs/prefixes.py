@@ -26,8 +26,9 @@ _BEFORE = re.compile(
     | \[pod/(?P<pod>[^/\]\s]+)/[^\]]*\][ ]?
     | (?P<compose>[A-Za-z][\w.-]*[-_.]?\d[\w.-]*)[ ]*\|[ ]?
     | \[(?P<crashed>[A-Za-z][\w.-]*):\d+(?:[ ]*:\d+)*\][ ]+(?=\S)
-    | \((?P<actor>[\w.:\[\]\-]+(?:[ ][\w.\-]+)?)[ ]pid=(?P<pid>\d+)(?:,[ ]ip=(?P<ip>[\d.a-f:]+))?\)[ ]?
+    | \((?P<actor>[\w.:\[\]\-]+(?:[ ][\w.=\-]+)?)[ ]pid=(?P<pid>\d+)(?:,[ ]ip=(?P<ip>[\d.a-f:]+))?\)[ ]?
     | \([\w.-]+,[ ]rank=(?P<skytask>\d+),[ ]pid=(?P<skypid>\d+),[ ]ip=(?P<skyip>[\d.a-f:]+)\)[ ]?
+    | \[\d{4}-\d\d-\d\d[ ][\d:]{8}[ ]TP(?P<sglang>\d+)(?:[ ]EP\d+)?\][ ]
     | \|[ ](?=\S)
     | (?:[A-Za-z][\w.-]*[ ])?\[(?P<stream>stdout|stderr)\][ ]
     | \[(?P<bracket>[a-z][a-z\d.]*(?:-[a-z\d.]+)*-[a-z]*\d+
@@ -50,6 +51,8 @@ _BEFORE = re.compile(
     )""",
     re.VERBOSE,
 )
+_OF_ACTOR = re.compile(r"^Worker_TP(\d+)(?:_EP\d+)?$|\brank=(\d+)$")
+"""Actors of vLLM that are named after their rank: of one group of tensor parallelism, its number is the rank."""
 _STARTS = frozenset("[(| 0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 
 _TIMES = re.compile(
@@ -68,7 +71,7 @@ _WHERE_TIMES_STAND = 160
 
 _HOSTS = ("pod", "compose", "syslog", "clush", "letter", "bracket", "crashed")
 _WRITERS = (
-    *("mpi", "prte", "task", "label", "local", "rank", "plain"),
+    *("mpi", "prte", "task", "label", "local", "rank", "plain", "sglang"),
     *("pod", "compose", "actor", "pid", "ip", "skypid", "skyip", "clush", "letter", "bracket"),
 )
 """Parts of a label that do not change from line to line, as times do."""
@@ -91,7 +94,9 @@ def unlabelled(text: str) -> tuple[str, dict[str, str]]:
 
 def line(file: str, number: int, text: str) -> SourceLine:
     message, parts = unlabelled(text)
-    rank = parts.get("rank") or parts.get("mpi") or parts.get("prte")
+    rank = parts.get("rank") or parts.get("mpi") or parts.get("prte") or parts.get("sglang")
+    if rank is None and (own := _OF_ACTOR.search(parts.get("actor", ""))):
+        rank = own[1] or own[2]
     if rank is None and "plain" in parts:
         rank = parts["plain"].lower().removeprefix("rank").strip()
     task = parts.get("task") or parts.get("label") or parts.get("skytask")

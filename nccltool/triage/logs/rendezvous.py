@@ -62,6 +62,7 @@ state
     store.endpoint        (?i)\bm`aster`_addr[=:' ]+(?P<host>(?!is\b)[A-Za-z0-9][\w.-]*)(?:
                           .*master_port[=:' ]+(?P<port>\d+))?
     store.endpoint        (?i)\bm`aster addr`(?:ess)?: +(?P<host>[\w.-]+)(?:.*port: +(?P<port>\d+))?
+    store.endpoint        `rendezvous: endpoint `(?P<host>[A-Za-z0-9][\w.-]*):(?P<port>\d+)
     store.endpoint        `tcp://`\[?(?P<host>[\w.:-]+?)\]?:(?P<port>\d+)
     store.listening       `has started to listen`
 """)

@@ -103,6 +103,8 @@ failure
     job.preempted    `reemption of ` => (?i)preemption of (?:ranks?|nodes?|workers?|pods?)
     job.timed-out    `timeout: the monitored command|timeout: sending signal|***Timeout|Failed: Timeout >`
     job.timed-out    `rc=124|exit code 124|status 124`
+    job.timed-out    ^`timeout: the monitored command`
+    job.timed-out    Test +#\d+: \S+ \.+`***Timeout`
 echo
     job.exit         `FAILED` => ^\s*\d+(?:\.\S+)?\s+(?:\S+\s+)*FAILED\s+(?:.*\s)?\d+:\d+\b
     job.exit         `srun: error:` (?P<node>[\w.-]+): tasks? (?P<tasks>[\d,\-\[\]]+): (?P<how>.+)

@@ -15,6 +15,8 @@ from nccltool.triage.timeline.trials import Trials
 _KEPT = 64
 """Events of one kind that are kept for each host, or each rank where the host is not known."""
 _KEPT_OF_ALL = 512
+_LAST = frozenset({"job.progress", "bench.row", "job.serving"})
+"""Kinds of which the last one is kept too: whether work went on behind something."""
 _ENDS = ("torchrun.exit", "torchrun.failed", "mpi.exit", "job.exit")
 
 
@@ -25,6 +27,8 @@ class TimelineBuilder:
         self._events: dict[str, list[LogEvent]] = {}
         self._counts: Counter[str] = Counter()
         self._kept: Counter[tuple[str, str | int | None]] = Counter()
+        self._last: dict[tuple[str, str], LogEvent] = {}
+        """Kind and file -> the last event that is not kept otherwise."""
         self._order: dict[str, int] = {}
         self._hosts: dict[str, ObservedHost] = {}
         self._communicators: dict[str, ObservedCommunicator] = {}
@@ -62,6 +66,8 @@ class TimelineBuilder:
         if self._kept[key] < _KEPT and len(self._events.get(event.kind, ())) < _KEPT_OF_ALL:
             self._kept[key] += 1
             self._events.setdefault(event.kind, []).append(event)
+        elif event.kind in _LAST:
+            self._last[event.kind, event.file] = event
 
     def _host(self, name: str) -> ObservedHost:
         if name not in self._hosts:
@@ -110,7 +116,7 @@ class TimelineBuilder:
             some = next(iter(hosts), NO_HOST)
             hosts[some] = replace(hosts.get(some) or ObservedHost(name=some), versions=list(unplaced))
         return Timeline(
-            events={kind: tuple(events) for kind, events in self._events.items()},
+            events={kind: (*events, *self._last_of(kind)) for kind, events in self._events.items()},
             counts=dict(self._counts),
             order=dict(self._order),
             hosts=hosts,
@@ -127,6 +133,9 @@ class TimelineBuilder:
             steps_before=self._course.steps_before,
             lines_read=lines_read,
         )
+
+    def _last_of(self, kind: str) -> list[LogEvent]:
+        return [event for (own, _), event in self._last.items() if own == kind]
 
     def _hung(self) -> LogEvent | None:
         """The last line before a job stood still: not of a log that ends early, which misses what followed."""

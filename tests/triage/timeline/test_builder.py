@@ -14,3 +14,9 @@ def test_a_story_is_kept_in_bounded_space() -> None:
     timeline = timeline_of(log)
     assert len(timeline.of("limits.files")) <= 64
     assert timeline.lines_read == 5000
+
+
+def test_the_last_step_is_kept_beside_the_first_ones() -> None:
+    timeline = timeline_of("".join(f"step {number} loss 2.5\n" for number in range(1000)))
+    steps = timeline.of("job.progress")
+    assert (len(steps), steps[-1].line) == (65, 1000)
