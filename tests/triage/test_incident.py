@@ -9,8 +9,10 @@ from tests.incidents import LOGS
 SHM = LOGS["shm-64m-pod"]
 
 KEYS = [
-    *("schema", "kind", "status", "exit_code", "run", "findings", "root_cause", "confidence", "offender"),
+    *("schema", "kind", "status", "exit_code", "run", "findings", "root_cause", "confidence", "unknown"),
     *(
+        "offender",
+        "suspects",
         "first_failure",
         "candidates",
         "evidence",

@@ -140,6 +140,7 @@ def test_to_cancel_a_job_that_stands_still_is_weaker_than_to_cancel_one_that_wor
 
 
 def test_the_agent_that_tells_of_ctrl_c_is_no_suspect() -> None:
-    log = "step 1 loss 2.5\nstep 2 loss 2.4\ntorch.distributed.elastic.SignalException: Process 4100 got signal: {}\n"
+    steps = "step 1 loss 2.5\nstep 2 loss 2.4\n"
+    log = steps + "torch.distributed.elastic.SignalException: Process 4100 got signal: {}\n"
     assert diagnosis(log.format(2)).offender is None
     assert diagnosis(log.format(15)).offender == Offender("process", "4100")
