@@ -59,6 +59,8 @@ def _cause(contrast: Contrast) -> str | None:
         return "data-corruption"
     if contrast.what == "version":
         return "nccl-bug"
+    if contrast.what == "release":
+        return "slow-path" if contrast.outcome == "slow" else "version-mismatch"
     if contrast.bad.kind in _CRASHES and contrast.name.startswith("NCCL_") and "PLUGIN" not in contrast.name:
         return "nccl-bug"
     if contrast.what == "unknown":
@@ -83,6 +85,8 @@ def _why(contrast: Contrast) -> str:
     match contrast.what:
         case "version":
             return f"the run with NCCL {contrast.name} {how}, another version does not"
+        case "release":
+            return f"the run with {contrast.name} {how}, the one with {contrast.value} does not"
         case "unknown":
             return "of two runs with the same sizes one is slower"
         case "network":
@@ -104,6 +108,8 @@ def offender(label: str, timeline: Timeline) -> Offender | None:
             continue
         if contrast.what == "version":
             return Offender("library", contrast.name)
+        if contrast.what == "release":
+            return Offender("library", contrast.name.partition(" ")[0])
         if contrast.what == "hosts":
             return Offender("host", contrast.name.partition(",")[0].partition(":")[0])
         if contrast.what == "setting" and (contrast.in_bad or label in _BY_THE_GOOD_RUN):

@@ -65,7 +65,7 @@ def clues(timeline: Timeline) -> Given:
     if event := _told_slow(timeline):
         yield Clue(TYPICAL, f"{event.get('busbw')} GB/s between hosts over sockets", event)
     looked = timeline.first("shell.tool")
-    if looked and (timeline.has("bench.row", "job.bandwidth")):
+    if looked and timeline.has("bench.row", "job.bandwidth") and not _is_ordinary(timeline):
         yield Clue(0.55, "the log shows measurements, and commands that look for what is slow", looked)
     if event := _slow(timeline):
         yield Clue(0.75, f"{event.get('busbw')} GB/s is less than half of a 100 Gbit/s NIC", event)
@@ -79,6 +79,19 @@ def clues(timeline: Timeline) -> Given:
         event = timeline.first("nccl.channel", where=lambda e: re.search("SHM|shared", e.get("via")))
         strength = FITS if timeline.has("nccl.p2p-disabled") or timeline.variable("NCCL_P2P_DISABLE") else HINT
         yield Clue(strength, "GPUs on one host exchange data through host memory", event)
+
+
+def _is_ordinary(timeline: Timeline) -> bool:
+    """Whether one host reaches what its PCIe does, and nothing says that more was expected."""
+    best = _best(timeline)
+    told = timeline.has("bench.below", "bench.wanted", "shell.pcie-slow", "shell.note", "job.nothing-more")
+    several = timeline.nodes > 1 or len({event.get("node") for event in timeline.of("bench.device")}) > 1
+    several = several or any(name.startswith("NET/") for name in timeline.transports) or timeline.has("shell.verbs")
+    return best is not None and not several and not told and float(best.get("busbw")) * 1e9 >= _OF_PCIE
+
+
+_OF_PCIE = 10e9
+"""Bytes per second: what a PCIe 4.0 x16 link leaves of its 32 GB/s where data pass through host memory twice."""
 
 
 def _told_to_wait(timeline: Timeline) -> Given:

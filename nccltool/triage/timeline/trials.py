@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import Literal, TypeAlias
 
 from nccltool.triage.logs.base import LogEvent
+from nccltool.triage.timeline import releases
 
 Outcome: TypeAlias = Literal["failed", "wrong", "slow"]
 SLOWER = 1.3
@@ -42,6 +43,9 @@ _VERSION = re.compile(
 
 _INSTALLS = re.compile(r"\b(?:pip3?|uv|conda|mamba|apt(?:-get)?|dnf|yum) (?:pip )?install\b")
 
+_LOADS = re.compile(rf"{_INSTALLS.pattern}|\b(?:module|ml|spack) (?:load|swap|switch)\b|\bsource \S+")
+"""What puts a release in place for the commands behind it."""
+
 _OPENS = (
     "nccl.version",
     "nccl.env",
@@ -65,6 +69,8 @@ class _Trial:
     version: str = ""
     network: str = ""
     rates: dict[str, float] = field(default_factory=dict)
+    releases: dict[str, str] = field(default_factory=dict)
+    """Of libraries and the like that its command names, or one that was loaded or installed before it."""
     failed: LogEvent | None = None
     wrong: LogEvent | None = None
     good: bool = False
@@ -87,9 +93,9 @@ class Contrast:
 
     outcome: Outcome
     """How the bad one ended."""
-    what: Literal["version", "setting", "hosts", "network", "unknown"]
+    what: Literal["version", "release", "setting", "hosts", "network", "unknown"]
     name: str
-    """The version, the variable, the hosts, or the network of the bad run; `value` is the other network."""
+    """The version, library, variable, hosts, or network of the bad run; `value`: the other network or release."""
     in_bad: bool
     """For a setting: the bad run has it, the good one has not, or another value."""
     value: str = ""
@@ -105,6 +111,7 @@ class Trials:
         self._trials: list[_Trial] = []
         self._session: dict[str, str] = {}
         self._exported = False
+        self._releases: dict[str, str] = {}
         self._installed = ""
         """The version that a command installed, which the runs behind it use."""
 
@@ -122,8 +129,10 @@ class Trials:
         if text.startswith("export "):
             self._session |= dict(_SETTING.findall(text))
             return
+        if _LOADS.search(text):
+            self._releases |= releases.of(text)
         trial = self._open(event)
-        trial.text = text
+        trial.text, trial.releases = text, self._releases | releases.of(text)
         trial.settings = dict(_SETTING.findall(text)) if is_note else self._session | dict(_SETTING.findall(text))
         if version := _VERSION.search(text):
             trial.version = version[1] or version[2]
@@ -233,6 +242,11 @@ def _difference(outcome: Outcome, bad: _Trial, good: _Trial) -> Contrast | None:
     common = {"outcome": outcome, "bad": bad.failed or bad.wrong or bad.event, "good": good.event}
     if versions and not [name for name in differing if name not in _LIBRARY_PATHS]:
         return Contrast(what="version", name=bad.version, in_bad=True, **common)  # type: ignore[arg-type]
+    release = releases.differing(bad.releases, good.releases)
+    if release and not versions and not [name for name in differing if name not in _LIBRARY_PATHS]:
+        name, own_release, its_release = release
+        about = {"name": f"{name} {own_release}", "value": its_release, "in_bad": True}
+        return Contrast(what="release", **about, **common)  # type: ignore[arg-type]
     if len(differing) == 1 and not versions:
         name = differing[0]
         in_bad = name in own and (name not in its or switches_off(name, own[name]) > switches_off(name, its[name]))
