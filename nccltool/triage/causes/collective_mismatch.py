@@ -216,4 +216,4 @@ def _fingerprints(timeline: Timeline) -> dict[str, str]:
 def _blamed(timeline: Timeline) -> str | None:
     """The rank that most statements name as the other one."""
     named = [event.get("second") for event in timeline.of("torch.fingerprint") if event.get("second")]
-    return max(set(named), key=named.count) if named else None
+    return max(dict.fromkeys(named), key=named.count) if named else None

@@ -51,6 +51,16 @@ def clues(timeline: Timeline) -> Given:
         yield Clue(FITS, f"rank {event.rank} took GPU 0, which is rank 0's", event)
     if timeline.failed and (event := _listed_twice(timeline)):
         yield Clue(0.85, f"two ranks are on GPU {event.get('bus') or event.get('gpu')} of a host", event)
+    if timeline.failed and (event := _all_on_one(timeline)):
+        strength = 0.85 if timeline.has("torch.nccl-error") else FITS
+        yield Clue(strength, f"all processes are on GPU {event.get('bus') or event.get('gpu')}", event)
+
+
+def _all_on_one(timeline: Timeline) -> LogEvent | None:
+    """The first row of a list of processes that has several, all on one GPU."""
+    rows = timeline.of("shell.gpu-process")
+    gpus = {event.get("bus") or event.get("gpu") for event in rows}
+    return rows[0] if len(gpus) == 1 and len({event.get("pid") for event in rows}) > 1 else None
 
 
 def _listed_twice(timeline: Timeline) -> LogEvent | None:
@@ -92,4 +102,6 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
         return found
     if ranks := _shared(timeline):
         return Offender("rank", str(ranks[-1]))
+    if event := _all_on_one(timeline):
+        return Offender("gpu", event.get("bus") or event.get("gpu"))
     return clues.host_or_rank()

@@ -59,6 +59,8 @@ _MET = (
     *("job.serving", "job.progress", "job.completed", "torchrun.succeeded", "bench.row"),
 )
 """What ranks print once they have met."""
+_GIVEN_UP = ("job.cancelled", "job.interrupted", "job.sigterm", "job.terminated")
+"""How somebody ends ranks that look for each other in vain."""
 
 
 def clues(timeline: Timeline) -> Given:
@@ -70,7 +72,8 @@ def clues(timeline: Timeline) -> Given:
         yield Clue(TYPICAL, "a pod of the job was never started", absent)
     asked = timeline.of("store.lookup-retry", "store.retry", "store.unanswered")
     is_whole = not timeline.ends_early and not timeline.unread
-    if len(asked) >= _SEVERAL and is_whole and not timeline.failed and not timeline.has(*_MET):
+    failed = any(event.kind not in _GIVEN_UP for event in timeline.troubles())
+    if len(asked) >= _SEVERAL and is_whole and not failed and not timeline.has(*_MET):
         yield Clue(0.5, "the store was looked for, and nothing shows that it was found", asked[0])
     if (event := work.beside_wait(timeline)) and timeline.failed:
         yield Clue(-FITS, "a process that had not joined was still at work", event)

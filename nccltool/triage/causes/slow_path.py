@@ -86,7 +86,9 @@ def _is_ordinary(timeline: Timeline) -> bool:
     best = _best(timeline)
     told = timeline.has("bench.below", "bench.wanted", "shell.pcie-slow", "shell.note", "job.nothing-more")
     several = timeline.nodes > 1 or len({event.get("node") for event in timeline.of("bench.device")}) > 1
-    several = several or any(name.startswith("NET/") for name in timeline.transports) or timeline.has("shell.verbs")
+    several = (
+        several or any(name.startswith("NET/") for name in timeline.transports) or timeline.has("shell.verbs")
+    )
     return best is not None and not several and not told and float(best.get("busbw")) * 1e9 >= _OF_PCIE
 
 

@@ -67,6 +67,8 @@ state
     shell.world        `mpirun` => -np (?P<world>\d+)
     shell.world        ^\s*(?:.*\$ )?`srun`\b.* -n ?(?P<world>\d+)
     shell.world        `--ntasks`[= ](?P<world>\d+)
+    shell.gpu-process  `, 0` => ^(?P<pid>\d+), (?P<bus>[\da-fA-F]{8}:[\da-fA-F]{2}:[\da-fA-F]{2}\.\d), [\w.]
+    shell.gpu-process  `MiB ` => ^\|\s+(?P<gpu>\d+)\s+(?:N/A\s+N/A\s+)?(?P<pid>\d+)\s+C(?:\+G)?\s
 """)
 
 _SETTING = re.compile(r"\b(?P<name>(?:TORCH_)?(?:NCCL_|GLOO_|MASTER_)[A-Z0-9_]+)=(?P<value>[^\s'\"]+)")

@@ -243,7 +243,8 @@ def _difference(outcome: Outcome, bad: _Trial, good: _Trial) -> Contrast | None:
     if versions and not [name for name in differing if name not in _LIBRARY_PATHS]:
         return Contrast(what="version", name=bad.version, in_bad=True, **common)  # type: ignore[arg-type]
     release = releases.differing(bad.releases, good.releases)
-    if release and not versions and not [name for name in differing if name not in _LIBRARY_PATHS]:
+    changed = [name for name in differing if name in own and name in its and name not in _LIBRARY_PATHS]
+    if release and not versions and not changed:  # a setting may go unsaid
         name, own_release, its_release = release
         about = {"name": f"{name} {own_release}", "value": its_release, "in_bad": True}
         return Contrast(what="release", **about, **common)  # type: ignore[arg-type]

@@ -28,7 +28,17 @@ _TIMEOUTS = "".join(
     for rank in (5, 2, 7)
 )
 _BOARDS = "".join(f"#  Rank  {n} Pid {n} on h{n} device  0 [0x1b] NVIDIA H100 80GB HBM3\n" for n in (1, 2))
+_SHARED = (
+    "RuntimeError: NCCL error in: ProcessGroupNCCL.cpp:784, invalid usage, NCCL version 2.7.8\n$ nvidia-smi\n"
+    "{0}, 00000000:3B:00.0, 611 MiB\n{1}, 00000000:{2}:00.0, 611 MiB\n"
+)
+_REFUSED = (
+    "[W socket.cpp:601] [c10d] The client socket has failed to connect to [n1]:6001 (errno: 111 - refused).\n"
+)
 LOGS = [
+    ("duplicate-gpu", "00000000:3B:00.0", _SHARED.format(9911, 9912, "3B")),
+    ("app-error", None, _SHARED.format(9911, 9912, "4C")),
+    ("rdzv-store", "n1", 2 * _REFUSED + "slurmstepd: error: *** JOB 8 ON n2 CANCELLED AT 2026-12-19T16:20 ***\n"),
     ("slow-path", None, _BOARDS + _ROW.replace("2.45", "9.45") + "# Avg bus bandwidth    : 9.4\n"),
     (
         "app-error",
