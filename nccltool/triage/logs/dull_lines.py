@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from nccltool.triage.logs import complaints
 from nccltool.triage.logs.patterns import LogPattern
@@ -72,8 +72,12 @@ class _OfSomeDigits:
     """A pattern that fits only some digits."""
 
     literal: str
-    expression: re.Pattern[str] | None
-    """What fits whatever it fits, with other digits too. None: nothing but the literal tells."""
+    written: str | None
+    """The expression that it has; None: what that means for other digits is not known."""
+
+    def can_fit(self, text: str) -> bool:
+        """Whether it fits a line that has other digits than this text of zeros."""
+        return self.literal in text and (self.written is None or _loosened(self.written).search(text) is not None)
 
 
 _WITHOUT_VALUE = re.compile(r"\\x[0-9a-f]{2}|\\u[0-9a-f]{4}|\{\d*,?\d*\}|0-9|\(\?P<\w+>")
@@ -91,17 +95,17 @@ def set_patterns(patterns: Iterable[LogPattern]) -> None:
 
 @lru_cache(maxsize=1)
 def _of_some_digits() -> tuple[_OfSomeDigits, ...]:
-    return tuple(filter(None, map(_loosened, _patterns)))
+    return tuple(filter(None, map(_if_of_some_digits, _patterns)))
 
 
-def _loosened(pattern: LogPattern) -> _OfSomeDigits | None:
-    """The pattern for a text of zeros; None where it does not matter which digits a line has."""
+def _if_of_some_digits(pattern: LogPattern) -> _OfSomeDigits | None:
+    """None where it does not matter which digits a line has."""
     written = pattern.expression.pattern if pattern.expression else re.escape(pattern.literal)
     left = _WITHOUT_VALUE.sub("", written)
     if not re.search(r"\d", left + pattern.literal):
         return None
     literal = pattern.literal.translate(_TEXT_ZEROS)
-    return _OfSomeDigits(literal, None if _OPAQUE.search(left) else re.compile(_of_any_digits(written)))
+    return _OfSomeDigits(literal, None if _OPAQUE.search(left) else written)
 
 
 _ATOMS = re.compile(
@@ -111,9 +115,10 @@ _ATOMS = re.compile(
 _OF_A_SET = re.compile(r"(\\x[0-9a-f]{2}|\\u[0-9a-f]{4}|\\.)|\d-\d|\d")
 
 
-def _of_any_digits(written: str) -> str:
+@cache
+def _loosened(written: str) -> re.Pattern[str]:
     r"""An expression with \d for each digit, and without ends: what stands around a text is not known."""
-    return _ATOMS.sub(_loose, written)
+    return re.compile(_ATOMS.sub(_loose, written))
 
 
 def _loose(atom: re.Match[str]) -> str:
@@ -126,7 +131,4 @@ def can_fit(text: str) -> bool:
     """Whether a pattern fits some line that has other digits than this text of zeros."""
     if complaints.depends_on_digits(text):
         return True
-    return any(
-        one.literal in text and (one.expression is None or one.expression.search(text))
-        for one in _of_some_digits()
-    )
+    return any(one.can_fit(text) for one in _of_some_digits())

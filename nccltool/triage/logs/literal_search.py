@@ -7,7 +7,7 @@ the same lines.
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache
+from functools import cache
 from typing import Any, TypeAlias
 
 from nccltool.triage.logs.patterns import LogPattern, all_literals, behind, re2_if_installed
@@ -94,7 +94,7 @@ def _shortest(literals: Iterable[str]) -> tuple[str, ...]:
     return tuple(literal for literal in sorted(wanted, key=len) if wanted.isdisjoint(_inside(literal)))
 
 
-@lru_cache(maxsize=2048)
+@cache
 def _inside(literal: str) -> frozenset[str]:
     """The literals of all patterns that this one contains."""
     return frozenset(other for other in all_literals() if other in literal and other != literal)
