@@ -73,6 +73,7 @@ ROWS = (
         14,
         "compiling",
         "compiles code",
+        name=r"(?!<module>$).+",  # these modules are imported by the first use of DDP
         file=r"torch/_inductor/(?:compile_fx|graph|scheduler|cpp_builder|codecache|async_compile|codegen/\w+)\.py"
         r"|torch/_dynamo/convert_frame\.py|triton/compiler/\w+\.py|torch/utils/cpp_extension\.py",
         anywhere=True,

@@ -1,7 +1,8 @@
 """A watched job hangs.
 
 ## Meaning
-`nccltool attach --watch` found that no rank of the job moves. The alert ends when the job has moved in two looks.
+`nccltool attach --watch` found that no rank of the job moves. The alert ends when the
+job has moved in two looks, or its ranks are gone.
 
 ## Impact
 The job holds its nodes and makes no progress until its watchdog or its user ends it.

@@ -174,6 +174,13 @@ def test_what_atexit_calls_has_no_caller() -> None:
     assert phase_of([stack], state="S", cpu_share=0.0).kind == "leaving"
 
 
+def test_a_compiler_that_is_imported_does_not_compile() -> None:
+    package = "/x/site-packages/torch/_dynamo/convert_frame.py"
+    imports = [("_find_and_load", "<frozen importlib._bootstrap>"), OWN]
+    assert phase_of(_stack(("<module>", package), *imports), state="R", cpu_share=1.0).kind == "importing"
+    assert phase_of(_stack(("compile_inner", package), *imports), state="R", cpu_share=1.0).kind == "compiling"
+
+
 @pytest.mark.parametrize(
     ("innermost", "in_a_module", "kind"),
     [
