@@ -64,7 +64,7 @@ def _asked(options: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--place", choices=tuple(_PLACES), default="ssh")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--trials", type=int, default=extent.of(8, 1), help="of each state")
-    parser.add_argument("--only", default=extent.of("", "stopped"), help="words of the names, separated by commas")
+    parser.add_argument("--only", default=extent.of("", "dead"), help="words of the names, separated by commas")
     return parser.parse_args(options)
 
 
