@@ -57,7 +57,7 @@ def main(options: Sequence[str] = ()) -> bool:
 
 def _asked(options: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser("scripts/bench attach")
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=extent.of(1, 5))
     parser.add_argument("--trials", type=int, default=extent.of(20, 1), help="of each state")
     parser.add_argument("--only", default=extent.of("", "stopped"), help="words of the names, separated by commas")
     parser.add_argument("--healthy", type=int, default=0, help="so many looks at healthy jobs, and nothing else")
