@@ -159,23 +159,18 @@ def _after_backward(
 ) -> float:
     """Of DDP's buckets: each is reduced once its gradients are there and the one before it is reduced. The
     embedding has the last gradients, and they take no time."""
-    embedding = model.embedding_weights // layout.tensor
-    sizes = parameter_sizes.bucket_sizes(
-        parameter_sizes.of_rank(model, layout, 0), one.calls.bytes // max(1, _elements(model, layout))
-    )
-    products = max(1, sum(sizes) - embedding * sum(sizes) // max(1, _elements(model, layout)))
-    ready = end = 0.0
-    filled = 0
+    tensors = parameter_sizes.of_rank(model, layout, 0)
+    elements = max(1, sum(tensors))
+    element_bytes = one.calls.bytes // elements
+    sizes = parameter_sizes.bucket_sizes(tensors, element_bytes)
+    products = max(1, elements - model.embedding_weights // layout.tensor) * element_bytes
+    end, filled = 0.0, 0
     for size in sizes:
         filled += size
         ready = backward_s * min(1.0, filled / products)
         bucket = replace(one.calls, count=1, bytes=size)
         end = max(ready, end) + hardware.seconds(bucket, one.group, machine) * slower
     return max(0.0, end - backward_s)
-
-
-def _elements(model: Model, layout: ParallelLayout) -> int:
-    return sum(parameter_sizes.of_rank(model, layout, 0))
 
 
 def _is_played(layout: ParallelLayout, machine: Machine) -> bool:
