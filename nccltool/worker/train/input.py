@@ -1,0 +1,115 @@
+"""The input of a rank, drawn as users draw it: DataLoader, workers, and DistributedSampler; each wait is timed."""
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils.data import DataLoader, Dataset, DistributedSampler
+
+from nccltool.core import processes
+from nccltool.train.input_order import InputPlan, ShardError, compared
+
+
+_DEAD = ("", "Z", "X")
+"""States of a process that has ended."""
+
+
+class InputFailed(Exception):
+    """The input of a rank did not come; the message says what failed, and which worker."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LoaderSettings:
+    """How batches are loaded."""
+
+    workers: int = 0
+    prefetch: int = 2
+    """Batches that each worker loads ahead."""
+    pinned: bool = False
+    timeout_s: float = 60.0
+    """How long a rank waits for a batch of its workers."""
+
+
+@dataclass(slots=True)
+class Drawn:
+    """A batch."""
+
+    numbers: tuple[int, ...]
+    """Of its sequences."""
+    tokens: Tensor
+    waited_ns: int = field(compare=False)
+
+
+class Input:
+    """The batches of one rank, epoch after epoch."""
+
+    def __init__(
+        self, dataset: Dataset[Any], plan: InputPlan, rank: int, seed: int, settings: LoaderSettings
+    ) -> None:
+        self.plan, self._rank, self._seed, self._settings = plan, rank, seed, settings
+        self.sampler = DistributedSampler(
+            dataset, plan.ranks, rank, shuffle=True, seed=seed, drop_last=plan.uneven == "drop"
+        )
+        self._loader = DataLoader(
+            dataset,
+            batch_size=plan.batch,
+            sampler=self.sampler,
+            drop_last=plan.uneven == "drop",
+            num_workers=settings.workers,
+            prefetch_factor=settings.prefetch if settings.workers else None,
+            persistent_workers=settings.workers > 0,
+            pin_memory=settings.pinned,
+            timeout=settings.timeout_s if settings.workers else 0,
+        )
+        self._batches: Iterator[Any] = iter(())
+        self._step = 0
+        self._iterator: Any = None
+
+    def draw(self) -> Drawn:
+        """The batch of the next step. Raises InputFailed."""
+        self._step += 1
+        epoch, inside = self.plan.place(self._step)
+        begin = time.perf_counter_ns()
+        try:
+            if inside == 0:
+                self.sampler.set_epoch(epoch)
+                self._batches = self._iterator = iter(self._loader)
+            numbers, tokens = next(self._batches)
+        except StopIteration:
+            raise InputFailed(f"rank {self._rank} has no batch for step {inside + 1} of its epoch") from None
+        except (RuntimeError, OSError) as error:
+            raise InputFailed(self._why(error, inside)) from error
+        waited = time.perf_counter_ns() - begin
+        return Drawn(tuple(numbers.tolist()), tokens, waited)
+
+    def check(self, drawn: Drawn) -> ShardError | None:
+        """What is wrong with the sequences of the step that was drawn last."""
+        return compared(self.plan, self.order, self._rank, self._step, drawn.numbers)
+
+    def order(self, epoch: int) -> Sequence[int]:
+        """All sequences, as an epoch has them: as DistributedSampler documents it."""
+        generator = torch.Generator().manual_seed(self._seed + epoch)
+        order: list[int] = torch.randperm(self.plan.sequences, generator=generator).tolist()
+        return order
+
+    def workers(self) -> tuple[int, ...]:
+        """Their process ids; () = none was started."""
+        return tuple(worker.pid for worker in getattr(self._iterator, "_workers", ()))
+
+    def _why(self, error: Exception, inside: int) -> str:
+        """Which worker it was. Batch n of an epoch comes from worker n % workers."""
+        pids = self.workers()
+        dead = [number for number, pid in enumerate(pids) if processes.state(pid) in _DEAD]
+        if dead:
+            named = " and ".join(f"{number} (pid {pids[number]})" for number in dead)
+            return f"worker {named} of the input of rank {self._rank} died"
+        if pids and "timed out" in str(error):
+            due = inside % len(pids)
+            return (
+                f"worker {due} (pid {pids[due]}) of the input of rank {self._rank} has not read its batch after"
+                f" {self._settings.timeout_s:g} s; its process is in state {processes.state(pids[due])}"
+            )
+        return f"the input of rank {self._rank} failed: {error}"

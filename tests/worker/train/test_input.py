@@ -1,0 +1,123 @@
+"""Batches by DistributedSampler and DataLoader against the plan; what fails, and which worker."""
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.torch
+torch = pytest.importorskip("torch")
+
+from nccltool.train.input_order import InputPlan, Uneven  # noqa: E402
+from nccltool.worker.train.input import Input, InputFailed, LoaderSettings  # noqa: E402
+from nccltool.worker.train.token_files import NoInput, TokenFiles  # noqa: E402
+
+_CONTEXT = 7
+_NONE = LoaderSettings()
+
+
+def _folder(path: Path, sequences: int = 50) -> Path:
+    """Two files, the first with half a sequence too many."""
+    length = _CONTEXT + 1
+    whole = bytes(number % 251 for number in range(sequences * length))
+    (path / "a.txt").write_bytes(whole[: 20 * length] + b"half")
+    (path / "b.txt").write_bytes(whole[20 * length :])
+    (path / ".hidden").write_bytes(whole)
+    return path
+
+
+def _inputs(folder: Path, ranks: int, batch: int, uneven: Uneven = "drop", settings: LoaderSettings = _NONE) -> list[Input]:
+    files = TokenFiles(folder, _CONTEXT)
+    plan = InputPlan(sequences=len(files), ranks=ranks, batch=batch, uneven=uneven)
+    return [Input(files, plan, rank, 3, settings) for rank in range(ranks)]
+
+
+def test_files_are_cut_into_whole_sequences(tmp_path: Path) -> None:
+    files = TokenFiles(_folder(tmp_path), _CONTEXT)
+    assert len(files) == 50
+    assert [name for name, _ in files.description] == ["a.txt", "b.txt"]
+    for number in (0, 19, 20, 49):
+        first = number * (_CONTEXT + 1)
+        assert files[number][0] == number
+        assert files[number][1].tolist() == [place % 251 for place in range(first, first + _CONTEXT + 1)]
+
+
+def test_a_file_that_has_become_shorter_is_named(tmp_path: Path) -> None:
+    files = TokenFiles(_folder(tmp_path), _CONTEXT)
+    (tmp_path / "b.txt").write_bytes(b"short")
+    with pytest.raises(NoInput, match=r"b\.txt has become shorter"):
+        files[49]
+
+
+@pytest.mark.parametrize("made", [[], ["a"]], ids=["empty", "too short"])
+def test_a_folder_without_a_sequence_is_no_input(tmp_path: Path, made: list[str]) -> None:
+    for name in made:
+        (tmp_path / name).write_bytes(b"1234567")
+    with pytest.raises(NoInput, match="has no file of at least 8 bytes"):
+        TokenFiles(tmp_path, _CONTEXT)
+
+
+@pytest.mark.parametrize("uneven", ["drop", "repeat"])
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4, 8])
+def test_torch_deals_out_what_the_plan_says(tmp_path: Path, ranks: int, uneven: Uneven) -> None:
+    inputs = _inputs(_folder(tmp_path), ranks, 3, uneven)
+    for one in inputs:
+        for _ in range(3 * one.plan.steps):
+            assert one.check(one.draw()) is None
+
+
+def test_faults_are_found(tmp_path: Path) -> None:
+    stale, other, dropped = _inputs(_folder(tmp_path), 3, 2)
+    stale.sampler.set_epoch = lambda epoch: None  # type: ignore[method-assign]
+    for _ in range(stale.plan.steps):
+        assert stale.check(stale.draw()) is None
+    found = stale.check(stale.draw())
+    assert found is not None
+    assert (found.what, found.rank) == ("of an earlier epoch", 0)
+    other.sampler.rank = 2
+    found = other.check(other.draw())
+    assert found is not None
+    assert (found.what, found.rank) == ("of another rank", 1)
+    drawn = dropped.draw()
+    drawn.numbers = drawn.numbers[:1]
+    found = dropped.check(drawn)
+    assert found is not None
+    assert (found.what, found.rank) == ("missing", 2)
+
+
+def _descriptors() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+def test_workers_read_the_same_and_leave_no_descriptor(tmp_path: Path) -> None:
+    (one, _) = _inputs(_folder(tmp_path), 2, 3, settings=LoaderSettings(workers=2))
+    for _ in range(one.plan.steps):
+        assert one.check(one.draw()) is None
+    before = _descriptors()
+    for _ in range(2 * one.plan.steps):
+        assert one.check(one.draw()) is None
+    assert _descriptors() <= before + 1
+
+
+def test_a_worker_that_dies_is_named(tmp_path: Path) -> None:
+    (one,) = _inputs(_folder(tmp_path, 2000), 1, 2, settings=LoaderSettings(workers=2, timeout_s=30))
+    one.draw()
+    pid = one.workers()[1]
+    os.kill(pid, signal.SIGKILL)
+    with pytest.raises(InputFailed, match=rf"worker 1 \(pid {pid}\) of the input of rank 0 died"):
+        for _ in range(900):
+            one.draw()
+
+
+def test_a_worker_that_hangs_is_named(tmp_path: Path) -> None:
+    (one,) = _inputs(_folder(tmp_path, 2000), 1, 2, settings=LoaderSettings(workers=2, timeout_s=3))
+    one.draw()
+    pid = one.workers()[1]
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        with pytest.raises(InputFailed, match=rf"worker 1 \(pid {pid}\) .* after 3 s; its process is in state T"):
+            for _ in range(900):
+                one.draw()
+    finally:
+        os.kill(pid, signal.SIGCONT)
