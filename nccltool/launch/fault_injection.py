@@ -18,7 +18,7 @@ OF_TRAININGS = ("sum", "duplicate", "lose", "scale")
 NUMERICAL = ("corrupt", *OF_TRAININGS)
 """Those that change numbers and nothing else."""
 ACTIONS = ("kill", "stop", "hang", "raise", "exit", "slow", *NUMERICAL)
-PLACES = ("start", "hello", "enter", "timing", "check", "save")
+PLACES = ("start", "hello", "enter", "timing", "check", "save", "input")
 VARIABLE = "NCCLTOOL_FAULT"
 
 

@@ -90,6 +90,8 @@ class TimedSteps(Event, frozen=True, tag="timed-steps"):
     tokens: int
     without_sync_ns: int | None
     alone_ns: int | None
+    input_ns: int = 0
+    """Median over the steps of what the rank waited for its input that waited longest; 0 = synthetic tokens."""
     late_ranks: tuple[tuple[int, float], ...] | None = None
     """(rank, seconds) of those that came late to the backward pass, the latest first; None = not measured."""
 
@@ -115,6 +117,34 @@ class OfRanks(Event, frozen=True, tag="of-ranks"):
             yield cls(
                 strategy=strategy, step=step, first=first, ns=tuple(ns[these]), peak_bytes=tuple(peak_bytes[these])
             )
+
+
+class InputTimed(Event, frozen=True, tag="input-timed"):
+    """Rank 0, before TimedSteps: how long ranks that follow each other waited for the input of a step: the median."""
+
+    strategy: str
+    step: int
+    first: int
+    """The first of these ranks."""
+    waited_ns: tuple[int, ...]
+
+    @classmethod
+    def of(cls, strategy: str, step: int, waited_ns: Sequence[int]) -> "Iterator[InputTimed]":
+        """Of all ranks, in as many events as they need."""
+        for first in range(0, len(waited_ns), RANKS_PER_EVENT):
+            some = tuple(waited_ns[first : first + RANKS_PER_EVENT])
+            yield cls(strategy=strategy, step=step, first=first, waited_ns=some)
+
+
+class InputWrong(Event, frozen=True, tag="input-wrong"):
+    """A rank got other sequences than it should have got, or none."""
+
+    strategy: str
+    rank: int
+    number: int
+    what: str
+    got: tuple[int, ...] = ()
+    expected: tuple[int, ...] = ()
 
 
 class Flowed(Event, frozen=True, tag="flowed"):
@@ -197,6 +227,8 @@ OfTraining = (
     | Compared
     | OfRanks
     | TimedSteps
+    | InputTimed
+    | InputWrong
     | Flowed
     | Passed
     | NotTrained

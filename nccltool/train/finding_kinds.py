@@ -11,4 +11,7 @@ CHECKPOINT_NONE = define("checkpoint-none", "note", "warning", page="findings-re
 CHECKPOINT_UNFINISHED = define("checkpoint-unfinished", "note", "info", page="findings-results.md")
 CHECKPOINT_UNUSABLE = define("checkpoint-unusable", "incomplete", page="findings-results.md")
 CHECKPOINT_NOT_SHARED = define("checkpoint-not-shared", "incomplete", page="findings-results.md")
+INPUT_UNUSABLE = define("input-unusable", "incomplete", page="findings-results.md")
+INPUT_WRONG = define("input-wrong", "answer", page="findings-results.md")
+INPUT_SLOW = define("input-slow", "answer", "warning", page="findings-results.md", suspects=("warning",))
 PROFILE_NOT_WRITTEN = define("profile-not-written", "note", "warning", page="findings-results.md")

@@ -36,6 +36,10 @@ class TrainSpec(CommonOptions):
     seed: int = 1
     learning_rate: float = 0.1
     momentum: float = 0.0
+    data: str = ""
+    """Folder with the files to train with, on the host of each rank; empty = synthetic tokens."""
+    data_workers: int = 0
+    """Processes of each rank that read ahead."""
     dtype: str = "float32"
     """Of the arithmetic; under a short one the parameters stay in float32."""
     profile: str = ""

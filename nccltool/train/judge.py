@@ -17,7 +17,7 @@ from nccltool.launch.runner import LaunchOutcome
 from nccltool.probe import late_findings, late_rank, plan
 from nccltool.probe.late_findings import ArrivalsOf
 from nccltool.probe.run import info
-from nccltool.train import divergence, events, peak_flops, pipeline_schedules, sharing
+from nccltool.train import divergence, events, input_findings, peak_flops, pipeline_schedules, sharing
 from nccltool.train.finding_kinds import RESUMED
 from nccltool.train.job import TrainJob, TrainSpec
 from nccltool.train.result import (
@@ -62,6 +62,8 @@ class _Heard:
         self.timed: events.TimedSteps | None = next(reversed(said[events.TimedSteps]), None)
         self.flowed: events.Flowed | None = next(reversed(said[events.Flowed]), None)
         self.passed: list[events.Passed] = said[events.Passed]
+        self.inputs: list[events.InputTimed] = said[events.InputTimed]
+        self.shards: list[events.InputWrong] = said[events.InputWrong]
         self.of_ranks = [e for e in said[events.OfRanks] if self.timed and e.step == self.timed.step]
         built: list[events.Built] = said[events.Built]
         self.shape = built[-1].shape if built else None
@@ -83,7 +85,9 @@ def judged(outcome: LaunchOutcome, begun: Begun) -> TrainRun:
         # a training of one rank that was asked for is no reason to warn: it is how one GPU is checked
         *(f for f in outcome.findings if f.is_error or f.kind is not WORLD_OF_ONE),
         *(_wrong(one) for one in heard if one.wrong),
+        *(input_findings.wrong(one.name, one.shards) for one in heard if one.shards),
         *_late(trainings, state),
+        *(slow for one in trainings if (slow := input_findings.slow(one, state)) is not None),
         *(plan.one_left_out(one.strategy, one.strategy, one.reason) for one in trainings if one.status == "skip"),
         *(_resumed(event, one) for one in heard for event in one.resumed),
     )
@@ -119,7 +123,7 @@ def _training(heard: _Heard) -> TrainingResult:
     rate = timed.sequences / times.seconds if timed and times else None
     tokens_per_s = rate * timed.tokens / timed.sequences if timed and rate else None
     utilisation, source = _utilisation(tokens_per_s, heard)
-    without_sync = _of_a_step(timed.without_sync_ns if timed else None, times)
+    without_sync = _of_a_step(_without_sync_ns(timed), times)
     return TrainingResult(
         strategy=heard.name,
         status=status,
@@ -136,12 +140,24 @@ def _training(heard: _Heard) -> TrainingResult:
         scaling_efficiency=_of_a_step(timed.alone_ns if timed else None, times),
         slowest_rank=_slowest([ns for part in heard.of_ranks for ns in part.ns]),
         late_ranks=late_rank.of_pairs(timed.late_ranks) if timed and timed.late_ranks is not None else None,
+        input_wait_ratio=_input_waits(heard),
         peak_memory_bytes=tuple(peak for part in heard.of_ranks for peak in part.peak_bytes),
         model_flop_utilisation=utilisation,
         model_flop_utilisation_source=source,
         bubble=_bubble(heard.flowed, heard) if heard.flowed else None,
         checkpoint=_checkpointing(heard) if heard.spec.checkpoint else None,
     )
+
+
+def _without_sync_ns(timed: events.TimedSteps | None) -> int | None:
+    """Of a step: what the rank that waits longest for its input waits is no communication."""
+    return None if timed is None or timed.without_sync_ns is None else timed.without_sync_ns + timed.input_ns
+
+
+def _input_waits(heard: _Heard) -> tuple[float, ...]:
+    times = _times(heard)
+    here = [one for one in heard.inputs if heard.timed and one.step == heard.timed.step]
+    return tuple(_of_a_step(ns, times) or 0.0 for one in here for ns in one.waited_ns)
 
 
 def _bubble(flowed: events.Flowed, heard: _Heard) -> Bubble:
@@ -187,7 +203,7 @@ def _checkpointing(heard: _Heard) -> Checkpointing:
 def _status(heard: _Heard) -> tuple[CheckStatus, str]:
     if heard.left_out is not None:
         return "skip", heard.left_out.reason
-    if heard.wrong:
+    if heard.wrong or heard.shards:
         return "fail", ""
     if heard.not_compared is not None:
         return "unknown", f"not compared: {heard.not_compared.reason}"

@@ -4,6 +4,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
+from pathlib import Path
 
 from nccltool.core import run_directory, user_files
 from nccltool.core.errors import BadInput
@@ -26,7 +27,8 @@ SIZES: dict[str, dict[str, int]] = {
 """Layers, width and heads of the smallest and of the 1.3B model in table 2.1 of the paper on GPT-3."""
 SHORT_DTYPES = ("bfloat16", "float16")
 DTYPES = ("float32", "float64", *SHORT_DTYPES)
-_AS_GIVEN = ("steps", "seed", "learning_rate", "momentum", "clip_norm", "recompute")
+_BYTES = 256
+_AS_GIVEN = ("data_workers", "steps", "seed", "learning_rate", "momentum", "clip_norm", "recompute")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -50,6 +52,8 @@ class TrainOptions:
     dtype: str
     clip_norm: float | None
     recompute: bool
+    data: str | None
+    data_workers: int
     own: dict[str, OptionValue]
     """Those that are for some strategies only, by field, where they are not the default."""
     checkpoint: CheckpointOptions
@@ -91,12 +95,26 @@ def _spec(options: TrainOptions, where: LaunchPlan) -> TrainSpec:
         timed_steps=options.time_steps,
         dtype=dtype,
         profile=user_files.folder("--profile", options.profile) if options.profile else "",
+        data=_data(options, shape["vocabulary"]),
         checkpoint=checkpoint_options.checkpoints_of(options.checkpoint, where),
         checkpoint_every=options.checkpoint.checkpoint_every,
         **shape,
         given=tuple(given),
         **{name: getattr(options, name) for name in _AS_GIVEN},
     )
+
+
+def _data(options: TrainOptions, vocabulary: int) -> str:
+    """The folder of the files to train with; empty = synthetic tokens. Raises BadInput."""
+    if not options.data:
+        if options.data_workers:
+            raise BadInput("--data-workers needs --data", "omit it or add --data DIR")
+        return ""
+    if vocabulary < _BYTES:
+        raise BadInput(
+            f"--vocabulary {vocabulary} is too small for --data: a token per byte", f"use at least {_BYTES}"
+        )
+    return str(Path(options.data).absolute())  # the hosts of ranks have it: this one need not
 
 
 def _dtype(option: str, word: str, known: Sequence[str]) -> str:

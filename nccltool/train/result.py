@@ -180,6 +180,9 @@ class TrainingResult:
     late_ranks: tuple[RankLateness, ...] | None = None
     """Those that came late to the backward pass, the latest first; None = not measured: no timed steps, stages
     that wait for each other, or an older release."""
+    input_wait_ratio: tuple[float, ...] = ()
+    """Of each rank the median time that it waited for the input of a timed step, over the median step; () =
+    synthetic tokens."""
     peak_memory_bytes: tuple[int | None, ...]
     """Of each rank while steps were timed: allocated on the device, or resident."""
     model_flop_utilisation: float | None = None

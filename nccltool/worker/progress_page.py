@@ -20,6 +20,7 @@ PHASES = (
     *("computing a micro-batch", "unscaling", "clipping", "averaging", "profiling"),
     *(WAITING_FOR_GROUPS, "keeping busy"),
     *("looking for checkpoints", "loading a checkpoint", "catching up", "saving a checkpoint"),
+    *("looking for input", "loading input"),
 )
 
 PHASE, STEP, CALLS, _IN_PHASE_MS, _INSIDE_MS = range(5)

@@ -84,6 +84,7 @@ pairs-left-out job-slow job-unclear not-looked-at prediction-differs
 """
 ACCUSE = {
     ("error", "warning"): {"late-rank"},
+    ("warning",): {"input-slow"},
     ("error",): set(_ACCUSING.split()),
     (): {*_OF_NOBODY.split(), *_NOTES.split()},
 }

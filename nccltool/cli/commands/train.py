@@ -126,6 +126,19 @@ def _taken(default: object, traits: "OptionTraits") -> dict[str, Any]:
         help="Element type.",
         shell_complete=values.dtypes,
     ),
+    option(
+        "--data",
+        type=_FOLDER,
+        help="Train with the files of DIR, a token per byte.  [default: synthetic tokens]",
+    ),
+    option(
+        "--data-workers",
+        type=click.IntRange(0, 64),
+        default=0,
+        metavar="N",
+        settable="project",
+        help="With --data: processes per rank that read ahead.",
+    ),
 )
 @section(
     "Training",

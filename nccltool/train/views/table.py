@@ -111,6 +111,9 @@ def _beside_trainings(run: TrainRun, verbose: bool) -> Iterator[str]:
     slow = {f"rank {t.slowest_rank} in {t.strategy}": None for t in timed if t.slowest_rank is not None}
     if slow:
         yield f"at least 25 % slower than the typical rank, without communication: {', '.join(slow)}"
+    for training in timed:
+        if training.input_wait_ratio:
+            yield f"input: {training.strategy} waits at most {max(training.input_wait_ratio):.0%} of a step for it"
     for training in run.trainings:
         if training.model is not None and training.model.grown and verbose:
             yield _shared(training.strategy, training.model)

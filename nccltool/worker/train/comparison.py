@@ -144,7 +144,7 @@ class ReferenceComparison:
         strategy, setup = self._strategy, self._setup
         tokens, found = setup.tokens(number), _Found()
         begin = time.perf_counter_ns()
-        losses = self._forward_backward(tokens, number)
+        losses = self._forward_backward(setup.drawn(number)[0], number)
         mine = {at: float(loss) for at, loss in losses.items()}
         took = time.perf_counter_ns() - begin
         setup.slot.phase("comparing")

@@ -85,6 +85,13 @@ class Input:
         waited = time.perf_counter_ns() - begin
         return Drawn(tuple(numbers.tolist()), tokens, waited)
 
+    def skip(self, steps: int) -> None:
+        """Go on after so many steps: what they had of the epoch is drawn, and forgotten."""
+        _, inside = self.plan.place(steps + 1)
+        self._step = steps - inside
+        for _ in range(inside):
+            self.draw()
+
     def check(self, drawn: Drawn) -> ShardError | None:
         """What is wrong with the sequences of the step that was drawn last."""
         return compared(self.plan, self.order, self._rank, self._step, drawn.numbers)

@@ -19,6 +19,7 @@ from nccltool.worker.rank.tools import RankTools
 from nccltool.worker.train import checkpoint, faults, precision, strategies
 from nccltool.worker.train.checkpoint import Checkpoints, CheckpointsFailed
 from nccltool.worker.train.comparison import Outcome, ReferenceComparison
+from nccltool.worker.train.feed import feed
 from nccltool.worker.train.strategies.base import CannotTrain, Setup, Strategy
 from nccltool.worker.train.timed_steps import time_steps, write_trace
 
@@ -49,8 +50,10 @@ class Trainer:
         self._allow(self._spec.for_one(name), is_first=True)
         saved = self._checkpoints.choose(name) if self._checkpoints is not None else None
         strategy = self._built(name, saved)
-        if strategy is None:
+        if strategy is None or not feed(strategy):
             return
+        if strategy.setup.feed is not None and saved is not None:
+            strategy.setup.feed.skip(saved.step)
         contact.let_groups_wait(self._tools.contact.net_s)
         self._allow(strategy.setup.spec, is_first=True)  # its model may have grown with the world
         if self._checkpoints is not None and saved is not None:

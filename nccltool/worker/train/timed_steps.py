@@ -15,7 +15,7 @@ from nccltool.core.findings import Subject
 from nccltool.probe import late_rank
 from nccltool.probe.events import Samples
 from nccltool.probe.late_rank import RankLateness
-from nccltool.train.events import Flowed, OfRanks, Passed, TimedSteps
+from nccltool.train.events import Flowed, InputTimed, OfRanks, Passed, TimedSteps
 from nccltool.train.finding_kinds import PROFILE_NOT_WRITTEN
 from nccltool.train.strategies.base import DataParallelOptions
 from nccltool.worker import memory
@@ -49,9 +49,11 @@ def time_steps(strategy: Strategy, steps: int, index: int) -> None:
         flow.reset()
     group.meet()
     # in turns, so that what disturbs the machine for longer than a step disturbs both
-    ours, *others = _loop(setup, steps, step, *compute_only)
+    waits: list[int] = []
+    ours, *others = _loop(setup, steps, step, *compute_only, waits=waits)
     alone = _loop(setup, steps, *compute_only) if compute_only and group.rank == 0 else []
-    everybodys = group.everybodys([sum(sum(times) for times in others), peak or -1])
+    everybodys = group.everybodys([sum(sum(times) for times in others), peak or -1, statistics.median_low(waits)])
+    longest_waits = group.maximum(waits)
     slowest = group.maximum(ours)
     together = [group.maximum(times) for times in others]
     if flow is not None:
@@ -68,6 +70,7 @@ def time_steps(strategy: Strategy, steps: int, index: int) -> None:
             [row[0] for row in everybodys] if together else [],
             [row[1] if row[1] >= 0 else None for row in everybodys],
         ),
+        *(InputTimed.of(setup.name, index, [row[2] for row in everybodys]) if setup.feed else ()),
         TimedSteps(
             step=index,
             strategy=setup.name,
@@ -75,6 +78,7 @@ def time_steps(strategy: Strategy, steps: int, index: int) -> None:
             tokens=setup.sequences * setup.spec.context,
             without_sync_ns=statistics.median_low(together[0]) if together else None,
             alone_ns=statistics.median_low(alone[0]) if alone else None,
+            input_ns=statistics.median_low(longest_waits),
             late_ranks=None if late is None else late_rank.as_pairs(late),
         ),
     )
@@ -125,14 +129,17 @@ def _report_passes(setup: Setup, flow: Flow, step: Step) -> None:
             setup.channel.emit(*Passed.of(setup.name, rank, list(spans)))
 
 
-def _loop(setup: Setup, steps: int, *kinds: Step) -> list[list[int]]:
-    """Nanoseconds of each step on this rank, for each kind of step, which take turns."""
+def _loop(setup: Setup, steps: int, *kinds: Step, waits: list[int] | None = None) -> list[list[int]]:
+    """Nanoseconds of each step on this rank, for each kind of step, which take turns. `waits`: takes what of the
+    first kind's steps was waited for the input."""
     took: list[list[int]] = [[] for _ in kinds]
     for number in range(1, steps + 1):
-        tokens = setup.tokens(number)
+        tokens, waited = setup.drawn(number)
+        if waits is not None:
+            waits.append(waited)
         for kind, times in zip(kinds, took, strict=True):
             setup.slot.phase("timing")
-            begin = time.perf_counter_ns()
+            begin = time.perf_counter_ns() - (waited if waits is not None and kind is kinds[0] else 0)
             kind(tokens)
             setup.group.settle()
             times.append(time.perf_counter_ns() - begin)

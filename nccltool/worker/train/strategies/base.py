@@ -3,7 +3,7 @@
 import contextlib
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -21,6 +21,22 @@ from nccltool.worker.train.arrivals import BETWEEN_PASSES, COMPUTING, Arrivals
 from nccltool.worker.train.gradients import Scaler, local
 from nccltool.worker.train.replicas import Replicas
 from nccltool.worker.train.stopwatch import Flow
+
+
+class Feed(Protocol):
+    """Where the tokens of ranks come from (nccltool.worker.train.feed)."""
+
+    def whole(self, number: int) -> Tensor:
+        """The global batch of a step."""
+        ...
+
+    def draw(self) -> tuple[Tensor, int]:
+        """The next batch with the part of this rank alone, and ns that were waited for it."""
+        ...
+
+    def skip(self, steps: int) -> None:
+        """Steps that were done before."""
+        ...
 
 
 class CannotTrain(Exception):
@@ -54,6 +70,8 @@ class Setup:
         """Whether gradients come in float16, whose range needs a scaled loss."""
         self.number = 0
         """Of the last step that was begun beside the reference."""
+        self.feed: Feed | None = None
+        """What is trained with in the place of synthetic tokens."""
         self.arrivals: Arrivals | None = None
         """Of steps that are run to see who comes late."""
 
@@ -65,7 +83,14 @@ class Setup:
         return lower
 
     def tokens(self, number: int) -> Tensor:
+        """The global batch of a step."""
+        if self.feed is not None:
+            return self.feed.whole(number)
         return transformer.tokens_of(self.spec, number, self.sequences).to(self.device)
+
+    def drawn(self, number: int) -> tuple[Tensor, int]:
+        """(the batch of the next step as this rank gets it, ns that it waited for it)."""
+        return (self.tokens(number), 0) if self.feed is None else self.feed.draw()
 
     def begin(self, number: int) -> None:
         """A step begins that is held against the reference."""

@@ -1,0 +1,53 @@
+"""JUDGE the input of trainings: wrong shards, and ranks that wait for their storage. Pure."""
+
+from collections.abc import Sequence
+from statistics import median
+
+from nccltool.core.findings import Finding, Subject
+from nccltool.core.text import counted, named
+from nccltool.launch.run_state import RunState
+from nccltool.train.events import InputWrong
+from nccltool.train.finding_kinds import INPUT_SLOW, INPUT_WRONG
+from nccltool.train.result import TrainingResult
+
+LEAST_WAIT = 0.1
+"""Of a step: less is no reason to look at storage. The targets of input pipelines are at most some percent."""
+STANDS_OUT = 2.0
+"""A rank whose wait is that many times the typical one is slow by itself."""
+_NAMED = 16
+
+
+def wrong(strategy: str, shards: Sequence[InputWrong]) -> Finding:
+    """The ranks that did not get their own sequences."""
+    ranks = sorted({one.rank for one in shards})
+    first = min(shards, key=lambda one: (one.number, one.rank))
+    whom = f"rank {ranks[0]}" if len(ranks) == 1 else f"ranks {named([str(one) for one in ranks], _NAMED)}"
+    return INPUT_WRONG.finding(
+        subject=Subject(kind="rank", name=str(first.rank)),
+        message=f"{strategy}: {whom} got wrong sequences; rank {first.rank} in step {first.number}: {first.what}",
+        evidence=(f"got {list(first.got)}, expected {list(first.expected)}",),
+        remedy="call set_epoch before each epoch, and give each rank its own rank and the world size",
+    )
+
+
+def slow(training: TrainingResult, state: RunState) -> Finding | None:
+    """The rank that waits for its input longest, where that is a good part of a step and more than others wait;
+    None = no rank stands out."""
+    waits = training.input_wait_ratio
+    typical = median(waits) if len(waits) > 1 else 0.0
+    least = max(LEAST_WAIT, STANDS_OUT * typical)
+    slow_ones = [rank for rank, wait in enumerate(waits) if wait >= least]
+    if not slow_ones:
+        return None
+    rank = waits.index(max(waits))
+    share = f"{100 * waits[rank]:.0f} % of a step"
+    seen = state.ranks.get(rank)
+    host = seen.facts.host if seen and seen.facts else ""
+    whom = f"rank {rank}{host and f' on {host}'}"
+    others = f"; {counted(len(slow_ones) - 1, 'other rank')} waits more than usual, too" if len(slow_ones) > 1 else ""
+    return INPUT_SLOW.finding(
+        subject=Subject(kind="rank", name=str(rank)),
+        message=f"{training.strategy}: {whom} waits for its input for {share}{others}",
+        evidence=(f"the typical rank waits {100 * typical:.1f} % of a step for its input, then for this rank",),
+        remedy=f"check the storage of {host or whom}: iostat -x 1, the mount, and its data loader",
+    )

@@ -1,0 +1,120 @@
+"""What ranks train with: synthetic tokens, or sequences of files, which each rank draws by itself, timed."""
+
+import hashlib
+import socket
+import time
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from nccltool.core.findings import Subject
+from nccltool.train.events import InputWrong
+from nccltool.train.finding_kinds import INPUT_UNUSABLE
+from nccltool.train.input_order import InputPlan
+from nccltool.worker.train.input import Input, LoaderSettings
+from nccltool.worker.train.strategies.base import Setup, Strategy
+from nccltool.worker.train.token_files import NoInput, TokenFiles
+
+_PREFIX = 7
+"""Bytes of a digest that fit a number that ranks can exchange."""
+LOADING = "loading input"
+_TIMEOUT_S = 60.0
+
+
+class Feed:
+    """Sequences of files for one strategy. Every method is called by all ranks together."""
+
+    def __init__(self, files: TokenFiles, strategy: Strategy) -> None:
+        setup = strategy.setup
+        self._setup, self._files = setup, files
+        self._replica, self._replicas = strategy.replica, strategy.replicas
+        plan = InputPlan(sequences=len(files), ranks=self._replicas, batch=setup.sequences // self._replicas)
+        self._plan, self._drawn = plan, 0
+        settings = LoaderSettings(
+            workers=setup.spec.data_workers, pinned=setup.device.type == "cuda", timeout_s=_TIMEOUT_S
+        )
+        self._input = Input(files, plan, self._replica, setup.spec.seed, settings)
+
+    def whole(self, number: int) -> Tensor:
+        """The global batch of a step, in the order of the replicas, as the plan has it: what the reference takes."""
+        epoch, inside = self._plan.place(number)
+        order = self._input.order(epoch)
+        dealt = (one for part in range(self._replicas) for one in self._plan.dealt(order, part, inside))
+        return torch.stack([self._files[one][1] for one in dealt]).to(self._setup.device)
+
+    def draw(self) -> tuple[Tensor, int]:
+        """(a global batch that has the part of this rank alone, as its loader gave it, ns that were waited for it).
+        Raises InputFailed."""
+        setup, plan = self._setup, self._plan
+        setup.computing(LOADING)
+        self._drawn += 1
+        begin = time.perf_counter_ns()
+        setup.tools.injector.at("input", setup.name, step=self._drawn)
+        injected_ns = time.perf_counter_ns() - begin
+        drawn = self._input.draw()
+        if (wrong := self._input.check(drawn)) is not None:
+            setup.channel.emit(
+                InputWrong(
+                    strategy=setup.name,
+                    rank=setup.rank,
+                    number=self._drawn,
+                    what=wrong.what,
+                    got=wrong.got[:_SHOWN],
+                    expected=wrong.expected[:_SHOWN],
+                )
+            )
+        tokens = torch.zeros(setup.sequences, setup.spec.context + 1, dtype=torch.long)
+        first = self._replica * plan.batch
+        tokens[first : first + len(drawn.tokens)] = drawn.tokens
+        return tokens.to(setup.device), injected_ns + drawn.waited_ns
+
+    def skip(self, steps: int) -> None:
+        """Steps that a checkpoint has already."""
+        self._input.skip(steps)
+        self._drawn = steps
+
+
+_SHOWN = 16
+
+
+def feed(strategy: Strategy) -> bool:
+    """Let a strategy have the files that were asked for; False = a rank cannot read them, or reads others, which
+    has been reported."""
+    setup = strategy.setup
+    if not setup.spec.data:
+        return True
+    setup.slot.phase("looking for input")
+    files, reason = None, ""
+    try:
+        files = TokenFiles(Path(setup.spec.data), setup.spec.context)
+    except (NoInput, OSError) as error:
+        reason = str(error)
+    mine = _number(files.description) if files else -1
+    first = setup.group.from_rank_0(max(mine, 0))
+    if files is not None and mine != first:
+        reason = f"{setup.spec.data} has other files than on rank 0"
+    steps = setup.sequences
+    if files is not None and not reason and len(files) < steps:
+        reason = f"{setup.spec.data} has {len(files)} sequences of {setup.spec.context + 1} tokens, a step needs {steps}"
+    if reason:
+        _report(setup, reason)
+    if setup.group.maximum([bool(reason)])[0] or files is None:
+        return False
+    setup.feed = Feed(files, strategy)
+    return True
+
+
+def _number(description: tuple[tuple[str, int], ...]) -> int:
+    digest = hashlib.sha256(repr(description).encode(errors="surrogateescape")).digest()
+    return int.from_bytes(digest[:_PREFIX])
+
+
+def _report(setup: Setup, reason: str) -> None:
+    setup.channel.report(
+        INPUT_UNUSABLE.finding(
+            subject=Subject(kind="rank", name=str(setup.rank)),
+            message=f"rank {setup.rank} on {socket.gethostname()} cannot train with --data: {reason}",
+            remedy="name a folder that has the same files on all hosts",
+        )
+    )
