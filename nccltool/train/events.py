@@ -120,7 +120,7 @@ class OfRanks(Event, frozen=True, tag="of-ranks"):
 
 
 class InputTimed(Event, frozen=True, tag="input-timed"):
-    """Rank 0, before TimedSteps: how long ranks that follow each other waited for the input of a step: the median."""
+    """Rank 0, before TimedSteps: how long ranks that follow each other waited for the input of a step (median)."""
 
     strategy: str
     step: int

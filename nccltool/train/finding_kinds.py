@@ -13,5 +13,5 @@ CHECKPOINT_UNUSABLE = define("checkpoint-unusable", "incomplete", page="findings
 CHECKPOINT_NOT_SHARED = define("checkpoint-not-shared", "incomplete", page="findings-results.md")
 INPUT_UNUSABLE = define("input-unusable", "incomplete", page="findings-results.md")
 INPUT_WRONG = define("input-wrong", "answer", page="findings-results.md")
-INPUT_SLOW = define("input-slow", "answer", "warning", page="findings-results.md", suspects=("warning",))
+INPUT_SLOW = define("input-slow", "note", "warning", page="findings-results.md", suspects=("warning",))
 PROFILE_NOT_WRITTEN = define("profile-not-written", "note", "warning", page="findings-results.md")

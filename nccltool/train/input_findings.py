@@ -44,7 +44,9 @@ def slow(training: TrainingResult, state: RunState) -> Finding | None:
     seen = state.ranks.get(rank)
     host = seen.facts.host if seen and seen.facts else ""
     whom = f"rank {rank}{host and f' on {host}'}"
-    others = f"; {counted(len(slow_ones) - 1, 'other rank')} waits more than usual, too" if len(slow_ones) > 1 else ""
+    others = (
+        f"; {counted(len(slow_ones) - 1, 'other rank')} waits more than usual, too" if len(slow_ones) > 1 else ""
+    )
     return INPUT_SLOW.finding(
         subject=Subject(kind="rank", name=str(rank)),
         message=f"{training.strategy}: {whom} waits for its input for {share}{others}",

@@ -1,8 +1,8 @@
 """Which sequences of a data set each rank has in each step: the reference of what a sampler hands out. Pure.
 
-It knows nothing of torch's DistributedSampler, which it is compared with: of a permutation of all sequences that the
-epoch and the seed decide, rank r of W has places r, r + W, r + 2W, ... So the sequences that all ranks have in a step
-together, and their order, are the same for any W, as long as the global batch is.
+It knows nothing of torch's DistributedSampler, which it is compared with: of a permutation of all sequences that
+the epoch and the seed decide, rank r of W has places r, r + W, r + 2W, ... So the sequences that all ranks have in
+a step together, and their order, are the same for any W, as long as the global batch is.
 """
 
 from collections import Counter
@@ -53,7 +53,7 @@ class InputPlan:
         return divmod(step - 1, self.steps)
 
     def dealt(self, order: Sequence[int], rank: int, step: int) -> tuple[int, ...]:
-        """The sequences of a rank in a step of an epoch, from 0 on; `order`: all sequences, as the epoch has them."""
+        """The sequences of a rank in a step of an epoch, from 0 on; `order`: all sequences, as it has them."""
         mine = range(rank, self.of_a_rank * self.ranks, self.ranks)
         first = step * self.batch
         return tuple(order[place % len(order)] for place in mine[first : first + self.batch])

@@ -56,6 +56,7 @@ def test_a_kind_fits_what_it_does(kind: findings.FindingKind) -> None:
 
 _ACCUSING = """
 wrong-data busbw-low train-wrong slower checkpoint-unusable checkpoint-not-shared
+input-unusable input-wrong
 rank-died rank-error gpu-error gpu-out-of-memory rank-hung agent-killed process-stopped rank-missing hang
 collective-failed node-missing node-failed leader-gone rdzv-unreachable
 host-unknown host-refused host-unreachable host-misconfigured host-silent host-lost peer-unreachable

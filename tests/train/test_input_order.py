@@ -25,7 +25,9 @@ def _order(epoch: int, sequences: int = 30) -> Sequence[int]:
 
 def _epoch(plan: InputPlan, epoch: int = 0) -> list[int]:
     order = _order(epoch, plan.sequences)
-    return [one for step in range(plan.steps) for rank in range(plan.ranks) for one in plan.dealt(order, rank, step)]
+    return [
+        one for step in range(plan.steps) for rank in range(plan.ranks) for one in plan.dealt(order, rank, step)
+    ]
 
 
 @given(_PLANS)

@@ -38,6 +38,11 @@ WORLD = events.World(
 )
 
 
+def state_of() -> RunState:
+    job = TrainJob(run_id="20250102T030405Z-beef", nodes=2, nproc_per_node=1, train=TrainSpec(strategies=("ddp",)))
+    return RunState(job, RANKS, now=0.0)
+
+
 def judged(*said: events.Event, findings: tuple[Finding, ...] = (), **spec: Any) -> TrainRun:
     asked = TrainJob(
         run_id="20250102T030405Z-beef",

@@ -37,14 +37,14 @@ class Feed:
         self._input = Input(files, plan, self._replica, setup.spec.seed, settings)
 
     def whole(self, number: int) -> Tensor:
-        """The global batch of a step, in the order of the replicas, as the plan has it: what the reference takes."""
+        """The global batch of a step, in the order of the replicas, as the plan has it: for the reference."""
         epoch, inside = self._plan.place(number)
         order = self._input.order(epoch)
         dealt = (one for part in range(self._replicas) for one in self._plan.dealt(order, part, inside))
         return torch.stack([self._files[one][1] for one in dealt]).to(self._setup.device)
 
     def draw(self) -> tuple[Tensor, int]:
-        """(a global batch that has the part of this rank alone, as its loader gave it, ns that were waited for it).
+        """(a global batch that has this rank's part alone, as its loader gave it, ns that were waited for it).
         Raises InputFailed."""
         setup, plan = self._setup, self._plan
         setup.computing(LOADING)
@@ -96,7 +96,8 @@ def feed(strategy: Strategy) -> bool:
         reason = f"{setup.spec.data} has other files than on rank 0"
     steps = setup.sequences
     if files is not None and not reason and len(files) < steps:
-        reason = f"{setup.spec.data} has {len(files)} sequences of {setup.spec.context + 1} tokens, a step needs {steps}"
+        length = setup.spec.context + 1
+        reason = f"{setup.spec.data} has {len(files)} sequences of {length} tokens, and a step needs {steps}"
     if reason:
         _report(setup, reason)
     if setup.group.maximum([bool(reason)])[0] or files is None:

@@ -12,7 +12,6 @@ from torch.utils.data import DataLoader, Dataset, DistributedSampler
 from nccltool.core import processes
 from nccltool.train.input_order import InputPlan, ShardError, compared
 
-
 _DEAD = ("", "Z", "X")
 """States of a process that has ended."""
 

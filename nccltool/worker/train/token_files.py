@@ -1,4 +1,4 @@
-"""Sequences of tokens in the files of a folder: each byte is a token, and each file is cut into whole sequences."""
+"""Sequences of tokens in the files of a folder: a byte is a token, and each file is cut into whole sequences."""
 
 import os
 import stat
@@ -19,7 +19,7 @@ class NoInput(Exception):
 
 
 class TokenFiles(Dataset[tuple[int, Tensor]]):
-    """Sequence number -> (its number, its tokens). Each process opens a file when it reads it for the first time."""
+    """Sequence number -> (its number, its tokens). Each process opens a file when it first reads it."""
 
     def __init__(self, folder: Path, context: int) -> None:
         """Raises NoInput, OSError."""
@@ -50,7 +50,9 @@ class TokenFiles(Dataset[tuple[int, Tensor]]):
         return number, torch.frombuffer(bytearray(read), dtype=torch.uint8).long()
 
     def _descriptor(self, file: int) -> int:
-        if self._owner != os.getpid():  # a worker: descriptors of its parent are its own copies, and stay open here
+        if (
+            self._owner != os.getpid()
+        ):  # a worker: descriptors of its parent are its own copies, and stay open here
             self.close()
             self._owner = os.getpid()
         if file not in self._open:

@@ -27,7 +27,9 @@ def _folder(path: Path, sequences: int = 50) -> Path:
     return path
 
 
-def _inputs(folder: Path, ranks: int, batch: int, uneven: Uneven = "drop", settings: LoaderSettings = _NONE) -> list[Input]:
+def _inputs(
+    folder: Path, ranks: int, batch: int, uneven: Uneven = "drop", settings: LoaderSettings = _NONE
+) -> list[Input]:
     files = TokenFiles(folder, _CONTEXT)
     plan = InputPlan(sequences=len(files), ranks=ranks, batch=batch, uneven=uneven)
     return [Input(files, plan, rank, 3, settings) for rank in range(ranks)]
@@ -69,7 +71,7 @@ def test_torch_deals_out_what_the_plan_says(tmp_path: Path, ranks: int, uneven: 
 
 def test_faults_are_found(tmp_path: Path) -> None:
     stale, other, dropped = _inputs(_folder(tmp_path), 3, 2)
-    stale.sampler.set_epoch = lambda epoch: None  # type: ignore[method-assign]
+    stale.sampler.set_epoch = lambda epoch: None
     for _ in range(stale.plan.steps):
         assert stale.check(stale.draw()) is None
     found = stale.check(stale.draw())

@@ -1,0 +1,44 @@
+"""Wrong shards, and the rank whose storage is slow."""
+
+from dataclasses import replace
+
+import pytest
+
+from nccltool.train import input_findings
+from nccltool.train.events import InputWrong
+from tests.report import materials
+from tests.train.test_judge import state_of
+
+
+@pytest.mark.parametrize(
+    ("waits", "said"),
+    [
+        ((), None),
+        ((0.01, 0.09), None),
+        ((0.5, 0.5, 0.5, 0.5), None),  # all alike: no rank stands out
+        ((0.02, 0.02, 0.6, 0.03), "ddp: rank 2 waits for its input for 60 % of a step"),
+        (
+            (0.02, 0.3, 0.6, 0.03, 0.02, 0.02),
+            "ddp: rank 2 waits for its input for 60 % of a step; 1 other rank waits more",
+        ),
+    ],
+    ids=["synthetic", "little", "all", "one", "two"],
+)
+def test_the_rank_that_waits_for_its_input_is_named(waits: tuple[float, ...], said: str | None) -> None:
+    training = replace(materials.trained().trainings[0], strategy="ddp", input_wait_ratio=waits)
+    found = input_findings.slow(training, state_of())
+    assert (found is None) == (said is None)
+    if found is not None and said is not None:
+        assert found.message.startswith(said)
+        assert found.suspect is not None
+        assert (found.severity, found.suspect.name) == ("warning", "2")
+
+
+def test_wrong_shards_are_named_with_the_first_of_them() -> None:
+    shards = [
+        InputWrong(strategy="ddp", rank=rank, number=number, what="of another rank", got=(3, 4), expected=(5, 6))
+        for rank, number in ((1, 2), (0, 3))
+    ]
+    found = input_findings.wrong("ddp", shards)
+    assert found.message == "ddp: ranks 0, 1 got wrong sequences; rank 1 in step 2: of another rank"
+    assert found.evidence == ("got [3, 4], expected [5, 6]",)
