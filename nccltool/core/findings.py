@@ -31,7 +31,12 @@ RunEffect = Literal["answer", "incomplete", "unknown", "note"]
 measurement; unknown: something could not be told; note: there are no errors of this kind."""
 
 ManualPage = Literal[
-    "findings.md", "findings-hosts.md", "findings-results.md", "findings-pairs.md", "findings-jobs.md"
+    "findings.md",
+    "findings-hosts.md",
+    "findings-results.md",
+    "findings-training.md",
+    "findings-pairs.md",
+    "findings-jobs.md",
 ]
 MANUAL_PAGES: tuple[ManualPage, ...] = get_args(ManualPage)
 """Those of docs/ with a section for each code."""

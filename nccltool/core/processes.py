@@ -159,6 +159,14 @@ def sockets(pid: int) -> set[int]:
     return found
 
 
+def descriptors(pid: int) -> int | None:
+    """How many files, pipes, and sockets a process has open; None = it has ended, or is another user's."""
+    try:
+        return len(os.listdir(f"/proc/{pid}/fd"))
+    except OSError:
+        return None
+
+
 def name(pid: int) -> str:
     """What a process is called, at most 15 characters; `?` when it is gone, or another container's."""
     try:

@@ -136,6 +136,15 @@ class InputTimed(Event, frozen=True, tag="input-timed"):
             yield cls(strategy=strategy, step=step, first=first, waited_ns=some)
 
 
+class InputDealt(Event, frozen=True, tag="input-dealt"):
+    """Rank 0: the files that are trained with, as they are dealt out."""
+
+    strategy: str
+    sequences: int
+    epoch_steps: int
+    left_out: int
+
+
 class InputWrong(Event, frozen=True, tag="input-wrong"):
     """A rank got other sequences than it should have got, or none."""
 
@@ -227,6 +236,7 @@ OfTraining = (
     | Compared
     | OfRanks
     | TimedSteps
+    | InputDealt
     | InputTimed
     | InputWrong
     | Flowed

@@ -1,7 +1,7 @@
 """JUDGE the input of trainings: wrong shards, and ranks that wait for their storage. Pure."""
 
 from collections.abc import Sequence
-from statistics import median
+from statistics import median_low
 
 from nccltool.core.findings import Finding, Subject
 from nccltool.core.text import counted, named
@@ -31,14 +31,14 @@ def wrong(strategy: str, shards: Sequence[InputWrong]) -> Finding:
 
 
 def slow(training: TrainingResult, state: RunState) -> Finding | None:
-    """The rank that waits for its input longest, where that is a good part of a step and more than others wait;
-    None = no rank stands out."""
-    waits = training.input_wait_ratio
-    typical = median(waits) if len(waits) > 1 else 0.0
+    """The rank that waits for its input longest, where that is a good part of a step and more than others wait, or
+    all ranks, if they wait alike; None = they wait for less."""
+    waits = training.input.wait_ratio if training.input else ()
+    typical = median_low(waits) if len(waits) > 1 else 0.0  # of two, the faster one
     least = max(LEAST_WAIT, STANDS_OUT * typical)
     slow_ones = [rank for rank, wait in enumerate(waits) if wait >= least]
     if not slow_ones:
-        return None
+        return _all_slow(training.strategy, typical) if typical >= LEAST_WAIT else None
     rank = waits.index(max(waits))
     share = f"{100 * waits[rank]:.0f} % of a step"
     seen = state.ranks.get(rank)
@@ -52,4 +52,13 @@ def slow(training: TrainingResult, state: RunState) -> Finding | None:
         message=f"{training.strategy}: {whom} waits for its input for {share}{others}",
         evidence=(f"the typical rank waits {100 * typical:.1f} % of a step for its input, then for this rank",),
         remedy=f"check the storage of {host or whom}: iostat -x 1, the mount, and its data loader",
+    )
+
+
+def _all_slow(strategy: str, typical: float) -> Finding:
+    return INPUT_SLOW.finding(
+        subject=Subject(kind="run", name="--data"),
+        message=f"{strategy}: all ranks wait for their input for {100 * typical:.0f} % of a step",
+        evidence=("the wait is no communication: the network is not the cause",),
+        remedy="check the storage that all hosts read, or use more --data-workers",
     )

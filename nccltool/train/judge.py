@@ -26,6 +26,7 @@ from nccltool.train.result import (
     Checkpointing,
     Oracle,
     PipelinePass,
+    TrainingInput,
     TrainingResult,
     TrainRun,
     TrainStep,
@@ -62,7 +63,8 @@ class _Heard:
         self.timed: events.TimedSteps | None = next(reversed(said[events.TimedSteps]), None)
         self.flowed: events.Flowed | None = next(reversed(said[events.Flowed]), None)
         self.passed: list[events.Passed] = said[events.Passed]
-        self.inputs: list[events.InputTimed] = said[events.InputTimed]
+        self.dealt: events.InputDealt | None = next(reversed(said[events.InputDealt]), None)
+        self.waits: list[events.InputTimed] = said[events.InputTimed]
         self.shards: list[events.InputWrong] = said[events.InputWrong]
         self.of_ranks = [e for e in said[events.OfRanks] if self.timed and e.step == self.timed.step]
         built: list[events.Built] = said[events.Built]
@@ -140,11 +142,11 @@ def _training(heard: _Heard) -> TrainingResult:
         scaling_efficiency=_of_a_step(timed.alone_ns if timed else None, times),
         slowest_rank=_slowest([ns for part in heard.of_ranks for ns in part.ns]),
         late_ranks=late_rank.of_pairs(timed.late_ranks) if timed and timed.late_ranks is not None else None,
-        input_wait_ratio=_input_waits(heard),
         peak_memory_bytes=tuple(peak for part in heard.of_ranks for peak in part.peak_bytes),
         model_flop_utilisation=utilisation,
         model_flop_utilisation_source=source,
         bubble=_bubble(heard.flowed, heard) if heard.flowed else None,
+        input=_input(heard.dealt, heard) if heard.dealt else None,
         checkpoint=_checkpointing(heard) if heard.spec.checkpoint else None,
     )
 
@@ -154,10 +156,15 @@ def _without_sync_ns(timed: events.TimedSteps | None) -> int | None:
     return None if timed is None or timed.without_sync_ns is None else timed.without_sync_ns + timed.input_ns
 
 
-def _input_waits(heard: _Heard) -> tuple[float, ...]:
+def _input(dealt: events.InputDealt, heard: _Heard) -> TrainingInput:
     times = _times(heard)
-    here = [one for one in heard.inputs if heard.timed and one.step == heard.timed.step]
-    return tuple(_of_a_step(ns, times) or 0.0 for one in here for ns in one.waited_ns)
+    here = [one for one in heard.waits if heard.timed and one.step == heard.timed.step]
+    return TrainingInput(
+        sequences=dealt.sequences,
+        epoch_steps=dealt.epoch_steps,
+        left_out=dealt.left_out,
+        wait_ratio=tuple(ratio for one in here for ns in one.waited_ns if (ratio := _of_a_step(ns, times)) is not None),
+    )
 
 
 def _bubble(flowed: events.Flowed, heard: _Heard) -> Bubble:

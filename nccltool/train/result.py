@@ -151,6 +151,21 @@ class ModelShape:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class TrainingInput:
+    """The files that were trained with."""
+
+    sequences: int
+    """In all files together."""
+    epoch_steps: int
+    """Steps until each sequence was used once."""
+    left_out: int
+    """Sequences at the end of an epoch that were too few for a step of all ranks; others in each epoch."""
+    wait_ratio: tuple[float, ...]
+    """Of each rank the median time that it waited for the input of a timed step, over the median step; () = no
+    step was timed."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class TrainingResult:
     """A smoke training in one way."""
 
@@ -180,9 +195,6 @@ class TrainingResult:
     late_ranks: tuple[RankLateness, ...] | None = None
     """Those that came late to the backward pass, the latest first; None = not measured: no timed steps, stages
     that wait for each other, or an older release."""
-    input_wait_ratio: tuple[float, ...] = ()
-    """Of each rank the median time that it waited for the input of a timed step, over the median step; () =
-    synthetic tokens."""
     peak_memory_bytes: tuple[int | None, ...]
     """Of each rank while steps were timed: allocated on the device, or resident."""
     model_flop_utilisation: float | None = None
@@ -193,6 +205,8 @@ class TrainingResult:
     """None = there is no pipeline, or no step of it was timed."""
     checkpoint: Checkpointing | None = None
     """None = no checkpoints were asked for."""
+    input: TrainingInput | None = None
+    """None = synthetic tokens."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -30,7 +30,7 @@ from nccltool.train.job import TrainJob, TrainSpec
 from nccltool.train.result import Restart, TrainRun
 from nccltool.train.state import TrainState, heard
 
-RESTARTED = define("restarted", "note", "warning", "info", page="findings-results.md")
+RESTARTED = define("restarted", "note", "warning", "info", page="findings-training.md")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -16,7 +16,7 @@ other programs build on: the API, schemas, plug-ins, more formats, schedulers an
 nodes and who is slow; reports and the history of hosts; plans; running
 jobs; how often attach is right; the cases in which localization fails; whom
 triage suspects, and its unseen rounds; watching a job; rounds of another collector; trainings like a
-plan, and steps on slow links; jobs on several hosts, in Slurm, and in containers."""
+plan, and steps on slow links; jobs on several hosts, in Slurm, and in containers; training with files."""
 LINES_OF_THE_README = 120
 
 GENERATED = (

@@ -4,8 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from nccltool.core.findings import Subject
 from nccltool.train import input_findings
 from nccltool.train.events import InputWrong
+from nccltool.train.result import TrainingInput
 from tests.report import materials
 from tests.train.test_judge import state_of
 
@@ -15,23 +17,27 @@ from tests.train.test_judge import state_of
     [
         ((), None),
         ((0.01, 0.09), None),
-        ((0.5, 0.5, 0.5, 0.5), None),  # all alike: no rank stands out
+        ((0.5, 0.4, 0.5, 0.5), "ddp: all ranks wait for their input for 50 % of a step"),  # nobody stands out
+        ((0.5,), "ddp: rank 0 waits for its input for 50 % of a step"),
+        ((0.01, 0.96), "ddp: rank 1 waits for its input for 96 % of a step"),
         ((0.02, 0.02, 0.6, 0.03), "ddp: rank 2 waits for its input for 60 % of a step"),
         (
             (0.02, 0.3, 0.6, 0.03, 0.02, 0.02),
             "ddp: rank 2 waits for its input for 60 % of a step; 1 other rank waits more",
         ),
     ],
-    ids=["synthetic", "little", "all", "one", "two"],
+    ids=["synthetic", "little", "all", "alone", "one of two", "one", "two"],
 )
 def test_the_rank_that_waits_for_its_input_is_named(waits: tuple[float, ...], said: str | None) -> None:
-    training = replace(materials.trained().trainings[0], strategy="ddp", input_wait_ratio=waits)
+    given = TrainingInput(sequences=64, epoch_steps=8, left_out=0, wait_ratio=waits)
+    training = replace(materials.trained().trainings[0], strategy="ddp", input=given)
     found = input_findings.slow(training, state_of())
     assert (found is None) == (said is None)
     if found is not None and said is not None:
         assert found.message.startswith(said)
-        assert found.suspect is not None
-        assert (found.severity, found.suspect.name) == ("warning", "2")
+        assert found.severity == "warning"
+        rank = None if "all ranks" in said else Subject(kind="rank", name=said.split()[2])
+        assert found.suspect == rank
 
 
 def test_wrong_shards_are_named_with_the_first_of_them() -> None:

@@ -91,6 +91,44 @@ def test_wrong_arithmetic_is_caught_all_the_same(start: Start, drill: str, words
     assert training["oracle"]["first_step"] == 2
 
 
+# ---- files to train with
+
+
+def tokens(folder: Path) -> str:
+    """257 sequences of the context that SMALL has: some are left out at the end of each epoch."""
+    (folder / "tokens").write_bytes(bytes(number * number % 251 for number in range(257 * 9)))
+    return str(folder)
+
+
+def test_files_are_the_same_batches_on_any_number_of_ranks(start: Start, tmp_path: Path) -> None:
+    words = ("--data", tokens(tmp_path), *SMALL)
+    alone = right(trained(start, "ddp", *QUICK, "--nodes", "1", "--nproc-per-node", "1", "--batch", "8", *words))
+    # that of the test is too long for the sockets of workers
+    two = right(
+        trained(start, "ddp,fsdp", *QUICK, "--batch", "4", "--data-workers", "1", *words, TMPDIR="/tmp")  # noqa: S108
+    )
+    assert losses(two["ddp"]) == pytest.approx(losses(alone["ddp"]))
+    assert losses(two["fsdp"]) == pytest.approx(losses(alone["ddp"]))
+    assert two["ddp"]["input"] == {"sequences": 257, "epoch_steps": 32, "left_out": 1, "wait_ratio": []}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("fault", "code", "named"),
+    [
+        ("slow:rank=1,at=input,ms=300", "input-slow", {"kind": "rank", "name": "1"}),
+        ("hang:rank=1,at=input,step=2", "rank-hung", {"kind": "rank", "name": "1"}),
+    ],
+)
+def test_the_rank_whose_input_is_slow_or_hangs_is_named(
+    start: Start, tmp_path: Path, fault: str, code: str, named: dict[str, str]
+) -> None:
+    words = ("--data", tokens(tmp_path), *SMALL, *QUICK, "--time-steps", "5")
+    ended = trained(start, "ddp", *words, NCCLTOOL_FAULT=fault)
+    problem = next(one for one in ended.problems if one["code"] == code)
+    assert problem["subject"] == named, ended.said
+
+
 # ---- what they leave
 
 

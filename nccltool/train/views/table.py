@@ -6,10 +6,10 @@ from typing import get_args
 from nccltool.core.findings import SEVERITIES, CheckStatus
 from nccltool.core.look import PLAIN, Align, Look, Tone
 from nccltool.core.notices import circumstances, of_finding, shown, verdict_line
-from nccltool.core.text import escaped, named
+from nccltool.core.text import counted, escaped, named
 from nccltool.core.units import format_seconds
 from nccltool.probe.headline import suspects
-from nccltool.train.result import Bubble, ModelShape, TrainingResult, TrainRun
+from nccltool.train.result import Bubble, ModelShape, TrainingInput, TrainingResult, TrainRun
 
 HEADERS = ("strategy", "result", "step", "samples/s", "exposed %", "scaling %", "MFU %", "memory MiB")
 _ALIGN: tuple[Align, ...] = ("left", "left", "right", "right", "right", "right", "right", "right")
@@ -111,9 +111,9 @@ def _beside_trainings(run: TrainRun, verbose: bool) -> Iterator[str]:
     slow = {f"rank {t.slowest_rank} in {t.strategy}": None for t in timed if t.slowest_rank is not None}
     if slow:
         yield f"at least 25 % slower than the typical rank, without communication: {', '.join(slow)}"
-    for training in timed:
-        if training.input_wait_ratio:
-            yield f"input: {training.strategy} waits at most {max(training.input_wait_ratio):.0%} of a step for it"
+    for training in run.trainings:
+        if training.input is not None:
+            yield _input(training.strategy, training.input, verbose)
     for training in run.trainings:
         if training.model is not None and training.model.grown and verbose:
             yield _shared(training.strategy, training.model)
@@ -129,6 +129,13 @@ def _shared(strategy: str, model: ModelShape) -> str:
     replicas = f" ({model.replicas} replicas)" if model.replicas > 1 else ""
     larger = ", ".join(f"{size} {getattr(model, size)}" for size in model.grown)
     return f"{strategy}: {each}{replicas}; enlarged to fit: {larger}"
+
+
+def _input(strategy: str, one: TrainingInput, verbose: bool) -> str:
+    waits = "not measured" if not one.wait_ratio else f"at most {max(one.wait_ratio):.0%} of a step on any rank"
+    dealt = f"; {counted(one.sequences, 'sequence')} = {counted(one.epoch_steps, 'step')} per epoch"
+    left_out = f" + {one.left_out} left out" if one.left_out else ""
+    return f"waiting for input in {strategy}: {waits}{f'{dealt}{left_out}' if verbose or one.left_out else ''}"
 
 
 def _bubble(strategy: str, bubble: Bubble, verbose: bool) -> str:

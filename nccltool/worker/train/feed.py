@@ -1,7 +1,9 @@
 """What ranks train with: synthetic tokens, or sequences of files, which each rank draws by itself, timed."""
 
 import hashlib
+import os
 import socket
+import tempfile
 import time
 from pathlib import Path
 
@@ -9,9 +11,9 @@ import torch
 from torch import Tensor
 
 from nccltool.core.findings import Subject
-from nccltool.train.events import InputWrong
-from nccltool.train.finding_kinds import INPUT_UNUSABLE
-from nccltool.train.input_order import InputPlan
+from nccltool.train.events import InputDealt, InputWrong
+from nccltool.train.finding_kinds import INPUT_LEAKS, INPUT_UNUSABLE
+from nccltool.train.input_order import InputPlan, ShardError
 from nccltool.worker.train.input import Input, LoaderSettings
 from nccltool.worker.train.strategies.base import Setup, Strategy
 from nccltool.worker.train.token_files import NoInput, TokenFiles
@@ -20,9 +22,12 @@ _PREFIX = 7
 """Bytes of a digest that fit a number that ranks can exchange."""
 LOADING = "loading input"
 _TIMEOUT_S = 60.0
+_SHOWN = 16
+_LONGEST_TEMPORARY = 107 - len("/pymp-12345678/listener-12345678")
+"""Bytes of TMPDIR: the path of a socket has at most 107 (unix(7)), and multiprocessing adds the rest."""
 
 
-class Feed:
+class FileFeed:
     """Sequences of files for one strategy. Every method is called by all ranks together."""
 
     def __init__(self, files: TokenFiles, strategy: Strategy) -> None:
@@ -54,28 +59,55 @@ class Feed:
         injected_ns = time.perf_counter_ns() - begin
         drawn = self._input.draw()
         if (wrong := self._input.check(drawn)) is not None:
-            setup.channel.emit(
-                InputWrong(
-                    strategy=setup.name,
-                    rank=setup.rank,
-                    number=self._drawn,
-                    what=wrong.what,
-                    got=wrong.got[:_SHOWN],
-                    expected=wrong.expected[:_SHOWN],
-                )
-            )
+            self._report_wrong(wrong)
         tokens = torch.zeros(setup.sequences, setup.spec.context + 1, dtype=torch.long)
         first = self._replica * plan.batch
         tokens[first : first + len(drawn.tokens)] = drawn.tokens
         return tokens.to(setup.device), injected_ns + drawn.waited_ns
 
+    def _report_wrong(self, wrong: ShardError) -> None:
+        setup = self._setup
+        setup.channel.emit(
+            InputWrong(
+                strategy=setup.name,
+                rank=setup.rank,
+                number=self._drawn,
+                what=wrong.what,
+                got=wrong.got[:_SHOWN],
+                expected=wrong.expected[:_SHOWN],
+            )
+        )
+
+    def report(self) -> None:
+        """Rank 0: how the sequences are dealt out."""
+        plan, setup = self._plan, self._setup
+        if setup.rank == 0:
+            setup.channel.emit(
+                InputDealt(
+                    strategy=setup.name,
+                    sequences=plan.sequences,
+                    epoch_steps=plan.steps,
+                    left_out=plan.left_out,
+                )
+            )
+
+    def end(self) -> None:
+        """After the last step: say which process leaks descriptors."""
+        setup = self._setup
+        for leak in self._input.leaks():
+            setup.channel.report(
+                INPUT_LEAKS.finding(
+                    subject=Subject(kind="rank", name=str(setup.rank)),
+                    message=f"{setup.name}: {leak.who} on {socket.gethostname()} leaks file descriptors: {leak.before}"
+                    f" became {leak.after} in {leak.batches} batches",
+                    remedy="close files in __getitem__ of the data set, and open none twice",
+                )
+            )
+
     def skip(self, steps: int) -> None:
         """Steps that a checkpoint has already."""
         self._input.skip(steps)
         self._drawn = steps
-
-
-_SHOWN = 16
 
 
 def feed(strategy: Strategy) -> bool:
@@ -94,15 +126,20 @@ def feed(strategy: Strategy) -> bool:
     first = setup.group.from_rank_0(max(mine, 0))
     if files is not None and mine != first:
         reason = f"{setup.spec.data} has other files than on rank 0"
-    steps = setup.sequences
-    if files is not None and not reason and len(files) < steps:
+    elif files is not None and len(files) < setup.sequences:
         length = setup.spec.context + 1
-        reason = f"{setup.spec.data} has {len(files)} sequences of {length} tokens, and a step needs {steps}"
+        reason = f"{setup.spec.data} has {len(files)} sequences of {length} tokens, and a step needs {setup.sequences}"
+    temporary = tempfile.gettempdir()
     if reason:
-        _report(setup, reason)
+        _report(setup, reason, "name a folder that has the same files on all hosts")
+    elif setup.spec.data_workers and len(os.fsencode(temporary)) > _LONGEST_TEMPORARY:
+        # torch would wait for its workers without an error
+        reason = f"TMPDIR is too long for the sockets of --data-workers: {temporary}"
+        _report(setup, reason, "choose a shorter TMPDIR")
     if setup.group.maximum([bool(reason)])[0] or files is None:
         return False
-    setup.feed = Feed(files, strategy)
+    setup.feed = FileFeed(files, strategy)
+    setup.feed.report()
     return True
 
 
@@ -111,11 +148,11 @@ def _number(description: tuple[tuple[str, int], ...]) -> int:
     return int.from_bytes(digest[:_PREFIX])
 
 
-def _report(setup: Setup, reason: str) -> None:
+def _report(setup: Setup, reason: str, remedy: str) -> None:
     setup.channel.report(
         INPUT_UNUSABLE.finding(
             subject=Subject(kind="rank", name=str(setup.rank)),
             message=f"rank {setup.rank} on {socket.gethostname()} cannot train with --data: {reason}",
-            remedy="name a folder that has the same files on all hosts",
+            remedy=remedy,
         )
     )

@@ -1,5 +1,6 @@
 """The input of a rank, drawn as users draw it: DataLoader, workers, and DistributedSampler; each wait is timed."""
 
+import os
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -12,6 +13,8 @@ from torch.utils.data import DataLoader, Dataset, DistributedSampler
 from nccltool.core import processes
 from nccltool.train.input_order import InputPlan, ShardError, compared
 
+_LEAST_BATCHES = 6
+"""Of a process: fewer do not tell a leak from files that are opened when they are first needed."""
 _DEAD = ("", "Z", "X")
 """States of a process that has ended."""
 
@@ -30,6 +33,17 @@ class LoaderSettings:
     pinned: bool = False
     timeout_s: float = 60.0
     """How long a rank waits for a batch of its workers."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DescriptorLeak:
+    """A process that opens files batch after batch, and does not close them."""
+
+    who: str
+    before: int
+    after: int
+    batches: int
+    """That it read between."""
 
 
 @dataclass(slots=True)
@@ -66,6 +80,9 @@ class Input:
         self._batches: Iterator[Any] = iter(())
         self._step = 0
         self._iterator: Any = None
+        self._open: dict[int, int] = {}
+        """Descriptors of this process and its workers, by pid, when all of them had read a batch."""
+        self._counted_at = 0
 
     def draw(self) -> Drawn:
         """The batch of the next step. Raises InputFailed."""
@@ -82,6 +99,8 @@ class Input:
         except (RuntimeError, OSError) as error:
             raise InputFailed(self._why(error, inside)) from error
         waited = time.perf_counter_ns() - begin
+        if not self._open and self._step > len(self.workers()) * self._settings.prefetch:
+            self._open, self._counted_at = self._descriptors(), self._step
         return Drawn(tuple(numbers.tolist()), tokens, waited)
 
     def skip(self, steps: int) -> None:
@@ -104,6 +123,26 @@ class Input:
     def workers(self) -> tuple[int, ...]:
         """Their process ids; () = none was started."""
         return tuple(worker.pid for worker in getattr(self._iterator, "_workers", ()))
+
+    def _descriptors(self) -> dict[int, int]:
+        counts = {pid: processes.descriptors(pid) for pid in (os.getpid(), *self.workers())}
+        return {pid: count for pid, count in counts.items() if count is not None}
+
+    def leaks(self) -> tuple[DescriptorLeak, ...]:
+        """Processes whose descriptors became more with every other batch that they read, or more often."""
+        pids = self.workers()
+        batches = (self._step - self._counted_at) // max(len(pids), 1)
+        if not self._open or batches < _LEAST_BATCHES:
+            return ()
+        names = {os.getpid(): f"the input of rank {self._rank}"} | {
+            pid: f"worker {number} (pid {pid}) of the input of rank {self._rank}" for number, pid in enumerate(pids)
+        }
+        now = self._descriptors()
+        return tuple(
+            DescriptorLeak(who=names[pid], before=self._open[pid], after=after, batches=batches)
+            for pid, after in now.items()
+            if pid in self._open and after - self._open[pid] >= batches / 2
+        )
 
     def _why(self, error: Exception, inside: int) -> str:
         """Which worker it was. Batch n of an epoch comes from worker n % workers."""

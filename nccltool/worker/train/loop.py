@@ -69,6 +69,8 @@ class Trainer:
             time_steps(strategy, self._spec.timed_steps, base + self._spec.steps)
         if self._spec.profile:
             write_trace(strategy, Path(self._spec.profile))
+        if strategy.setup.feed is not None:
+            strategy.setup.feed.end()
 
     def _allow(self, spec: TrainSpec, is_first: bool) -> None:
         """Note how long a rank may wait for others; strategies have groups of their own, which connect in the

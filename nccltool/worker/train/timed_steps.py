@@ -3,7 +3,7 @@
 import contextlib
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import torch
@@ -64,13 +64,7 @@ def time_steps(strategy: Strategy, steps: int, index: int) -> None:
         return
     setup.channel.emit(
         *Samples.of(index, slowest),
-        *OfRanks.of(
-            setup.name,
-            index,
-            [row[0] for row in everybodys] if together else [],
-            [row[1] if row[1] >= 0 else None for row in everybodys],
-        ),
-        *(InputTimed.of(setup.name, index, [row[2] for row in everybodys]) if setup.feed else ()),
+        *_of_ranks(setup, index, everybodys, computed_alone=bool(together)),
         TimedSteps(
             step=index,
             strategy=setup.name,
@@ -82,6 +76,20 @@ def time_steps(strategy: Strategy, steps: int, index: int) -> None:
             late_ranks=None if late is None else late_rank.as_pairs(late),
         ),
     )
+
+
+def _of_ranks(
+    setup: Setup, index: int, rows: list[list[int]], *, computed_alone: bool
+) -> Iterator[OfRanks | InputTimed]:
+    """`rows`: of each rank ns without communication, its peak in bytes or -1, and ns that it waited for input."""
+    yield from OfRanks.of(
+        setup.name,
+        index,
+        [row[0] for row in rows] if computed_alone else [],
+        [row[1] if row[1] >= 0 else None for row in rows],
+    )
+    if setup.feed is not None:
+        yield from InputTimed.of(setup.name, index, [row[2] for row in rows])
 
 
 def _came_late(setup: Setup, timed_ns: list[int], step: Step) -> tuple[RankLateness, ...] | None:

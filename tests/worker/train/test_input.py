@@ -102,6 +102,30 @@ def test_workers_read_the_same_and_leave_no_descriptor(tmp_path: Path) -> None:
     assert _descriptors() <= before + 1
 
 
+class _Leaking(TokenFiles):
+    """Opens a file for each sequence."""
+
+    def __getitem__(self, number: int) -> tuple[int, torch.Tensor]:
+        os.open("/dev/null", os.O_RDONLY)
+        return super().__getitem__(number)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("kind", [TokenFiles, _Leaking])
+def test_who_leaks_descriptors_is_named(tmp_path: Path, kind: type[TokenFiles], workers: int) -> None:
+    files = kind(_folder(tmp_path, 60), _CONTEXT)
+    plan = InputPlan(sequences=len(files), ranks=1, batch=2)
+    one = Input(files, plan, 0, 3, LoaderSettings(workers=workers))
+    for _ in range(28):
+        one.draw()
+    found = one.leaks()
+    assert (found != ()) == (kind is _Leaking)
+    for number, leak in enumerate(found):
+        assert leak.after - leak.before >= leak.batches
+        assert leak.who.startswith(f"worker {number} (pid " if workers else "the input of rank 0")
+    assert len(found) in (0, workers or 1)
+
+
 def test_a_worker_that_dies_is_named(tmp_path: Path) -> None:
     (one,) = _inputs(_folder(tmp_path, 2000), 1, 2, settings=LoaderSettings(workers=2, timeout_s=30))
     one.draw()

@@ -38,6 +38,10 @@ class Feed(Protocol):
         """Steps that were done before."""
         ...
 
+    def end(self) -> None:
+        """No more batches are drawn."""
+        ...
+
 
 class CannotTrain(Exception):
     """This strategy cannot run with these options or in this world; the message says why."""
