@@ -162,7 +162,7 @@ def sockets(pid: int) -> set[int]:
 def descriptors(pid: int) -> int | None:
     """How many files, pipes, and sockets a process has open; None = it has ended, or is another user's."""
     try:
-        return len(os.listdir(f"/proc/{pid}/fd"))
+        return sum(1 for _ in Path(f"/proc/{pid}/fd").iterdir())
     except OSError:
         return None
 

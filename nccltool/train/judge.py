@@ -163,7 +163,9 @@ def _input(dealt: events.InputDealt, heard: _Heard) -> TrainingInput:
         sequences=dealt.sequences,
         epoch_steps=dealt.epoch_steps,
         left_out=dealt.left_out,
-        wait_ratio=tuple(ratio for one in here for ns in one.waited_ns if (ratio := _of_a_step(ns, times)) is not None),
+        wait_ratio=tuple(
+            ratio for one in here for ns in one.waited_ns if (ratio := _of_a_step(ns, times)) is not None
+        ),
     )
 
 

@@ -77,7 +77,8 @@ backend-unavailable nothing-fits
 """Nothing is wrong with what they name: a log is missing, a scheduler or the order ended it, hosts differ."""
 _NOTES = """
 busbw-unknown not-compared dip left-out reference-cost resumed restarted triage imported
-checkpoint-damaged checkpoint-none checkpoint-unfinished profile-not-written input-leaks loopback-hostname clock-skew
+checkpoint-damaged checkpoint-none checkpoint-unfinished profile-not-written input-leaks loopback-hostname
+clock-skew
 strangers-refused fault-injected no-run-secret retransmits path-slow link-errors counters-unread
 import-inconsistent import-rows-missing import-another-test import-under-minimum import-nccl-error
 metrics-not-handed-over pairs-not-measured nodes-not-measured pairs-too-few

@@ -104,9 +104,7 @@ def test_files_are_the_same_batches_on_any_number_of_ranks(start: Start, tmp_pat
     words = ("--data", tokens(tmp_path), *SMALL)
     alone = right(trained(start, "ddp", *QUICK, "--nodes", "1", "--nproc-per-node", "1", "--batch", "8", *words))
     # that of the test is too long for the sockets of workers
-    two = right(
-        trained(start, "ddp,fsdp", *QUICK, "--batch", "4", "--data-workers", "1", *words, TMPDIR="/tmp")  # noqa: S108
-    )
+    two = right(trained(start, "ddp,fsdp", *QUICK, "--batch", "4", "--data-workers", "1", *words, TMPDIR="/tmp"))
     assert losses(two["ddp"]) == pytest.approx(losses(alone["ddp"]))
     assert losses(two["fsdp"]) == pytest.approx(losses(alone["ddp"]))
     assert two["ddp"]["input"] == {"sequences": 257, "epoch_steps": 32, "left_out": 1, "wait_ratio": []}

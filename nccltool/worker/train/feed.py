@@ -98,8 +98,8 @@ class FileFeed:
             setup.channel.report(
                 INPUT_LEAKS.finding(
                     subject=Subject(kind="rank", name=str(setup.rank)),
-                    message=f"{setup.name}: {leak.who} on {socket.gethostname()} leaks file descriptors: {leak.before}"
-                    f" became {leak.after} in {leak.batches} batches",
+                    message=f"{setup.name}: {leak.who} on {socket.gethostname()} leaks file descriptors:"
+                    f" {leak.before} became {leak.after} in {leak.batches} batches",
                     remedy="close files in __getitem__ of the data set, and open none twice",
                 )
             )
@@ -128,7 +128,9 @@ def feed(strategy: Strategy) -> bool:
         reason = f"{setup.spec.data} has other files than on rank 0"
     elif files is not None and len(files) < setup.sequences:
         length = setup.spec.context + 1
-        reason = f"{setup.spec.data} has {len(files)} sequences of {length} tokens, and a step needs {setup.sequences}"
+        reason = (
+            f"{setup.spec.data} has {len(files)} sequences of {length} tokens, and a step needs {setup.sequences}"
+        )
     temporary = tempfile.gettempdir()
     if reason:
         _report(setup, reason, "name a folder that has the same files on all hosts")

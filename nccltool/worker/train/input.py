@@ -135,7 +135,8 @@ class Input:
         if not self._open or batches < _LEAST_BATCHES:
             return ()
         names = {os.getpid(): f"the input of rank {self._rank}"} | {
-            pid: f"worker {number} (pid {pid}) of the input of rank {self._rank}" for number, pid in enumerate(pids)
+            pid: f"worker {number} (pid {pid}) of the input of rank {self._rank}"
+            for number, pid in enumerate(pids)
         }
         now = self._descriptors()
         return tuple(

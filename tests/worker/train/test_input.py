@@ -5,13 +5,13 @@ import signal
 from pathlib import Path
 
 import pytest
+from torch import Tensor
+
+from nccltool.train.input_order import InputPlan, Uneven
+from nccltool.worker.train.input import Input, InputFailed, LoaderSettings
+from nccltool.worker.train.token_files import NoInput, TokenFiles
 
 pytestmark = pytest.mark.torch
-torch = pytest.importorskip("torch")
-
-from nccltool.train.input_order import InputPlan, Uneven  # noqa: E402
-from nccltool.worker.train.input import Input, InputFailed, LoaderSettings  # noqa: E402
-from nccltool.worker.train.token_files import NoInput, TokenFiles  # noqa: E402
 
 _CONTEXT = 7
 _NONE = LoaderSettings()
@@ -105,7 +105,7 @@ def test_workers_read_the_same_and_leave_no_descriptor(tmp_path: Path) -> None:
 class _Leaking(TokenFiles):
     """Opens a file for each sequence."""
 
-    def __getitem__(self, number: int) -> tuple[int, torch.Tensor]:
+    def __getitem__(self, number: int) -> tuple[int, Tensor]:
         os.open("/dev/null", os.O_RDONLY)
         return super().__getitem__(number)
 
