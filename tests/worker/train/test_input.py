@@ -126,6 +126,7 @@ def test_who_leaks_descriptors_is_named(tmp_path: Path, kind: type[TokenFiles], 
     assert len(found) in (0, workers or 1)
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # torch's iterator, at its own end
 def test_a_worker_that_dies_is_named(tmp_path: Path) -> None:
     (one,) = _inputs(_folder(tmp_path, 2000), 1, 2, settings=LoaderSettings(workers=2, timeout_s=30))
     one.draw()
