@@ -275,6 +275,14 @@ def listed(names: Iterable[str], most: int = 8) -> str:
     return escaped(named(names, most))
 
 
+def is_unspecified(address: str) -> bool:
+    """Whether an address is 0.0.0.0 or ::, at which nobody can be reached from another host."""
+    try:
+        return ipaddress.ip_address(address).is_unspecified
+    except ValueError:
+        return False
+
+
 def is_loopback_name(address: str) -> bool:
     """Whether an address, or the name of a host, means this host itself."""
     try:

@@ -1,8 +1,21 @@
-"""Settings that trigger a bug in a specific NCCL release."""
+"""Settings that trigger a bug in a specific release of NCCL or ROCm, or that one needs."""
+
+import re
+from collections.abc import Callable, Mapping
 
 from nccltool.doctor import report
 from nccltool.doctor.rules.base import JudgedHost, Results, Variable, escaped, for_text, known, rule, shortened
+from nccltool.hosts.facts import or_none
 from nccltool.hosts.nccl.settings import CONF_FILE
+
+_Release = tuple[int, int]
+_RECLAIMS: Mapping[str, tuple[Callable[[_Release], bool], str]] = {
+    "gfx942": (lambda hip: hip < (6, 4), "RCCL does not use LL128, and small operations are slow"),
+    "gfx90a": (lambda hip: hip >= (7, 13), "each operation below 16 MB takes five to ten times as long"),
+}
+"""The releases of ROCm that need HSA_NO_SCRATCH_RECLAIM=1 on an architecture, and what happens without it."""
+_HANGS = ((7, 0), (7, 2))
+"""From this release of ROCm to below this one, RCCL may hang on gfx942 without the variable."""
 
 
 @for_text("BUG001", "warning", "NCCL_COMM_ID", covers=())
@@ -35,3 +48,29 @@ def long_name_overwrites_memory(host: JudgedHost) -> Results:
             remedy = f"remove line {line.number} of {escaped(file.path)}"
             lines = (f"{escaped(file.path)}:{line.number}: {escaped(shortened(line.text, 80))}",)
             yield report.file(file.path, message, remedy, evidence=lines)
+
+
+@rule("BUG003", "warning", covers=(), needs=("versions", "amd"), library="RCCL")
+def scratch_reclaimed(host: JudgedHost) -> Results:
+    """This release of ROCm needs HSA_NO_SCRATCH_RECLAIM=1 on these GPUs.
+
+    Why: The runtime takes scratch memory back after each kernel. On gfx942, RCCL before ROCm 6.4 then does without
+    LL128, and collectives of ROCm 7.0 and 7.1 may hang. On gfx90a with ROCm 7.13, small operations are several
+    times slower.
+    Example: eight MI300X with ROCm 7.1, and HSA_NO_SCRATCH_RECLAIM is not set
+    Instead: export HSA_NO_SCRATCH_RECLAIM=1
+    Source: ROCm/rccl#1683; ROCm/rocm-systems#8657; https://github.com/vllm-project/vllm/issues/39111
+    """
+    if (host.get("HSA_NO_SCRATCH_RECLAIM") or "0") != "0":
+        return
+    found = re.match(r"(\d{1,3})\.(\d{1,3})\b", or_none(host.facts.versions.torch_hip) or "")
+    if found is None:
+        return
+    hip = (int(found[1]), int(found[2]))
+    kinds = {or_none(one.gfx) or "" for one in known(host.facts.amd.gpus)}
+    effects = [what for gfx, (needs, what) in _RECLAIMS.items() if gfx in kinds and needs(hip)]
+    if "gfx942" in kinds and _HANGS[0] <= hip < _HANGS[1]:
+        effects.append("collectives may hang")
+    if effects:
+        message = f"without HSA_NO_SCRATCH_RECLAIM=1 on ROCm {hip[0]}.{hip[1]}, {effects[0]}"
+        yield report.variable("HSA_NO_SCRATCH_RECLAIM", message, "export HSA_NO_SCRATCH_RECLAIM=1")

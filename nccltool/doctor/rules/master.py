@@ -22,11 +22,13 @@ def master_of_another_network(host: JudgedHost, variable: Variable, address: str
     Source: Docker documentation, bridge network driver; RFC 3927; pytorch documentation, torch.distributed
     """
     plain = address.strip("[]").partition("%")[0]
+    inside = plain.lower().endswith((".docker.internal", ".containers.internal", ".minikube.internal"))
     try:
         parsed = ipaddress.ip_address(plain)
     except ValueError:
         named = _INTERFACE.fullmatch(plain) or (is_inside(plain) and plain != "localhost" and "." not in plain)
         why = "this is the name of an interface" if named else ""
+        why = "a container uses this name for the host that it runs on" if inside else why
     else:
         why = "Docker uses this subnet inside each host" if parsed in _DOCKER else ""
         why = "a link-local address is valid on one link only" if parsed.is_link_local else why

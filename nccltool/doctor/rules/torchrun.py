@@ -12,6 +12,7 @@ from nccltool.doctor.rules.base import (
     escaped,
     for_text,
     is_loopback_name,
+    is_unspecified,
     known,
     rule,
 )
@@ -54,9 +55,9 @@ def refused_by_torchrun(_: JudgedHost, variable: Variable, text: str) -> Results
     yield report.better_unset(variable, f"torchrun expects {expected}", severity=severity)
 
 
-@for_text("RUN002", "error", "PET_RDZV_ENDPOINT", "PET_MASTER_ADDR", covers=())
+@for_text("RUN002", "error", "PET_RDZV_ENDPOINT", "PET_MASTER_ADDR", "PET_LOCAL_ADDR", covers=())
 def nodes_meet_at_loopback(host: JudgedHost, variable: Variable, text: str) -> Results:
-    """torchrun's meeting point is a loopback address in a job of several nodes.
+    """torchrun's meeting point, or a node's own address, is a loopback address in a job of several nodes.
 
     Why: Each node waits for the others at its own address until torchrun times out.
     Example: PET_RDZV_ENDPOINT=localhost:29500
@@ -64,7 +65,8 @@ def nodes_meet_at_loopback(host: JudgedHost, variable: Variable, text: str) -> R
     Source: pytorch documentation, torchrun, rendezvous endpoint
     """
     address = re.sub(r":\d*$", "", text) if text.count(":") == 1 or text.startswith("[") else text
-    if is_loopback_name(address.strip("[]")) and host.several_nodes:
+    own = is_loopback_name(address.strip("[]")) or is_unspecified(address.strip("[]"))
+    if own and host.several_nodes:
         remedy = f"set {variable.name} to the address of one node, with which the others can connect"
         yield report.about(variable, "each node waits for the others at its own address", remedy)
 

@@ -71,6 +71,10 @@ def odd_ucx_device(host: JudgedHost, variable: Variable, text: str) -> Results:
     Instead: UCX_NET_DEVICES=mlx5_0:1
     Source: UCX documentation, FAQ, network devices; https://github.com/openucx/ucx/pull/11142
     """
+    if re.search(r"[;\s]", text.strip()):
+        message = "UCX separates names by commas only, and finds no device of this name"
+        yield report.about(variable, message, "write commas between the names")
+        return
     for word in values.split(text.removeprefix("^")):
         why = _odd(word)
         if why and host.nodes != 1:
@@ -81,6 +85,8 @@ def odd_ucx_device(host: JudgedHost, variable: Variable, text: str) -> Results:
 def _odd(word: str) -> str:
     if _ADAPTER.fullmatch(word):
         return "lacks its port, as in mlx5_0:1"
+    if re.fullmatch(r"mlx\d_\w+:0", word):
+        return "names port 0; ports begin with 1"
     if re.fullmatch(r"(\d{1,3}\.){3}\d{1,3}(/\d+)?", word):
         return "is an address; UCX expects names"
     return "exists only inside this host" if is_inside(word) else ""

@@ -107,4 +107,4 @@ class Services(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
     running: Texts = NOT_READ
     """Of: nv-fabricmanager, nvidia-imex, nvidia-persistenced, nv-hostengine, chronyd, ntpd, systemd-timesyncd,
-    irqbalance, opensm, numad. A name is complete here although the kernel cuts it at 15 letters."""
+    irqbalance, opensm, numad, firewalld. A name is complete here although the kernel cuts it at 15 letters."""

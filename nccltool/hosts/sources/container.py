@@ -29,6 +29,7 @@ _PREFIXES = (
 _DAEMONS = (
     "nv-fabricmanager", "nvidia-imex", "nvidia-persistenced", "nv-hostengine", "chronyd", "ntpd",
     "systemd-timesyncd", "ptp4l", "phc2sys", "irqbalance", "opensm", "numad", "ibacm", "sharp_am", "sharpd",
+    "firewalld",
 )  # fmt: skip
 _CUT = {name[:15]: name for name in _DAEMONS}
 """The kernel keeps fifteen letters."""

@@ -9,7 +9,7 @@ from nccltool.doctor.rules.base import JudgedHost, Results, Variable, for_names,
 from nccltool.doctor.rules.infiniband.base import HCA
 
 _MISSPELLED = re.compile(
-    r"(mxl|mlxl|mlx[^45\d]|mlx\d*-|mlx[45][^_]|mlx5__|mlx5_[oO]|mlx[45]_\d+-\d|(all|auto|any|true|false)$|MLX[45])"
+    r"(mxl|mlxl|mlx[^45\d]|mlx\d*-|mlx[45][^_]|mlx5__|mlx5_[oO]|mlx[45]_\d+-\d|(all|auto|any|none|true|false|on|off|\d+|u(verbs|mad)\d*)$|MLX[45])"
 )
 """What no driver calls a device: those of mlx4 and mlx5 are mlx5_0 or mlx5_bond_0."""
 _LARGEST_TABLE = 256

@@ -1,9 +1,9 @@
-"""Interfaces and adapters that libraries beside NCCL are told to use, and that this host does not have."""
+"""Interfaces and adapters that libraries beside NCCL are told to use: missing ones, and beginnings of names."""
 
 import re
 
 from nccltool.doctor import report
-from nccltool.doctor.rules.base import JudgedHost, Results, Variable, escaped, for_text, known
+from nccltool.doctor.rules.base import JudgedHost, Results, Unknown, Variable, escaped, for_text, known
 from nccltool.hosts.nccl import values
 
 _INTERFACES = (
@@ -39,3 +39,23 @@ def neighbor_without_interface(host: JudgedHost, variable: Variable, text: str) 
         message = f"this host has no {escaped(missing[:40])}"
         remedy = "compare with `ip -br link` and `rdma link`"
         yield report.about(variable, message, remedy, part=missing)
+
+
+_PREFIX = re.compile(r"eth|en|em|ens|eno|enp|enx|ib|ibs|ibp|bond|br|hsn|team|wl|wlp|wlan", re.ASCII)
+
+
+@for_text("NETIF043", "warning", "GLOO_SOCKET_IFNAME", "TP_SOCKET_IFNAME", covers=(), needs=("network",))
+def prefix_for_gloo(host: JudgedHost, variable: Variable, text: str) -> Results:
+    """GLOO_SOCKET_IFNAME or TP_SOCKET_IFNAME contains the beginning of a name, as NCCL allows.
+
+    Why: Gloo and TensorPipe look for an interface of exactly this name: "Unable to find address for: eth".
+    Example: GLOO_SOCKET_IFNAME=eth
+    Instead: GLOO_SOCKET_IFNAME=eth0
+    Source: pytorch torch/csrc/distributed/c10d/ProcessGroupGloo.cpp (createDeviceForInterface)
+    """
+    if not isinstance(host.facts.network.interfaces, Unknown):
+        return  # NETIF018 compares with the host
+    for word in text.split(","):
+        if _PREFIX.fullmatch(word.strip()):
+            message = f"{escaped(word)} is the beginning of a name; Gloo and TensorPipe need all of it"
+            yield report.about(variable, message, "write the whole name, such as eth0", part=word)

@@ -9,7 +9,16 @@ from nccltool.core.text import counted, escaped
 from nccltool.core.unknown import Unknown
 from nccltool.core.versions import Version
 from nccltool.doctor import report
-from nccltool.doctor.rules.base import JudgedHost, Results, Variable, for_number, for_text, for_value, rule
+from nccltool.doctor.rules.base import (
+    JudgedHost,
+    Results,
+    Variable,
+    for_number,
+    for_text,
+    for_value,
+    is_unspecified,
+    rule,
+)
 from nccltool.doctor.rules.interfaces.base import FOR_SOCKETS, IFNAME, interface_of
 from nccltool.hosts.facts import Interface, NotKnown, known, numbers, or_none
 from nccltool.hosts.nccl import interfaces, values
@@ -46,6 +55,10 @@ def fixed_comm_id(host: JudgedHost, variable: Variable, text: str) -> Results:
         why = "cannot be used with torch, which creates an id for each communicator"
     elif _is_loopback(text) and host.nodes != 1:
         why = "is a loopback address: other nodes connect to themselves"
+    elif not 0 < int(text.rpartition(":")[2].partition("%")[0] or 0) < 2**16:
+        why = "has no port from 1 to 65535, to which the other ranks could connect"
+    elif is_unspecified(text.rpartition(":")[0].strip("[]")):
+        why = "is no address of a host: each rank connects to itself"
     if why:
         severity: Severity | None = "warning" if _is_loopback(text) and isinstance(host.nodes, Unknown) else None
         yield report.better_unset(variable, f"NCCL_COMM_ID {why}", severity=severity)

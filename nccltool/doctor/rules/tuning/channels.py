@@ -1,5 +1,6 @@
 """Buffers, chunks, channels and CTAs: how large they are, and how many NCCL makes."""
 
+from nccltool.core.findings import Severity
 from nccltool.core.text import counted
 from nccltool.core.units import format_bytes
 from nccltool.core.unknown import Unknown
@@ -54,14 +55,18 @@ def tiny_buffer(_: JudgedHost, variable: Variable, size: int) -> Results:
 def huge_buffer(_: JudgedHost, variable: Variable, size: int) -> Results:
     """NCCL_BUFFSIZE is above 32 MiB.
 
-    Why: Each channel has one such buffer per connection, so GPU memory runs out as the job grows.
+    Why: Each channel has one such buffer per connection, so GPU memory runs out as the job grows. From 2 GiB
+    on, the size does not fit into NCCL's 32 bits, which is an error.
     Example: NCCL_BUFFSIZE=134217728
     Instead: set NCCL_BUFFSIZE to at most 8388608
     Source: NCCL user guide, NCCL_BUFFSIZE
     """
     if size > _LARGEST_BUFFER:
         message = f"each channel takes {format_bytes(size)} per connection"
-        yield report.better_unset(variable, message, "export NCCL_BUFFSIZE=8388608 or unset it")
+        severity: Severity | None = None
+        if size >= 2**31:  # ncclComm.buffSizes is an int
+            message, severity = f"NCCL keeps sizes in 32 bits, into which {size} does not fit", "error"
+        yield report.better_unset(variable, message, "export NCCL_BUFFSIZE=8388608 or unset it", severity=severity)
 
 
 @for_number("TUN004", "info", "NCCL_P2P_NET_CHUNKSIZE", "NCCL_P2P_PCI_CHUNKSIZE", "NCCL_P2P_NVL_CHUNKSIZE")

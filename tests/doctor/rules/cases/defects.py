@@ -1,9 +1,16 @@
 """Cases of nccltool/doctor/rules/defects.py."""
 
-from tests.doctor.rules.base import UNREAD, host, of
+from nccltool.hosts.facts import Amd, AmdGpu, Versions
+from tests.doctor.rules.base import UNREAD, JudgedHost, host, of
 
 _ID = {"NCCL_COMM_ID": "10.0.0.1:29500"}
 _LONG = {"system": f"{'x' * 2000}=1"}
+
+
+def _amd(gfx: str, hip: str, **env: str) -> JudgedHost:
+    gpus = (AmdGpu(pci="0000:05:00.0", gfx=gfx),)
+    return host(env, amd=Amd(driver="6.12", gpus=gpus), versions=Versions(torch_hip=hip))
+
 
 CASES = (
     of(
@@ -17,5 +24,17 @@ CASES = (
         fires=[host(files=_LONG, nccl=(2, 21, 5))],
         silent=[host(nccl=None), host(files=_LONG), host(files={"system": "A=1"}, nccl=(2, 21, 5))],
         unknown=[UNREAD, host(files=_LONG, nccl=None)],
+    ),
+    of(
+        "BUG003",
+        fires=[_amd("gfx942", "6.3.42134"), _amd("gfx942", "7.1.25424"), _amd("gfx90a", "7.13.0")],
+        silent=[
+            _amd("gfx942", "6.4.43482"),
+            _amd("gfx950", "7.1.25424"),
+            _amd("gfx90a", "6.3.42134"),
+            _amd("gfx942", ""),
+            _amd("gfx942", "7.1.25424", HSA_NO_SCRATCH_RECLAIM="1"),
+        ],
+        unknown=[host(versions=Versions(torch_hip="7.1.25424"))],
     ),
 )

@@ -356,7 +356,18 @@ CASES = (
         "IB061",
         fires=[
             host({"NCCL_IB_HCA": text})
-            for text in ("all", "mlx5_0-7", "mlx5-0", "=mlx5_1,mxl5_0", "mlx_0", "^mlx50", "mlx5_o")
+            for text in (
+                "all",
+                "mlx5_0-7",
+                "mlx5-0",
+                "=mlx5_1,mxl5_0",
+                "mlx_0",
+                "^mlx50",
+                "mlx5_o",
+                "none",
+                "0",
+                "uverbs0",
+            )
         ],
         silent=[
             host(),

@@ -72,7 +72,8 @@ CASES = (
         "RUN002",
         fires=[
             *_all("PET_RDZV_ENDPOINT", "localhost:29500", "127.0.0.1", "[::1]:29400"),
-            *_all("PET_MASTER_ADDR", "localhost"),
+            *_all("PET_MASTER_ADDR", "localhost", "0.0.0.0"),
+            *_all("PET_LOCAL_ADDR", "127.0.0.1"),
             host({"PET_RDZV_ENDPOINT": "localhost:29500", "PET_NNODES": "2"}, nodes=None),
         ],
         silent=[
@@ -184,6 +185,30 @@ CASES = (
         silent=[host(), *_all("OMP_PROC_BIND", "false"), *_all("KMP_AFFINITY", "none", "disabled")],
     ),
     of(
+        "OMP002",
+        fires=[*_all("OMP_WAIT_POLICY", "ACTIVE"), *_all("KMP_BLOCKTIME", "infinite")],
+        silent=[
+            host(),
+            *_all("OMP_WAIT_POLICY", "passive"),
+            *_all("KMP_BLOCKTIME", "0"),
+            host({"OMP_WAIT_POLICY": "ACTIVE"}, local_ranks=1),
+        ],
+    ),
+    of(
+        "OMP003",
+        fires=[*_all("OMP_THREAD_LIMIT", "1"), *_all("OMP_STACKSIZE", "16", "1024B", "8k")],
+        silent=[host(), *_all("OMP_THREAD_LIMIT", "16"), *_all("OMP_STACKSIZE", "16M", "512", "big")],
+    ),
+    of(
+        "NETIF043",
+        fires=_all("GLOO_SOCKET_IFNAME", "eth", "eth0,ib"),
+        silent=[
+            host(),
+            *_all("GLOO_SOCKET_IFNAME", "eth0", "enp5s0", "^eth"),
+            host({"GLOO_SOCKET_IFNAME": "eth"}, network=interfaces("ena", 2)),
+        ],
+    ),
+    of(
         "CUD011",
         fires=[host({"NVIDIA_VISIBLE_DEVICES": "2,3", "CUDA_VISIBLE_DEVICES": "2,3"})],
         silent=[
@@ -222,7 +247,7 @@ CASES = (
     ),
     of(
         "LCH014",
-        fires=_all("MASTER_ADDR", "172.17.0.2", "169.254.3.4", "fe80::1", "eth0", "docker0"),
+        fires=_all("MASTER_ADDR", "172.17.0.2", "169.254.3.4", "fe80::1", "eth0", "host.docker.internal"),
         silent=[
             host(),
             *_all("MASTER_ADDR", "172.18.0.2", "10.0.0.1", "n1", "localhost", "lo.example.org"),

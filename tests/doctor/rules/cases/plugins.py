@@ -119,7 +119,10 @@ CASES = (
     ),
     of(
         "PLG010",
-        fires=[host({"UCX_NET_DEVICES": text}) for text in ("mlx5_0", "lo", "eth0,docker0", "10.0.0.7")],
+        fires=[
+            host({"UCX_NET_DEVICES": text})
+            for text in ("mlx5_0", "lo", "eth0,docker0", "10.0.0.7", "mlx5_0:1;mlx5_1:1")
+        ],
         silent=[
             host(),
             *(host({"UCX_NET_DEVICES": text}) for text in ("mlx5_0:1,mlx5_1:1", "eth0", "ibp0:1", "gpu0rdma0")),

@@ -140,9 +140,14 @@ CASES = (
     of(
         "NETIF022",
         fires=[
-            *(host({"NCCL_COMM_ID": text}) for text in ("node1", "10.0.0.1", "fd00::1:1", "[fd00::1]", "", "a:b")),
+            *(
+                host({"NCCL_COMM_ID": text})
+                for text in ("node1", "10.0.0.1", "fd00::1:1", "[fd00::1]", "", "n1:0")
+            ),
             host({"NCCL_COMM_ID": "127.0.0.1:1"}),
             host({"NCCL_COMM_ID": "[::1]:1"}),
+            host({"NCCL_COMM_ID": "n1:99999"}),
+            host({"NCCL_COMM_ID": "0.0.0.0:1"}),
             host({"NCCL_COMM_ID": "localhost:1"}),
             host({"NCCL_COMM_ID": "127.0.0.1:1"}, nodes=None),
             host({"NCCL_COMM_ID": "10.0.0.1:1", **_ELASTIC}, nodes=None),

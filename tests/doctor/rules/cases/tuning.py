@@ -27,7 +27,7 @@ CASES = (
     ),
     of(
         "TUN003",
-        fires=[host({"NCCL_BUFFSIZE": "67108864"})],
+        fires=[host({"NCCL_BUFFSIZE": text}) for text in ("67108864", "2147483648")],
         silent=[host(), host({"NCCL_BUFFSIZE": "33554432"})],
     ),
     of(

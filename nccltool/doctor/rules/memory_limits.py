@@ -1,0 +1,68 @@
+"""Limits on address space and mappings that CUDA runs into."""
+
+from nccltool.core.findings import Severity
+from nccltool.doctor import report
+from nccltool.doctor.rules.base import JudgedHost, Results, known, rule
+from nccltool.hosts.facts import or_none
+
+_OVERCOMMIT, _MAPS = "vm.overcommit_memory", "vm.max_map_count"
+_DEFAULT_MAPS = 65530
+"""DEFAULT_MAX_MAP_COUNT of the kernel."""
+
+
+def _has_gpus(host: JudgedHost) -> bool:
+    return bool(or_none(host.facts.nvidia.gpus) or or_none(host.facts.amd.gpus))
+
+
+@rule("LIM013", "error", covers=(), needs=("limits", "nvidia", "amd", "cpu"))
+def limited_address_space(host: JudgedHost) -> Results:
+    """The address space of a process is limited on a host with GPUs.
+
+    Why: CUDA and ROCm reserve addresses for the memory of the host and of all GPUs together, far more than a
+    process uses. The first call of CUDA fails with "out of memory".
+    Example: ulimit -v is 64 GiB
+    Instead: ulimit -v unlimited
+    Source: CUDA programming guide, unified virtual address space; bash manual, ulimit
+    """
+    if not _has_gpus(host):
+        return
+    limit, memory = known(host.facts.limits.address_space_soft_bytes), or_none(host.facts.cpu.memory_bytes)
+    if limit is not None:
+        severity: Severity = "error" if memory is not None and limit < memory else "warning"
+        message = f"a process may have {limit / 2**30:.0f} GiB of addresses, and CUDA reserves more"
+        remedy = "ulimit -v unlimited; in Slurm, check VSizeFactor and propagated limits"
+        lines = (f"Max address space: {limit}",)
+        yield report.host("address space", message, remedy, evidence=lines, severity=severity)
+
+
+@rule("LIM014", "warning", covers=(), needs=("kernel", "nvidia", "amd"))
+def strict_overcommit(host: JudgedHost) -> Results:
+    """The kernel counts reserved memory strictly (vm.overcommit_memory is 2) on a host with GPUs.
+
+    Why: What CUDA reserves counts as used. Pinned buffers, cuMem reservations, and the forks of data loaders fail
+    with "Cannot allocate memory" although memory is free.
+    Example: vm.overcommit_memory is 2
+    Instead: sysctl -w vm.overcommit_memory=0
+    Source: Linux, Documentation/mm/overcommit-accounting.rst
+    """
+    if _has_gpus(host) and known(host.facts.kernel.sysctl(_OVERCOMMIT)).strip() == "2":
+        message = "reserved memory counts as used: allocations of CUDA and forks fail"
+        yield report.host(_OVERCOMMIT, message, f"sysctl -w {_OVERCOMMIT}=0", evidence=(f"{_OVERCOMMIT} = 2",))
+
+
+@rule("LIM015", "warning", covers=(), needs=("kernel", "nvidia", "amd"))
+def few_memory_maps(host: JudgedHost) -> Results:
+    """A process may have fewer memory mappings than the kernel allows by default.
+
+    Why: Each buffer that is shared or registered is a mapping. When none is left, mmap fails, and NCCL and the
+    caching allocator report that memory is exhausted.
+    Example: vm.max_map_count is 8192
+    Instead: sysctl -w vm.max_map_count=262144
+    Source: Linux, Documentation/admin-guide/sysctl/vm.rst, max_map_count
+    """
+    if not _has_gpus(host):
+        return
+    text = known(host.facts.kernel.sysctl(_MAPS)).strip()
+    if text.isdecimal() and int(text) < _DEFAULT_MAPS:
+        message = f"a process may have {text} memory mappings; the default is {_DEFAULT_MAPS}"
+        yield report.host(_MAPS, message, f"sysctl -w {_MAPS}=262144", evidence=(f"{_MAPS} = {text}",))

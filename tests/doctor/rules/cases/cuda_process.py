@@ -1,0 +1,36 @@
+"""Cases of nccltool/doctor/rules/cuda_process.py."""
+
+from nccltool.hosts.facts import Gpu, Nvidia
+from tests.doctor.rules.base import host, of
+from tests.doctor.rules.parts import nvidia
+
+_COMPAT = {"LD_LIBRARY_PATH": "/usr/lib:/usr/local/cuda-12.6/compat"}
+_GEFORCE = Nvidia(gpus=(Gpu(pci="0000:01:00.0", name="NVIDIA GeForce RTX 4090"),))
+
+CASES = (
+    of(
+        "CUD016",
+        fires=[host({"CUDA_MPS_ACTIVE_THREAD_PERCENTAGE": text}) for text in ("25", "99.5")],
+        silent=[host(), *(host({"CUDA_MPS_ACTIVE_THREAD_PERCENTAGE": text}) for text in ("100", "0", "half"))],
+    ),
+    of(
+        "CUD017",
+        fires=[
+            host({"CUDA_FORCE_PTX_JIT": "1"}),
+            host({"CUDA_CACHE_DISABLE": "1"}),
+            host({"CUDA_DEVICE_WAITS_ON_EXCEPTION": "1"}),
+        ],
+        silent=[host(), host({"CUDA_CACHE_DISABLE": "0"})],
+    ),
+    of(
+        "CUD018",
+        fires=[
+            host(_COMPAT, nvidia=_GEFORCE),
+        ],
+        silent=[
+            host(_COMPAT),
+            host(_COMPAT, nvidia=nvidia()),
+            host({"LD_LIBRARY_PATH": "/opt/compatible"}, nvidia=nvidia(2)),
+        ],
+    ),
+)

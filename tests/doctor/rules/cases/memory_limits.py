@@ -1,0 +1,46 @@
+"""Cases of nccltool/doctor/rules/memory_limits.py."""
+
+from nccltool.hosts.facts import Cpu, Kernel, Setting
+from tests.doctor.rules.base import host, of
+from tests.doctor.rules.parts import NO_GPUS, limits, nvidia
+
+
+def _sysctl(name: str, value: str) -> Kernel:
+    return Kernel(sysctls=(Setting(name=name, value=value),))
+
+
+_STRICT, _MAPS = _sysctl("vm.overcommit_memory", "2"), _sysctl("vm.max_map_count", "8192")
+_SMALL = limits(address_space_soft_bytes=64 << 30)
+
+CASES = (
+    of(
+        "LIM013",
+        fires=[
+            host(nvidia=nvidia(), limits=_SMALL, cpu=Cpu(memory_bytes=1 << 40)),
+            host(nvidia=nvidia(), limits=_SMALL),
+        ],
+        silent=[
+            host(limits=_SMALL, nvidia=NO_GPUS),
+            host(nvidia=nvidia(), limits=limits(address_space_soft_bytes=None)),
+        ],
+        unknown=[host(nvidia=nvidia())],
+    ),
+    of(
+        "LIM014",
+        fires=[host(nvidia=nvidia(), kernel=_STRICT)],
+        silent=[
+            host(nvidia=NO_GPUS, kernel=_STRICT),
+            host(nvidia=nvidia(), kernel=_sysctl("vm.overcommit_memory", "1")),
+        ],
+        unknown=[host(nvidia=nvidia())],
+    ),
+    of(
+        "LIM015",
+        fires=[host(nvidia=nvidia(), kernel=_MAPS)],
+        silent=[
+            host(nvidia=NO_GPUS, kernel=_MAPS),
+            host(nvidia=nvidia(), kernel=_sysctl("vm.max_map_count", "65530")),
+        ],
+        unknown=[host(nvidia=nvidia())],
+    ),
+)
