@@ -240,6 +240,27 @@ def efa_without_rdma(host: JudgedHost, variable: Variable, is_on: int) -> Result
         yield report.better_unset(variable, "EFA does not use RDMA")
 
 
+_NO_READ = re.compile(r"(p3dn|g4dn|c5n|m5n|m5dn|r5n|r5dn|inf1|i3en)\.", re.IGNORECASE)
+_FIRST_EFA = "0xefa0"
+
+
+@for_number("AWS012", "error", "FI_EFA_USE_DEVICE_RDMA", covers=(), needs=("rdma", "cloud"))
+def rdma_of_first_efa(host: JudgedHost, variable: Variable, is_on: int) -> Results:
+    """FI_EFA_USE_DEVICE_RDMA=1 on a device that cannot read by RDMA.
+
+    Why: The first generation of EFA has no RDMA read, and libfabric aborts when it is asked for it.
+    Example: FI_EFA_USE_DEVICE_RDMA=1 on p3dn.24xlarge
+    Instead: unset FI_EFA_USE_DEVICE_RDMA; libfabric 1.18 and newer decide by the device
+    Source: https://github.com/ofiwg/libfabric/issues/8186; libfabric, fi_efa(7)
+    """
+    if not is_on:
+        return
+    devices = [or_none(one.device) for one in or_none(host.facts.rdma.devices) or ()]
+    instance = or_none(host.facts.cloud.product_name) or ""
+    if _FIRST_EFA in devices or (_NO_READ.match(instance) and not any(devices)):
+        yield report.better_unset(variable, "the EFA device of this instance has no RDMA read: libfabric aborts")
+
+
 @for_text("AWS011", "warning", "FI_MR_CACHE_MONITOR", covers=())
 def memory_hooks(_: JudgedHost, variable: Variable, monitor: str) -> Results:
     """FI_MR_CACHE_MONITOR=memhooks: libfabric intercepts the functions that map memory.

@@ -4,7 +4,7 @@ import re
 
 from nccltool.core.text import counted
 from nccltool.doctor import report
-from nccltool.doctor.rules.base import JudgedHost, Results, Variable, escaped, for_text
+from nccltool.doctor.rules.base import JudgedHost, Results, Variable, escaped, for_text, known
 
 _INDICES = re.compile(r"\d{1,4}(,\d{1,4})*", re.ASCII)
 _AMD_WORD = re.compile(r"\d{1,4}|GPU-[0-9a-fA-F]+|-1", re.ASCII)
@@ -82,3 +82,22 @@ def container_without_gpus(host: JudgedHost, variable: Variable, text: str) -> R
     # `void` is what runtimes with CDI set in healthy containers
     if text.strip() == "none" and next(host.settings.beginning("NCCL_", "RCCL_"), None):
         yield report.better_set(variable, "all", "no GPU is in the container")
+
+
+@for_text("CUD019", "warning", "NVIDIA_VISIBLE_DEVICES", covers=(), needs=("nvidia",))
+def container_sees_more(host: JudgedHost, variable: Variable, text: str) -> Results:
+    """NVIDIA_VISIBLE_DEVICES names fewer GPUs than this process sees.
+
+    Why: A privileged container, or one that mounts /dev, has all GPUs of the host whatever the variable says. Jobs
+    of several pods then use the same GPUs.
+    Example: two GPUs are named in a privileged pod, and eight are visible
+    Instead: run the container without --privileged
+    Source: NVIDIA Container Toolkit, specialized configurations, GPU enumeration
+    """
+    named_gpus = [word for word in text.split(",") if re.fullmatch(r"\d+|GPU-[0-9a-fA-F-]+", word.strip())]
+    if not named_gpus or len(named_gpus) != len(text.split(",")) or host.get("CUDA_VISIBLE_DEVICES") is not None:
+        return
+    seen = known(host.facts.nvidia.visible_gpus)
+    if seen > len(set(named_gpus)):
+        message = f"it names {counted(len(set(named_gpus)), 'GPU')}, and this process sees {seen}"
+        yield report.about(variable, message, "run the container without --privileged, and do not mount /dev")

@@ -24,7 +24,8 @@ def alternative_read_refused(host: JudgedHost, variable: Variable, text: str) ->
     Source: HPE, NCCL and RCCL tuning guides for Slingshot; https://github.com/HewlettPackard/shs-ccl-docs/pull/24
     """
     least = host.get("FI_CXI_RDZV_GET_MIN")
-    if text == "alt_read" and least != "0":
+    # with --network=disable_rdzv_get, HPE sets the size of eager messages instead
+    if text == "alt_read" and least != "0" and host.get("FI_CXI_RDZV_EAGER_SIZE") != "0":
         message = f"alt_read needs FI_CXI_RDZV_GET_MIN=0{f', not {least[:20]!r}' if least else ''}"
         yield report.about(variable, message, fix=report.export("FI_CXI_RDZV_GET_MIN", "0"))
 

@@ -1,6 +1,7 @@
 """UCX, which MPI and some plugins use beside NCCL: transports and devices."""
 
 import re
+from collections.abc import Sequence
 
 from nccltool.doctor import report
 from nccltool.doctor.rules.base import JudgedHost, Results, Variable, escaped, for_text
@@ -45,13 +46,17 @@ def ucx_without_network(host: JudgedHost, variable: Variable, text: str) -> Resu
 
     Why: The list replaces all others. With transports of shared memory and GPUs alone, UCX reports "Destination is
     unreachable" or "no usable transports", and MPI does not start on several nodes. Without shared memory or a
-    network, there is "no active messages transport" even on one node.
+    network, there is "no active messages transport" even on one node. Exact names such as rc_mlx5 lack the
+    transport that connects them, and Open MPI with pml ucx needs one inside the host.
     Example: UCX_TLS=self,sm,cuda_copy
     Instead: UCX_TLS=self,sm,cuda_copy,rc or unset UCX_TLS
     Source: UCX documentation, FAQ, "Which transports does UCX use?"; https://github.com/openucx/ucx/issues/4742
     """
     words = _transports(text)
-    if not words or text.startswith("^") or any(map(_NETWORKS.fullmatch, words)):
+    if not words or text.startswith("^"):
+        return
+    if any(map(_NETWORKS.fullmatch, words)):
+        yield from _incomplete(host, variable, words)
         return
     if host.nodes != 1:
         message = "no transport of the list connects hosts"
@@ -59,6 +64,22 @@ def ucx_without_network(host: JudgedHost, variable: Variable, text: str) -> Resu
     elif not any(map(_SHARED_MEMORY.fullmatch, words)):
         message = "no transport of the list connects processes: GPUs and connection managers carry no messages"
         yield report.better_unset(variable, message, "add sm or tcp, or unset UCX_TLS")
+
+
+_EXACT = re.compile(r"rc_(verbs|mlx5)")
+_CONNECTS = re.compile(r"all|ib|tcp|srd|(rc|dc)(_x|_v)?|ud(_\w+)?(:aux)?|dc_\w+")
+"""Transports and aliases that set up connections, or bring one that does: src/ucp/core/ucp_context.c."""
+_ITSELF = re.compile(r"all|self|sm|shm|posix|sysv|xpmem|cma|knem|ib")
+
+
+def _incomplete(host: JudgedHost, variable: Variable, words: Sequence[str]) -> Results:
+    """A list with a network that lacks what the network or MPI needs beside it."""
+    if any(map(_EXACT.fullmatch, words)) and not any(map(_CONNECTS.fullmatch, words)):
+        message = "rc_verbs and rc_mlx5 need a transport that sets up connections, which the alias rc brings"
+        yield report.better_unset(variable, message, "write rc, or add ud")
+    elif host.get("OMPI_MCA_pml") == "ucx" and not any(map(_ITSELF.fullmatch, words)):
+        message = "Open MPI's pml ucx needs a transport inside the host: it cannot be selected"
+        yield report.better_unset(variable, message, "add self and sm")
 
 
 @for_text("PLG010", "warning", "UCX_NET_DEVICES", covers=())

@@ -41,7 +41,7 @@ def rdma_switched_off(host: JudgedHost, variable: Variable, disabled: int) -> Re
         yield report.better_unset(variable, message, evidence=lines, severity=severity)
 
 
-@for_number("IB002", "info", "NCCL_IB_DISABLE", needs=("plugins",))
+@for_number("IB002", "info", "NCCL_IB_DISABLE", needs=("plugins", "rdma"))
 def switch_of_another_network(host: JudgedHost, variable: Variable, disabled: int) -> Results:
     """NCCL_IB_DISABLE is set, but NCCL loads a network plugin, which ignores it.
 
@@ -55,7 +55,10 @@ def switch_of_another_network(host: JudgedHost, variable: Variable, disabled: in
         message = "NCCL loads a network plugin, which ignores this variable"
         remedy = "for TCP: export NCCL_NET=Socket; for the built-in network: export NCCL_NET_PLUGIN=none"
         lines = tuple(escaped(one.library.path) for one in found[:4])
-        yield report.about(variable, message, remedy, evidence=lines, part="")
+        devices = or_none(host.facts.rdma.devices) or ()
+        adapters = [one for one in devices if or_none(one.driver) not in (None, "efa")]
+        severity: Severity | None = "warning" if adapters else None  # no TCP, which is what the setting asks for
+        yield report.about(variable, message, remedy, evidence=lines, part="", severity=severity)
 
 
 @for_text("IB054", "error", "NCCL_NET", needs=("rdma",))

@@ -2,6 +2,7 @@
 
 import re
 
+from nccltool.core.findings import Severity
 from nccltool.doctor import report
 from nccltool.doctor.rules.base import JudgedHost, Results, Unknown, Variable, escaped, for_text, known
 from nccltool.hosts.nccl import values
@@ -11,6 +12,7 @@ _INTERFACES = (
     *("NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME", "TP_SOCKET_IFNAME"),
 )
 _NAME = re.compile(r"[A-Za-z][\w.-]*", re.ASCII)
+_INTERFACE = re.compile(r"(eth|ib|ens|eno|bond|hsn)\d+|enp\d+s\d+\w*", re.ASCII)
 _PORT = re.compile(r"((mlx[45]|bnxt_re|irdma|erdma|rocep|ibp|rdmap)\w*):(\d+)", re.ASCII)
 
 
@@ -31,6 +33,10 @@ def neighbor_without_interface(host: JudgedHost, variable: Variable, text: str) 
         ports = [match for word in words if (match := _PORT.fullmatch(word))]
         there = {one.name for one in known(host.facts.rdma.devices)} if ports else set()
         missing = next((match[0] for match in ports if match[1] not in there), None)
+        names = [word for word in words if _INTERFACE.fullmatch(word)]
+        if missing is None and names:
+            own = {one.name for one in known(host.facts.network.interfaces)}
+            missing = next((word for word in names if word not in own), None)
     else:
         names = [word for word in words if _NAME.fullmatch(word)]
         there = {one.name for one in known(host.facts.network.interfaces)} if names else set()
@@ -59,3 +65,23 @@ def prefix_for_gloo(host: JudgedHost, variable: Variable, text: str) -> Results:
         if _PREFIX.fullmatch(word.strip()):
             message = f"{escaped(word)} is the beginning of a name; Gloo and TensorPipe need all of it"
             yield report.about(variable, message, "write the whole name, such as eth0", part=word)
+
+
+@for_text("NETIF044", "error", "GLOO_SOCKET_IFNAME", "TP_SOCKET_IFNAME", covers=(), needs=("network",))
+def gloo_interface_without_address(host: JudgedHost, variable: Variable, text: str) -> Results:
+    """GLOO_SOCKET_IFNAME or TP_SOCKET_IFNAME names an interface that has no address.
+
+    Why: Gloo and TensorPipe need an address to listen on: "Unable to find address for: enp1s0f1np1". A port
+    without a cable, or without configuration, is often named because another host uses it.
+    Example: GLOO_SOCKET_IFNAME=enp1s0f1np1, which has no carrier
+    Instead: name the interface that `ip -br address` shows with an address
+    Source: pytorch torch/csrc/distributed/c10d/ProcessGroupGloo.cpp (createDeviceForInterface)
+    """
+    network = host.facts.network
+    there = {one.name for one in known(network.interfaces)}
+    with_address = {one.interface for one in known(network.addresses)} if there else set()
+    for word in text.split(","):
+        if word in there and word not in with_address:
+            message = f"{escaped(word)} has no address, so that Gloo and TensorPipe cannot listen on it"
+            severity: Severity | None = "info" if variable.name.startswith("TP_") else None  # of RPC alone
+            yield report.about(variable, message, "compare with `ip -br address`", part=word, severity=severity)

@@ -6,10 +6,13 @@ from nccltool.core.text import escaped
 from nccltool.doctor import report
 from nccltool.doctor.rules.base import JudgedHost, Results, Variable, for_text, listed, rule
 from nccltool.doctor.rules.interfaces.base import FAMILY, IFNAME, present
-from nccltool.hosts.facts import known
+from nccltool.hosts.facts import Interface, known
 from nccltool.hosts.nccl import interfaces
 
 _MOST_IN_NETWORK, _INFINIBAND = 3, 32
+_SLINGSHOT = "cxi_ss1"
+_OVERLAYS = ("br-", "flannel", "cilium", "cni", "weave", "vxlan", "geneve", "tunl", "kube-ipvs", "nodelocaldns")
+"""Beginnings of names of bridges of Docker, and of what carries the network of pods."""
 
 
 @rule("NETIF032", "error", covers=(), needs=("network",))
@@ -99,7 +102,7 @@ def network_of_two_interfaces(host: JudgedHost) -> Results:
     network = ipaddress.ip_network(f"{own.address}/{own.prefix_len}", strict=False)
     others = [name for name, one in addresses.items() if ipaddress.ip_address(one.address) in network]
     interfaces = {name.partition(":")[0]: host.facts.network.interface(name.partition(":")[0]) for name in others}
-    rails = {name for name, one in interfaces.items() if one is not None and one.arp_type == _INFINIBAND}
+    rails = {name for name, one in interfaces.items() if one is not None and _is_rail(one)}
     up = [name for name, one in interfaces.items() if one is not None and one.running is True and not one.master]
     # the adapters of a rack often share a network, and have routes of their own
     if first.name in up and 2 <= len(up) <= _MOST_IN_NETWORK and not rails:
@@ -107,6 +110,11 @@ def network_of_two_interfaces(host: JudgedHost) -> Results:
         message = f"{escaped(other)} is in the same network, {network}: connections may take it"
         remedy = "give each interface a network of its own, or join them in a bond"
         yield report.interface(first.name, message, remedy, evidence=present(host))
+
+
+def _is_rail(one: Interface) -> bool:
+    """Whether hosts have several adapters of this kind in one network by design: IPoIB, and HPE Slingshot."""
+    return one.arp_type == _INFINIBAND or one.driver == _SLINGSHOT
 
 
 @rule("NETIF042", "warning", covers=(), needs=("network", "rdma"))
@@ -122,7 +130,7 @@ def sockets_over_bridges(host: JudgedHost) -> Results:
     if host.settings.names(IFNAME) or not host.several_nodes:
         return
     names = [one.name for one in host.interfaces.chosen]
-    inner = [name for name in names if name.startswith("br-") or interfaces.is_inside(name)]
+    inner = [name for name in names if name.startswith(_OVERLAYS) or interfaces.is_inside(name)]
     if inner and len(inner) < len(names) and not host.active_ports:
         outer = next(name for name in names if name not in inner)
         message = f"NCCL also uses {listed(inner, 3)}, which other hosts cannot reach"

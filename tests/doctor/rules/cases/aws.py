@@ -1,10 +1,12 @@
 """Cases of nccltool/doctor/rules/aws.py."""
 
 from nccltool.core.unknown import Unknown
+from nccltool.hosts.facts import Cloud, Rdma, RdmaDevice
 from tests.doctor.rules.base import UNREAD, host, of
 from tests.doctor.rules.parts import interfaces, limits, plugin, rdma
 
 _EFA, _IB = rdma(8, driver="efa"), rdma()
+_FIRST = Rdma(devices=(RdmaDevice(name="rdmap0s6", driver="efa", device="0xefa0"),))
 _OFI = plugin("libnccl-net-ofi.so", version="1.16.3")
 
 CASES = (
@@ -139,6 +141,19 @@ CASES = (
         "AWS010",
         fires=[host({"FI_EFA_USE_DEVICE_RDMA": "0"})],
         silent=[host(), host({"FI_EFA_USE_DEVICE_RDMA": "1"})],
+    ),
+    of(
+        "AWS012",
+        fires=[
+            host({"FI_EFA_USE_DEVICE_RDMA": "1"}, rdma=_FIRST),
+            host({"FI_EFA_USE_DEVICE_RDMA": "1"}, cloud=Cloud(provider="aws", product_name="p3dn.24xlarge")),
+        ],
+        silent=[
+            host(rdma=_FIRST),
+            host({"FI_EFA_USE_DEVICE_RDMA": "0"}, rdma=_FIRST),
+            host({"FI_EFA_USE_DEVICE_RDMA": "1"}, cloud=Cloud(provider="aws", product_name="p4d.24xlarge")),
+            host({"FI_EFA_USE_DEVICE_RDMA": "1"}),
+        ],
     ),
     of(
         "AWS011",

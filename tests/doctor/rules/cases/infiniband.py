@@ -73,6 +73,7 @@ CASES = (
             _off(rdma=EFA),
             _off(rdma=NONE),
             _off(plugins=(plugin(),)),
+            _off(plugins=(plugin(),), rdma=rdma("mlx5_0")),
         ],
         unknown=[UNREAD, _off(rdma=_UNREAD), host({"NCCL_IB_DISABLE": "1"})],
     ),

@@ -163,6 +163,7 @@ CASES = (
         fires=[
             host({"OMPI_MCA_btl_tcp_if_include": "eth0,eth7"}, network=_IN_ETH0),
             host({"UCX_NET_DEVICES": "mlx5_7:1"}, rdma=ETHERNET),
+            host({"UCX_NET_DEVICES": "ib0"}, network=_IN_ETH0),
         ],
         silent=[
             host(network=_IN_ETH0),

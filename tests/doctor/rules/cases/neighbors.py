@@ -3,8 +3,9 @@ openmp.py, slurm.py, gpu_masks.py, master.py, and of interfaces/slow.py.
 """
 
 from nccltool.doctor.rules.base import JudgedHost
-from tests.doctor.rules.base import host, of
-from tests.doctor.rules.parts import interfaces
+from tests.doctor.rules.base import UNREAD, host, of
+from tests.doctor.rules.machines import net, nic
+from tests.doctor.rules.parts import interfaces, nvidia
 
 
 def _all(name: str, *texts: str) -> list[JudgedHost]:
@@ -13,6 +14,7 @@ def _all(name: str, *texts: str) -> list[JudgedHost]:
 
 _TX, _RX = "NCCL_GPUDIRECTTCPX_TX_BINDINGS", "NCCL_GPUDIRECTTCPX_RX_BINDINGS"
 _STUBS = "/usr/local/cuda/lib64/stubs"
+_ONE_ADDRESS = net(nic("eth0", "10.0.0.1/24"), nic("eth1"))
 
 CASES = (
     of(
@@ -207,6 +209,27 @@ CASES = (
             *_all("GLOO_SOCKET_IFNAME", "eth0", "enp5s0", "^eth"),
             host({"GLOO_SOCKET_IFNAME": "eth"}, network=interfaces("ena", 2)),
         ],
+    ),
+    of(
+        "NETIF044",
+        fires=[host({"GLOO_SOCKET_IFNAME": "eth1"}, network=_ONE_ADDRESS)],
+        silent=[
+            host(network=_ONE_ADDRESS),
+            host({"GLOO_SOCKET_IFNAME": "eth0"}, network=_ONE_ADDRESS),
+            host({"GLOO_SOCKET_IFNAME": "eth9"}, network=_ONE_ADDRESS),
+        ],
+        unknown=[UNREAD, host({"GLOO_SOCKET_IFNAME": "eth1"})],
+    ),
+    of(
+        "CUD019",
+        fires=[host({"NVIDIA_VISIBLE_DEVICES": "0,1"}, nvidia=nvidia(8, visible_gpus=8))],
+        silent=[
+            host(nvidia=nvidia(8, visible_gpus=8)),
+            host({"NVIDIA_VISIBLE_DEVICES": "0,1"}, nvidia=nvidia(2, visible_gpus=2)),
+            host({"NVIDIA_VISIBLE_DEVICES": "all"}, nvidia=nvidia(8, visible_gpus=8)),
+            host({"NVIDIA_VISIBLE_DEVICES": "0,1", "CUDA_VISIBLE_DEVICES": "0"}, nvidia=nvidia(8, visible_gpus=8)),
+        ],
+        unknown=[UNREAD, host({"NVIDIA_VISIBLE_DEVICES": "0,1"})],
     ),
     of(
         "CUD011",

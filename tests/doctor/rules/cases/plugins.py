@@ -110,11 +110,18 @@ CASES = (
     ),
     of(
         "PLG009",
-        fires=[host({"UCX_TLS": text}) for text in ("self,sm", "cuda_ipc,cuda_copy", "rcx", "shm")],
+        fires=[
+            host({"UCX_TLS": text}) for text in ("self,sm", "cuda_ipc,cuda_copy", "rcx", "shm", "rc_mlx5,rc_verbs")
+        ]
+        + [host({"UCX_TLS": "tcp", "OMPI_MCA_pml": "ucx"})],
         silent=[
             host(),
-            *(host({"UCX_TLS": text}) for text in ("tcp", "ud,self,sm", "rc_mlx5", "^sm", "", "\\rc:aux,sm")),
+            *(
+                host({"UCX_TLS": text})
+                for text in ("tcp", "ud,self,sm", "rc_mlx5,ud_mlx5", "rc_x", "^sm", "", "\\rc:aux,sm")
+            ),
             host({"UCX_TLS": "self,sm"}, nodes=1),
+            host({"UCX_TLS": "tcp,self", "OMPI_MCA_pml": "ucx"}),
         ],
     ),
     of(
@@ -153,6 +160,7 @@ CASES = (
             host(),
             host({"FI_CXI_RDZV_PROTO": "default"}),
             host({"FI_CXI_RDZV_PROTO": "alt_read", "FI_CXI_RDZV_GET_MIN": "0"}),
+            host({"FI_CXI_RDZV_PROTO": "alt_read", "FI_CXI_RDZV_EAGER_SIZE": "0"}),
         ],
     ),
     of(

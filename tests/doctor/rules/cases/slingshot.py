@@ -1,0 +1,19 @@
+"""Cases of nccltool/doctor/rules/slingshot.py."""
+
+from tests.doctor.rules.base import host, of
+from tests.doctor.rules.machines import net, nic, plugin
+
+_HSN = net(nic("hsn0", "10.0.0.1/16", driver="cxi_ss1"), nic("hsn1", "10.0.0.2/16", driver="cxi_ss1"))
+
+CASES = (
+    of(
+        "PLG027",
+        fires=[host(network=_HSN, plugins=())],
+        silent=[
+            host(network=_HSN, plugins=(plugin(),)),
+            host(network=net(nic("eth0", "10.0.0.1/16", driver="ena")), plugins=()),
+            host(network=_HSN, plugins=(), nodes=1),
+        ],
+        unknown=[host(), host(network=_HSN)],
+    ),
+)
