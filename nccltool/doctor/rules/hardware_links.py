@@ -73,7 +73,7 @@ def nvlink_switched_off(host: JudgedHost) -> Results:
     """The NVIDIA driver was loaded with NVreg_NvLinkDisable=1.
 
     Why: No GPU uses NVLink: NCCL takes PCIe and shared memory inside the node. The option is a workaround for
-    machines whose NVSwitch does not come up, and often stays in modprobe.d.
+    machines whose NVSwitch fails to start, and often stays in modprobe.d.
     Example: options nvidia NVreg_NvLinkDisable=1
     Instead: remove the option from /etc/modprobe.d, rebuild the initramfs, and reboot
     Source: NVIDIA driver, kernel-open/nvidia/nv-reg.h, NVreg_NvLinkDisable; /proc/driver/nvidia/params

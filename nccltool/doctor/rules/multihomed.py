@@ -109,7 +109,7 @@ def _targets(host: JudgedHost, text: str) -> Iterator[_Address]:
     """What MASTER_ADDR is, or resolves to on this host. Raises NotKnown for a name that was not resolved."""
     plain = text.strip("[]").partition("%")[0]
     try:
-        found = (ipaddress.ip_address(plain),)
+        found: tuple[_Address, ...] = (ipaddress.ip_address(plain),)
     except ValueError:
         found = tuple(ipaddress.ip_address(one.partition("%")[0]) for one in known(host.facts.names.master_addr))
     yield from (one for one in found if not one.is_loopback and not one.is_unspecified)

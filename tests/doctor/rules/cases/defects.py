@@ -1,7 +1,8 @@
 """Cases of nccltool/doctor/rules/defects.py."""
 
+from nccltool.doctor.rules.base import JudgedHost
 from nccltool.hosts.facts import Amd, AmdGpu, Versions
-from tests.doctor.rules.base import UNREAD, JudgedHost, host, of
+from tests.doctor.rules.base import UNREAD, host, of
 
 _ID = {"NCCL_COMM_ID": "10.0.0.1:29500"}
 _LONG = {"system": f"{'x' * 2000}=1"}
