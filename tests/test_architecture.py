@@ -107,6 +107,8 @@ FAMILIES = (
         "doctor.rules.gdr",
         "doctor.rules.infiniband",
         "doctor.rules.interfaces",
+        "doctor.rules.machine",
+        "doctor.rules.process",
         "doctor.rules.tuning",
         "doctor.views",
         "doctor.fabrics",

@@ -10,7 +10,7 @@ def test_lists(nccltool: Nccltool) -> None:
     rules = nccltool("doctor", "--list-rules").out
     assert "SYN017    error    bad-torch-switch " in rules
     variables = nccltool("doctor", "--list-variables").out.splitlines()
-    assert len(variables) == 753
+    assert len(variables) == 755
     assert [line.split()[:2] for line in variables if line.startswith("NCCL_IB_HCA ")] == [["NCCL_IB_HCA", "nccl"]]
 
 

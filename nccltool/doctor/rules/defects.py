@@ -63,7 +63,7 @@ def scratch_reclaimed(host: JudgedHost) -> Results:
     """
     if (host.get("HSA_NO_SCRATCH_RECLAIM") or "0") != "0":
         return
-    found = re.match(r"(\d{1,3})\.(\d{1,3})\b", or_none(host.facts.versions.torch_hip) or "")
+    found = re.match(r"(\d{1,3})\.(\d{1,3})\b", known(host.facts.versions.torch_hip))
     if found is None:
         return
     hip = (int(found[1]), int(found[2]))

@@ -25,7 +25,7 @@ def misspelled_adapter(_: JudgedHost, variable: Variable, wanted: object) -> Res
     Instead: NCCL_IB_HCA=mlx5_0
     Source: NCCL user guide, NCCL_IB_HCA; rdma-core, rdma_rename
     """
-    for word in re.split(r"[,^=]+", variable.value):
+    for word in dict.fromkeys(re.split(r"[,^=]+", variable.value)):
         if _MISSPELLED.match(word):
             message = f"no driver names a device {escaped(word[:60])}"
             yield report.about(variable, message, "compare the list with `rdma link`", part=word)

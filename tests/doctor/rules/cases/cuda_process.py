@@ -1,4 +1,4 @@
-"""Cases of nccltool/doctor/rules/cuda_process.py."""
+"""Cases of nccltool/doctor/rules/process/cuda_process.py."""
 
 from nccltool.hosts.facts import Gpu, Nvidia
 from tests.doctor.rules.base import host, of

@@ -1,4 +1,4 @@
-"""Cases of nccltool/doctor/rules/defeated.py."""
+"""Cases of nccltool/doctor/rules/process/defeated.py."""
 
 from tests.doctor.rules.base import host, of
 

@@ -1,4 +1,4 @@
-"""Cases of nccltool/doctor/rules/hardware_links.py."""
+"""Cases of nccltool/doctor/rules/machine/hardware_links.py."""
 
 from typing import Any
 

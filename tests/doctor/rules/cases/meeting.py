@@ -1,4 +1,4 @@
-"""Cases of nccltool/doctor/rules/meeting.py."""
+"""Cases of nccltool/doctor/rules/process/meeting.py."""
 
 from tests.doctor.rules.base import host, of
 

@@ -1,4 +1,4 @@
-"""Cases of nccltool/doctor/rules/memory_limits.py."""
+"""Cases of nccltool/doctor/rules/machine/memory_limits.py."""
 
 from nccltool.hosts.facts import Cpu, Kernel, Setting
 from tests.doctor.rules.base import host, of

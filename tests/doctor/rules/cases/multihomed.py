@@ -1,4 +1,4 @@
-"""Cases of nccltool/doctor/rules/multihomed.py."""
+"""Cases of nccltool/doctor/rules/machine/multihomed.py."""
 
 from nccltool.hosts.facts import Kernel, Services, Setting
 from tests.doctor.rules.base import UNREAD, host, of
@@ -43,9 +43,8 @@ CASES = (
             host(),
             host(kernel=_sysctls(gc_thresh3="1024"), nodes=1024),
             host(kernel=_sysctls(gc_thresh3="x"), nodes=2000),
-            host(kernel=_sysctls(gc_thresh3="1"), nodes=None),
         ],
-        unknown=[host(nodes=2000)],
+        unknown=[host(nodes=2000), host(kernel=_sysctls(gc_thresh3="1"), nodes=None)],
     ),
     of(
         "HOST010",
@@ -53,7 +52,6 @@ CASES = (
         silent=[
             host(services=Services(running=("chronyd",))),
             host(services=Services(running=("firewalld",)), nodes=1),
-            host(services=Services(running=("firewalld",)), nodes=None),
         ],
         unknown=[host()],
     ),

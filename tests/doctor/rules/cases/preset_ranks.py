@@ -1,4 +1,4 @@
-"""Cases of nccltool/doctor/rules/preset_ranks.py."""
+"""Cases of nccltool/doctor/rules/process/preset_ranks.py."""
 
 from tests.doctor.rules.base import host, of
 

@@ -1,4 +1,4 @@
-"""Cases of nccltool/doctor/rules/slingshot.py."""
+"""Cases of nccltool/doctor/rules/machine/slingshot.py."""
 
 from tests.doctor.rules.base import host, of
 from tests.doctor.rules.machines import net, nic, plugin

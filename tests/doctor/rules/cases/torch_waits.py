@@ -1,4 +1,4 @@
-"""Cases of nccltool/doctor/rules/torch_waits.py."""
+"""Cases of nccltool/doctor/rules/process/torch_waits.py."""
 
 from tests.doctor.rules.base import host, of
 

@@ -1,4 +1,4 @@
-"""Cases of nccltool/doctor/rules/workarounds.py."""
+"""Cases of nccltool/doctor/rules/process/workarounds.py."""
 
 from tests.doctor.rules.base import host, of
 

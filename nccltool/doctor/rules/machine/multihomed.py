@@ -58,11 +58,12 @@ def small_neighbor_table(host: JudgedHost) -> Results:
     Instead: sysctl -w net.ipv4.neigh.default.gc_thresh3=16384
     Source: Linux, Documentation/networking/ip-sysctl.rst, neigh/default/gc_thresh3
     """
-    if not isinstance(host.nodes, Unknown) and host.nodes > 128:  # the smallest default, gc_thresh1
+    nodes = known(host.nodes)
+    if nodes > 128:  # the smallest default, gc_thresh1
         text = known(host.facts.kernel.sysctl(_TABLE)).strip()
-        if text.isdecimal() and int(text) < host.nodes:
-            message = f"the kernel keeps at most {text} neighbors, and the job has {host.nodes} nodes"
-            remedy = f"sysctl -w {_TABLE}={max(16384, 4 * host.nodes)}"
+        if text.isdecimal() and int(text) < nodes:
+            message = f"the kernel keeps at most {text} neighbors, and the job has {nodes} nodes"
+            remedy = f"sysctl -w {_TABLE}={max(16384, 4 * nodes)}"
             yield report.host(_TABLE, message, remedy, evidence=(f"{_TABLE} = {text}",))
 
 
@@ -76,11 +77,7 @@ def firewall_running(host: JudgedHost) -> Results:
     Instead: systemctl stop firewalld, or put the cluster's interfaces into the zone trusted
     Source: NCCL user guide, troubleshooting, networking issues; firewalld documentation, predefined zones
     """
-    if (
-        not isinstance(host.nodes, Unknown)
-        and host.nodes > 1
-        and "firewalld" in known(host.facts.services.running)
-    ):
+    if host.several_nodes and "firewalld" in known(host.facts.services.running):
         lines = (f"running: {listed(known(host.facts.services.running))}",)
         remedy = "firewall-cmd --zone=trusted --add-interface=<cluster interface>, or systemctl stop firewalld"
         yield report.host("firewalld", "a firewall may drop connections between the nodes", remedy, evidence=lines)

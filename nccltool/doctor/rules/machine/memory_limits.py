@@ -11,7 +11,8 @@ _DEFAULT_MAPS = 65530
 
 
 def _has_gpus(host: JudgedHost) -> bool:
-    return bool(or_none(host.facts.nvidia.gpus) or or_none(host.facts.amd.gpus))
+    """Raises NotKnown where neither driver could be asked."""
+    return bool(or_none(host.facts.amd.gpus) or known(host.facts.nvidia.gpus))
 
 
 @rule("LIM013", "error", covers=(), needs=("limits", "nvidia", "amd", "cpu"))

@@ -1,0 +1,1 @@
+"""Links, limits, and ways of a host to the others, which settings cannot mend."""
