@@ -58,3 +58,18 @@ def test_each_of_thousands_of_logs_is_compared_with_few(
     logs = 2_000
     pairs = comparisons(monkeypatch, [log(name.format(number)) for number in range(logs)], jobs_of(logs))
     assert pairs <= most * logs
+
+
+@pytest.mark.parametrize(
+    ("is_over", "begins", "jobs"), [(True, True, 2), (True, False, 1), (False, True, 1), (False, False, 1)]
+)
+def test_daily_logs_are_of_two_jobs_if_one_is_over_and_the_other_begins(
+    is_over: bool, begins: bool, jobs: int
+) -> None:
+    first, second = log("train-20260101.log"), log("train-20260102.log")
+    first.traces.times, second.traces.times = (
+        ("01-01 10:00:00", "01-01 11:00:00"),
+        ("01-02 00:30:00", "01-02 01:00:00"),
+    )
+    first.traces.is_over, second.traces.begins = is_over, begins
+    assert len(grouped([first, second])) == jobs
