@@ -136,7 +136,6 @@ def _taken(default: object, traits: "OptionTraits") -> dict[str, Any]:
         type=click.IntRange(0, 64),
         default=0,
         metavar="N",
-        settable="project",
         help="With --data: processes per rank that read ahead.",
     ),
 )
