@@ -63,7 +63,12 @@ def _degree(name: str, what: str) -> Any:
         help="Activation checkpointing; auto: the least that fits.",
     ),
     option("--compiled-loss", is_flag=True, help="The loss is compiled or chunked and stores no float32 logits."),
-    option("--offload", is_flag=True, help="FSDP, DeepSpeed: keep state and updates in host memory."),
+    option(
+        "--offload",
+        is_flag=True,
+        settable="project",
+        help="FSDP, DeepSpeed: keep state and updates in host memory.",
+    ),
     option(
         "--mfu",
         metavar="PERCENT|RUN",
