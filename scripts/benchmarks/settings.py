@@ -154,7 +154,7 @@ def cases() -> list[Case]:
 def _judged(case: Case) -> Judged:
     before = _diagnosis(case, dict(case.settings))
     commands = tuple(line for line in before.fixes if not line.startswith("#"))
-    after = _diagnosis(case, _with(case, before.fixes))
+    after = _diagnosis(case, _with(case, before.fixes), commands)
     known = {(one.code, one.subject.name) for one in before.findings}
     return Judged(
         case=case,
@@ -165,8 +165,9 @@ def _judged(case: Case) -> Judged:
     )
 
 
-def _diagnosis(case: Case, settings: dict[str, str]) -> Diagnosis:
-    """Of a host of which nothing is known but the settings, and what the case tells."""
+def _diagnosis(case: Case, settings: dict[str, str], commands: Sequence[str] = ()) -> Diagnosis:
+    """Of a host of which nothing is known but the settings, and what the case tells. `commands`: of --fix, which
+    the script of the job runs on the other hosts as well."""
     parts = {
         "host": "host",
         "versions": {"torch": case.facts.torch} if case.facts.torch else {},
@@ -179,7 +180,10 @@ def _diagnosis(case: Case, settings: dict[str, str]) -> Diagnosis:
         facts = msgspec.structs.replace(facts, conf_files=(file,))
     else:
         facts = msgspec.structs.replace(facts, env=env.chosen(settings))
-    others = [{"host": f"host-{number}", **one} for number, one in enumerate(case.facts.others, start=2)]
+    others = [
+        {"host": f"host-{number}", **one, "env": _fixed(one, commands)}
+        for number, one in enumerate(case.facts.others, start=2)
+    ]
     with tempfile.TemporaryDirectory() as folder:
         for number, one in enumerate(
             (facts, *(from_json(msgspec.json.encode(other), case.id) for other in others))
@@ -215,6 +219,16 @@ def _with(case: Case, lines: Sequence[str]) -> dict[str, str]:
             if value is not None:
                 settings[name] = value
     return settings
+
+
+def _fixed(other: dict[str, msgspec.Raw], commands: Sequence[str]) -> dict[str, str]:
+    """The variables of another host behind these commands."""
+    env = msgspec.json.decode(other.get("env", msgspec.Raw(b"{}")), type=dict[str, str])
+    for name, value in map(_changed, commands):
+        env.pop(name, None)
+        if value is not None:
+            env[name] = value
+    return env
 
 
 def _changed(line: str) -> tuple[str, str | None]:
