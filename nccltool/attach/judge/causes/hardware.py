@@ -50,7 +50,7 @@ def _xid(case: Case) -> Iterator[Culprit]:
 
 def _sockets(case: Case) -> Iterator[Culprit]:
     """Connections with data that the other end does not acknowledge, sent again between the samples."""
-    bad = [(view, socket) for view in case.waiting for socket in lost_packets.between_ranks(view)]
+    bad = [(view, socket) for view in case.waiting for socket in lost_packets.between_ranks(view, case.views)]
     if not bad:
         return
     places: Counter[str] = Counter()
