@@ -16,8 +16,10 @@ from nccltool.hosts.sources.base import Tree
 from nccltool.launch import order
 from nccltool.launch.options import StartOptions
 from nccltool.plan.document import PlanDocument, StrategyDocument
+from nccltool.plan.words import STRATEGY_WORDS
 from nccltool.train import reference_cost
 from nccltool.train.job import TrainSpec
+from nccltool.train.pipeline_schedules import SCHEDULES
 from nccltool.train.reference_cost import ModelNumbers
 from nccltool.train.strategies.base import OptionValue
 
@@ -31,8 +33,11 @@ _MOST_MICRO_BATCHES, _MOST_SEQUENCES = 4, 2
 _HALVINGS = 64
 FIELDS = ("layers", "width", "heads", "context", "vocabulary", "batch", "dtype", "momentum", "recompute")
 """Of a training, which a plan sets; those that were asked for on the command line stay."""
+_LARGEST = 2**20
+"""Of any size in a plan, as in the options of `nccltool plan`: the halvings above are enough for it."""
 _RANKS_ELSEWHERE = 8
 """Of a job whose nodes are not known yet."""
+_AGAIN = "run nccltool plan again"
 _REMEDY = "save one: nccltool plan MODEL --gpus N --format json --output plan.json"
 
 
@@ -77,7 +82,8 @@ def of(plan: PlanDocument, where: str, here: RanksHere) -> LikePlan:
     if chosen is None:
         raise BadInput(f"--like {where}: nothing fits in this plan", "plan for more GPUs, then use that plan")
     if plan.model.vocabulary is None:
-        raise BadInput(f"--like {where}: an older nccltool saved this plan", "run nccltool plan again")
+        raise BadInput(f"--like {where}: an older nccltool saved this plan", _AGAIN)
+    _see_that_it_is_sound(plan, chosen, where)
     strategy, own = _strategy(plan, chosen, where)
     differs = list(_differences(plan, chosen, strategy))
     spec = TrainSpec(
@@ -91,6 +97,25 @@ def of(plan: PlanDocument, where: str, here: RanksHere) -> LikePlan:
         own |= {"param_dtype": "bfloat16", "reduce_dtype": "float32"}
     sized = _shrunk(spec, plan, chosen, here)
     return LikePlan(spec=sized, notes=(_scaled(plan, sized), *differs))
+
+
+def _see_that_it_is_sound(plan: PlanDocument, one: StrategyDocument, where: str) -> None:
+    """Raises BadInput for a file that was edited or damaged: it would be a training of nothing."""
+    sizes = {
+        **{name: getattr(plan.model, name) for name in ("layers", "width", "vocabulary")},
+        "sequence": plan.sequence,
+        **{name: getattr(one, name) for name in ("micro_batch", "micro_batches", "stages_per_rank")},
+        **{name: getattr(one.degrees, name) for name in one.degrees.__struct_fields__},
+    }
+    for name, size in sizes.items():
+        if not 1 <= size <= _LARGEST:
+            raise BadInput(f"--like {where}: {name} {size} is not from 1 to {_LARGEST}", _AGAIN)
+    for name, word, known in (
+        ("strategy", one.strategy, ("none", *STRATEGY_WORDS)),
+        ("schedule", one.schedule or "1f1b", tuple(SCHEDULES)),
+    ):
+        if word not in known:
+            raise BadInput(f"--like {where}: {name} {word[:40]!r} is none of {', '.join(known)}", _AGAIN)
 
 
 def _strategy(plan: PlanDocument, one: StrategyDocument, where: str) -> tuple[str, dict[str, OptionValue]]:

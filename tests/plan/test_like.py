@@ -80,6 +80,25 @@ def test_a_plan_that_cannot_be_trained_is_refused(change: dict[str, object], sai
         like.of(made, "plan.json", CPUS)
 
 
+@pytest.mark.parametrize(
+    ("part", "name", "value", "said"),
+    [
+        ("model", "layers", -3, "layers -3 is not from 1 to 1048576"),
+        ("model", "width", 10**40, "width 10000"),
+        ("choice", "micro_batch", 0, "micro_batch 0 is not"),
+        ("degrees", "shard", 0, "shard 0 is not"),
+        ("choice", "schedule", "none\x1b", r"schedule 'none\\x1b' is none of gpipe, 1f1b"),
+        ("choice", "strategy", "zero9", "strategy 'zero9' is none of none, ddp"),
+    ],
+)
+def test_a_damaged_plan_is_refused(part: str, name: str, value: object, said: str) -> None:
+    made = planned()
+    chosen = made.strategies[0]
+    setattr({"model": made.model, "choice": chosen, "degrees": chosen.degrees}[part], name, value)
+    with pytest.raises(BadInput, match=f"--like plan.json: {said}"):
+        like.of(made, "plan.json", CPUS)
+
+
 def test_experts_have_no_training() -> None:
     with pytest.raises(BadInput, match="no strategy like"):
         like.of(planned(256, "mixtral-8x7b", expert=8), "plan.json", CPUS)
