@@ -120,8 +120,10 @@ def feed(strategy: Strategy) -> bool:
     files, reason = None, ""
     try:
         files = TokenFiles(Path(setup.spec.data), setup.spec.context)
-    except (NoInput, OSError) as error:
+    except NoInput as error:
         reason = str(error)
+    except OSError as error:
+        reason = f"{error.filename or setup.spec.data} cannot be read: {error.strerror or error}"
     mine = _number(files.description) if files else -1
     first = setup.group.from_rank_0(max(mine, 0))
     if files is not None and mine != first:

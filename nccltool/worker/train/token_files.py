@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.utils.data import Dataset
 
 _MOST_FILES = 10_000
-_SUFFIX_OF_HIDDEN = "."
+_PREFIX_OF_HIDDEN = "."
 
 
 class NoInput(Exception):
@@ -69,8 +69,10 @@ def _files(folder: Path) -> list[tuple[Path, int]]:
     """Those of a folder, in the order of their names, with their sizes."""
     found = []
     for path in sorted(folder.iterdir()):
+        if path.name.startswith(_PREFIX_OF_HIDDEN):
+            continue  # not even looked at: locks of editors are links to nothing
         seen = path.stat()
-        if stat.S_ISREG(seen.st_mode) and not path.name.startswith(_SUFFIX_OF_HIDDEN):
+        if stat.S_ISREG(seen.st_mode):
             found.append((path, seen.st_size))
     if len(found) > _MOST_FILES:
         raise NoInput(f"{folder} has {len(found)} files; {_MOST_FILES} can be read")

@@ -71,7 +71,11 @@ def test_a_wrong_shard_is_told(said: Said, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("sequences", "why"),
-    [(None, "No such file or directory"), (0, "has no file of at least 9 bytes"), (3, "and a step needs 4")],
+    [
+        (None, "/none cannot be read: No such file or directory"),
+        (0, "has no file of at least 9 bytes"),
+        (3, "and a step needs 4"),
+    ],
     ids=["not there", "empty", "too few"],
 )
 def test_what_cannot_be_trained_with(said: Said, tmp_path: Path, sequences: int | None, why: str) -> None:

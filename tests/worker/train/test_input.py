@@ -52,6 +52,15 @@ def test_a_file_that_has_become_shorter_is_named(tmp_path: Path) -> None:
         files[49]
 
 
+def test_a_hidden_link_to_nothing_is_no_input(tmp_path: Path) -> None:
+    folder = _folder(tmp_path)
+    (folder / ".#a.txt").symlink_to("user@host.1")
+    assert len(TokenFiles(folder, _CONTEXT)) == 50
+    (folder / "c.txt").symlink_to("nowhere")
+    with pytest.raises(FileNotFoundError, match=r"c\.txt"):
+        TokenFiles(folder, _CONTEXT)
+
+
 @pytest.mark.parametrize("made", [[], ["a"]], ids=["empty", "too short"])
 def test_a_folder_without_a_sequence_is_no_input(tmp_path: Path, made: list[str]) -> None:
     for name in made:
