@@ -45,7 +45,7 @@ def slow(training: TrainingResult, state: RunState) -> Finding | None:
     host = seen.facts.host if seen and seen.facts else ""
     whom = f"rank {rank}{host and f' on {host}'}"
     others = (
-        f"; {counted(len(slow_ones) - 1, 'other rank')} waits more than usual, too" if len(slow_ones) > 1 else ""
+        f"; {counted(len(slow_ones) - 1, 'other rank')} also waited more than usual" if len(slow_ones) > 1 else ""
     )
     return INPUT_SLOW.finding(
         subject=Subject(kind="rank", name=str(rank)),

@@ -23,7 +23,7 @@ from tests.train.test_judge import state_of
         ((0.02, 0.02, 0.6, 0.03), "ddp: rank 2 waits for its input for 60 % of a step"),
         (
             (0.02, 0.3, 0.6, 0.03, 0.02, 0.02),
-            "ddp: rank 2 waits for its input for 60 % of a step; 1 other rank waits more",
+            "ddp: rank 2 waits for its input for 60 % of a step; 1 other rank also waited more",
         ),
     ],
     ids=["synthetic", "little", "all", "alone", "one of two", "one", "two"],
