@@ -16,12 +16,15 @@ from nccltool.train.result import TrainRun
 _DIGITS = "0123456789."
 
 
-def named(text: str, base: Path) -> tuple[Run, ...]:
+def named(text: str, base: Path, option: str = "--run") -> tuple[Run, ...]:
     """Of words with commas between them. Raises BadInput."""
     words = [word.strip() for word in text.split(",")]
     if not all(words):
-        raise BadInput(f"--run {text!r} has an empty item between commas", "name runs as A1,A2,A3")
-    return tuple(run for word in words for run in _loaded(word, base))
+        raise BadInput(f"{option} {text!r} has an empty item between commas", "name runs as A1,A2,A3")
+    try:
+        return tuple(run for word in words for run in _loaded(word, base))
+    except BadInput as error:
+        raise BadInput(f"{option} {text}: {error.message}", error.remedy) from error
 
 
 def _loaded(word: str, base: Path) -> Sequence[Run]:
@@ -35,7 +38,7 @@ def _loaded(word: str, base: Path) -> Sequence[Run]:
 
 def with_arithmetic(machine: Machine, word: str, base: Path) -> Machine:
     """A machine as fast as a training was, without its communication. Raises BadInput."""
-    runs = [run for run in named(word, base) if isinstance(run, TrainRun)]
+    runs = [run for run in named(word, base, "--mfu") if isinstance(run, TrainRun)]
     for run in runs:
         for one in run.trainings:
             alone = 0.0 if run.info.world_size == 1 else one.exposed_communication_ratio

@@ -131,9 +131,10 @@ def _wanted(options: PlanOptions) -> Wanted:
     product = math.prod(degree for _, degree in given)
     if options.gpus % product:
         words = " x ".join(f"{word} {degree}" for word, degree in given)
+        words += f" = {product}" if len(given) > 1 else ""
         below, above = options.gpus // product * product, -(-options.gpus // product) * product
         near = " or ".join(str(one) for one in (below, above) if one)
-        raise BadInput(f"--gpus {options.gpus} is no multiple of {words} = {product}", f"use --gpus {near}")
+        raise BadInput(f"--gpus {options.gpus} is not a multiple of {words}", f"use --gpus {near}")
     strategies = tuple(word.strip().lower() for word in options.strategy.split(",")) if options.strategy else ()
     for word in strategies:
         if word not in STRATEGY_WORDS:

@@ -69,7 +69,10 @@ def _why_impossible(order: PlanOrder) -> tuple[str, str]:
         return "no layout has these degrees and strategies", "omit --strategy, or one of --tp, --cp, --pp, --ep"
     micro_batch = order.recipe.micro_batch or 1
     reasons = impossible(replace(shape, micro_batch=micro_batch), order.model, order.recipe)
-    return next(reasons, "no layout is possible"), "change that degree, --step-sequences, or --gpus"
+    reason = next(reasons, "no layout is possible")
+    if reason.startswith("--offload"):
+        return reason, "omit --offload, or use more data-parallel ranks and one of these strategies"
+    return reason, "change a degree, --micro-batch, --step-sequences, or --gpus"
 
 
 def _nothing_fits(order: PlanOrder, least: PlannedStrategy) -> Finding:

@@ -70,9 +70,13 @@ def test_what_is_given() -> None:
 @pytest.mark.parametrize(
     ("changes", "message", "remedy"),
     [
-        ({"gpus": 6, "tp": 4}, "--gpus 6 is no multiple of --tp 4 = 4", "use --gpus 4 or 8"),
-        ({"gpus": 12, "tp": 4, "pp": 2}, "--gpus 12 is no multiple of --tp 4 x --pp 2 = 8", "use --gpus 8 or 16"),
-        ({"gpus": 2, "tp": 4}, "--gpus 2 is no multiple of --tp 4 = 4", "use --gpus 4"),
+        ({"gpus": 6, "tp": 4}, "--gpus 6 is not a multiple of --tp 4", "use --gpus 4 or 8"),
+        (
+            {"gpus": 12, "tp": 4, "pp": 2},
+            "--gpus 12 is not a multiple of --tp 4 x --pp 2 = 8",
+            "use --gpus 8 or 16",
+        ),
+        ({"gpus": 2, "tp": 4}, "--gpus 2 is not a multiple of --tp 4", "use --gpus 4"),
         ({"strategy": "fdsp"}, "--strategy: unknown strategy 'fdsp'", "did you mean fsdp?"),
         ({"tokens": "many"}, "--tokens 'many' is not a number of tokens", "for example --tokens 2T or 300B"),
         ({"tokens": "0"}, "--tokens '0' is not a number of tokens", "for example --tokens 2T or 300B"),

@@ -122,6 +122,8 @@ def command(model: str, check: bool, emit: str | None, run_dir: str | None, **op
     ready_to_deliver()
     if emit and options["form"] != "table":
         raise BadInput("--emit writes its own format", "omit --format, or --emit")
+    if emit and check:
+        raise BadInput("--check is part of the plan, which --emit replaces", "omit --check, or --emit")
     order = from_options(model, group(PlanOptions, options), run_directory.base_folder(run_dir))
     plan = run.plan(order, this_command())
     if check:

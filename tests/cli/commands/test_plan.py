@@ -43,7 +43,7 @@ def test_a_configuration_is_written_to_a_file(nccltool: Nccltool, tmp_path: Path
     [
         (("7B",), "missing --gpus"),
         (("7B", "--gpus", "0"), "--gpus"),
-        (("7B", "--gpus", "6", "--tp", "4"), "--gpus 6 is no multiple of --tp 4 = 4"),
+        (("7B", "--gpus", "6", "--tp", "4"), "--gpus 6 is not a multiple of --tp 4"),
         (("lama-3-8b", "--gpus", "8"), "did you mean llama-3-8b?"),
         (("./none.json", "--gpus", "8"), "none.json"),
         (("7B", "--gpus", "8", "--run", "nothing"), "nothing"),
@@ -51,6 +51,12 @@ def test_a_configuration_is_written_to_a_file(nccltool: Nccltool, tmp_path: Path
         (("./none.toml", "--gpus", "8"), "the model none.toml"),
         (("7B", "--gpus", "8", "--machine", "./none.toml"), "the machine none.toml"),
         (("7B", "--gpus", "8", "--emit", "slurm", "--format", "json"), "--emit writes its own format"),
+        (("7B", "--gpus", "8", "--emit", "slurm", "--check"), "--check is part of the plan"),
+        (("7B", "--gpus", "8", "--mfu", "55%"), "--mfu 55%: unknown run"),
+        (("7B", "--gpus", "8", "--mfu", "a,,b"), "--mfu 'a,,b' has an empty item"),
+        (("7B", "--gpus", "8", "--run", "nothing"), "--run nothing: unknown run"),
+        (("7B", "--gpus", "8", "--offload", "--strategy", "ddp"), "omit --offload"),
+        (("7B", "--gpus", "8", "--micro-batch", "9999"), "change a degree, --micro-batch"),
         (("7B", "--gpus", "8", "--step-sequences", "3", "--tp", "1", "--pp", "1"), "--step-sequences 3"),
     ],
 )
