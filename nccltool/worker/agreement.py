@@ -28,6 +28,10 @@ _OF_COMMUNICATION = re.compile(
 """What is in the texts of Gloo, NCCL and the store when a call fails because of another rank or of the network."""
 
 
+_OF_LOADER = re.compile(r"DataLoader worker \(pid")
+"""How torch begins to tell that a process which reads ahead has died."""
+
+
 def of_communication(error: BaseException) -> bool:
     """Whether communication raised this, and not the program that was about to communicate, nor its GPU: in a
     backward pass all come as the same type, and the stack of a failed kernel may lead through NCCL."""
@@ -63,6 +67,8 @@ class Agreement:
             try:
                 watched()
             except Exception as error:
+                if _OF_LOADER.match(str(error)):
+                    raise  # torch's handler of SIGCHLD raises wherever the rank is
                 raise CollectiveFailed("in a collective") from error
 
         return guarded

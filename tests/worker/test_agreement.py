@@ -90,6 +90,16 @@ def test_a_rank_waits_for_another_outside_of_a_collective(two: list[tuple[Agreem
     assert page.words[CALLS] == 2
 
 
+def test_a_loader_that_dies_during_a_call_is_no_failure_of_communication(
+    two: list[tuple[Agreement, ProgressPage]],
+) -> None:
+    def interrupted() -> None:
+        raise RuntimeError("DataLoader worker (pid 4883) is killed by signal: Killed. ")
+
+    with pytest.raises(RuntimeError, match="DataLoader worker"):
+        two[0][0].guarded(interrupted)()
+
+
 def test_a_rank_that_never_comes_is_a_failure_of_communication(
     two: list[tuple[Agreement, ProgressPage]],
 ) -> None:
