@@ -122,7 +122,7 @@ def has_links(run: Run) -> bool:
 def _measured(run: Run) -> tuple[MeasuredCollective, ...]:
     """Raises BadInput where it fits no latency-bandwidth model."""
     nodes, ranks = run.info.nodes, run.info.world_size
-    if nodes is None or ranks is None:
+    if nodes is None or ranks is None or not 1 <= nodes <= ranks:
         raise BadInput("nodes or ranks of that run are unknown", "use a run of nccltool probe")
     fitted = [
         model

@@ -45,7 +45,8 @@ def with_arithmetic(machine: Machine, word: str, base: Path) -> Machine:
             if one.model and one.step_time_s and alone is not None and one.strategy in STRATEGIES:
                 step = MeasuredTraining(strategy=one.strategy, shape=one.model, ranks=run.info.world_size or 1)
                 compute_s = one.step_time_s.seconds * (1 - alone)
-                return trained.with_arithmetic(machine, step, compute_s)
+                if compute_s > 0 and one.model.heads > 0 and step.flop > 0:  # else the file is damaged
+                    return trained.with_arithmetic(machine, step, compute_s)
     raise BadInput(
         f"--mfu {word}: no training there was timed with and without communication",
         "name a run of nccltool train ddp, fsdp, or zero1, or give a percentage",

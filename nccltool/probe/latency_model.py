@@ -28,7 +28,7 @@ def models(rows: Iterable[Measurement]) -> tuple[LatencyModel, ...]:
     """A model for each operation and placement that was measured at enough sizes."""
     found = []
     for (op, placement, of), group in _by_operation(rows).items():
-        points = [(row.bytes, row.time_s.seconds) for row in group]
+        points = [(row.bytes, row.time_s.seconds) for row in group if row.time_s.seconds > 0]
         if len({size for size, _ in points}) < MIN_SIZES:
             continue
         alpha_s, seconds_per_byte = fit(points)

@@ -52,3 +52,10 @@ def test_a_run_gives_its_collectives(measured_run: Run) -> None:
 def test_a_run_with_one_size_has_no_model(measured_run: Run) -> None:
     with pytest.raises(BadInput, match="--run latest: it has no operation with enough sizes"):
         machines.with_probes(H100, [replace(measured_run, measurements=measured_run.measurements[:1])], "latest")
+
+
+@pytest.mark.parametrize("changes", [{"nodes": 0}, {"world_size": 0}, {"world_size": -1}])
+def test_a_run_without_ranks_is_refused(measured_run: Run, changes: dict[str, int]) -> None:
+    damaged = replace(measured_run, info=replace(measured_run.info, **changes))  # type: ignore[arg-type]
+    with pytest.raises(BadInput, match="nodes or ranks of that run are unknown"):
+        machines.with_probes(H100, [damaged], "latest")

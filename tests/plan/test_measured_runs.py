@@ -1,3 +1,4 @@
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -51,6 +52,15 @@ def test_a_training_that_was_not_timed_has_no_arithmetic(tmp_path: Path) -> None
     )
     with pytest.raises(BadInput, match="no training there was timed"):
         measured_runs.with_arithmetic(H100, file, tmp_path)
+
+
+@pytest.mark.parametrize(("name", "text"), [("heads", '"heads": 0'), ("width", '"width": 0')])
+def test_a_damaged_training_has_no_arithmetic(name: str, text: str, tmp_path: Path) -> None:
+    whole = train_document.to_json(trained(2, 8, 0.2))
+    damaged = re.sub(rf'"{name}": ?\d+', text, whole)
+    assert damaged != whole
+    with pytest.raises(BadInput, match="no training there was timed"):
+        measured_runs.with_arithmetic(H100, saved(tmp_path, "train", damaged), tmp_path)
 
 
 @pytest.mark.parametrize(("text", "is_one"), [("45", True), ("45.5", True), ("2026x", False), ("1.2.3", False)])
