@@ -145,6 +145,10 @@ class InputDealt(Event, frozen=True, tag="input-dealt"):
     left_out: int
 
 
+MOST_SHOWN = 16
+"""Sequences of a wrong shard that are told."""
+
+
 class InputWrong(Event, frozen=True, tag="input-wrong"):
     """A rank got other sequences than it should have got, or none."""
 

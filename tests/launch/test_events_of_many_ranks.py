@@ -280,6 +280,18 @@ EXAMPLES: dict[type[Event], Callable[[], Event | Iterator[Event]]] = {
         alone_ns=NS,
         late_ranks=((LAST, 1 / 3e300),) * late_rank.MOST_NAMED,
     ),
+    of_train.InputDealt: lambda: of_train.InputDealt(
+        strategy="deepspeed", sequences=BYTES, epoch_steps=BYTES, left_out=BYTES
+    ),
+    of_train.InputTimed: lambda: of_train.InputTimed.of("deepspeed", 10**6, [NS] * RANKS),
+    of_train.InputWrong: lambda: of_train.InputWrong(
+        strategy="deepspeed",
+        rank=LAST,
+        number=10**6,
+        what="of an earlier epoch",
+        got=(BYTES,) * of_train.MOST_SHOWN,
+        expected=(BYTES,) * of_train.MOST_SHOWN,
+    ),
     of_train.Flowed: lambda: of_train.Flowed(
         strategy="pipeline",
         ranks=RANKS,

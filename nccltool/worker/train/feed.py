@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from nccltool.core.findings import Subject
-from nccltool.train.events import InputDealt, InputWrong
+from nccltool.train.events import MOST_SHOWN, InputDealt, InputWrong
 from nccltool.train.finding_kinds import INPUT_LEAKS, INPUT_UNUSABLE
 from nccltool.train.input_order import InputPlan, ShardError
 from nccltool.worker.train.input import Input, LoaderSettings
@@ -22,7 +22,6 @@ _PREFIX = 7
 """Bytes of a digest that fit a number that ranks can exchange."""
 LOADING = "loading input"
 _TIMEOUT_S = 60.0
-_SHOWN = 16
 _LONGEST_TEMPORARY = 107 - len("/pymp-12345678/listener-12345678")
 """Bytes of TMPDIR: the path of a socket has at most 107 (unix(7)), and multiprocessing adds the rest."""
 
@@ -73,8 +72,8 @@ class FileFeed:
                 rank=setup.rank,
                 number=self._drawn,
                 what=wrong.what,
-                got=wrong.got[:_SHOWN],
-                expected=wrong.expected[:_SHOWN],
+                got=wrong.got[:MOST_SHOWN],
+                expected=wrong.expected[:MOST_SHOWN],
             )
         )
 
