@@ -282,6 +282,17 @@ CASES: dict[str, tuple[JobLook, str, str, int | None, str]] = {
         None,
         "medium",
     ),
+    "13 the agent is stopped, and a rank waits for the other": (
+        look(
+            R(stack=("new-group", "0")),
+            R(),
+            agents=(AgentFound(host="n1", pid=900, job="j", command="torchrun", children=(), state="T"),),
+        ),
+        "hung",
+        "store",
+        None,
+        "medium",
+    ),
     "13 the store is silent": (look(*(R(stack=("new-group", "0")),) * 2), "hung", "store", None, "medium"),
     "14 NCCL": (look(*(R(frames=NCCL_INIT, threads=NCCL),) * 2), "hung", "nccl-connect", None, "medium"),
     "15 groups": (

@@ -140,7 +140,13 @@ def _store(case: Case) -> Iterator[Culprit]:
     if stored and lost and case.blocked and not held and not _held(case):
         yield case.culprit("store", f"packets to the store{place} are lost", *lost[:4])
         return
+    silent = f"the store{place} does not answer"
+    told_held = [f"its agent, pid {one.pid}, is in state {one.state}" for one in held[:1]]
     if not stored or len(stored) < len(case.waiting):
+        if stored and held and case.blocked and not case.suspects and not _held(case):
+            # those in a collective wait for a rank that waits for the store
+            yield case.culprit("store", silent, *told_held, host=held[0].host)
+            return
         starting = [view for view in case.waiting if view.phase.kind in ("nccl-init", "nccl-connect")]
         if starting and case.blocked and not case.suspects and not _held(case):
             text = "NCCL does not connect the ranks"
@@ -153,11 +159,10 @@ def _store(case: Case) -> Iterator[Culprit]:
         yield case.culprit("missing-rank", text, told, one.told, level=level, rank=one.rank, host=one.host)
     yield from _not_come(case, stored)
     if held:
-        told = f"its agent, pid {held[0].pid}, is in state {held[0].state}"
-        yield case.culprit("store", f"the store{place} does not answer", told, host=held[0].host)
+        yield case.culprit("store", silent, *told_held, host=held[0].host)
     elif not case.suspects and not _held(case) and case.blocked:
         told = f"all {len(stored)} ranks wait for it, and no rank is missing"
-        yield case.culprit("store", f"the store{place} does not answer", told, level="medium")
+        yield case.culprit("store", silent, told, level="medium")
 
 
 def _not_come(case: Case, stored: Sequence[RankView]) -> Iterator[Culprit]:
