@@ -1,5 +1,7 @@
 """Counting in another process."""
 
+from dataclasses import replace
+
 import pytest
 
 from nccltool.core.errors import BadInput
@@ -22,7 +24,9 @@ def test_what_cannot_be_counted_starts_no_process() -> None:
 
 @pytest.mark.torch
 def test_the_choice_is_as_torch_does_it() -> None:
-    plan = samples.plan(8, strategies=("fsdp",), tensor=1, pipeline=1, context=1)
+    # few layers fit without recomputation: with it, what torch stores differs by 15 % from run to run
+    few_layers = replace(samples.LLAMA_8B, layers=8)
+    plan = samples.plan(8, few_layers, strategies=("fsdp",), tensor=1, pipeline=1, context=1)
     (found,) = counting_process.check(plan.model, plan.recipe, plan.strategies[:1])
     assert (found.name, found.reason, found.wrong) == ("fsdp8", "", ())
     assert {"all_gather calls", "reduce_scatter bytes", "activations"} <= {row.what for row in found.rows}
