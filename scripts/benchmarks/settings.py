@@ -129,9 +129,13 @@ class Judged:
 
     @property
     def against_the_vendor(self) -> list[str]:
-        """Commands that change what a vendor published and no expert objects to."""
+        """Commands that change what a vendor published and no expert objects to. A setting under another name is
+        about the old name."""
         wrong = {one.subject for one in self.case.right}
-        return [line for line in self.lines if self.case.is_published and _changed(line)[0] not in wrong]
+        changes = {line: _changed(line) for line in self.lines if self.case.is_published}
+        unset = {name for name, value in changes.values() if value is None}
+        renamed = {value for name, value in self.case.settings if name in unset & wrong}
+        return [line for line, (name, value) in changes.items() if name not in wrong and value not in renamed]
 
 
 def main() -> bool:
