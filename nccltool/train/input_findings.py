@@ -26,7 +26,7 @@ def wrong(strategy: str, shards: Sequence[InputWrong]) -> Finding:
         subject=Subject(kind="rank", name=str(first.rank)),
         message=f"{strategy}: {whom} got wrong sequences; rank {first.rank} in step {first.number}: {first.what}",
         evidence=(f"got {list(first.got)}, expected {list(first.expected)}",),
-        remedy="call set_epoch before each epoch, and give each rank its own rank and the world size",
+        remedy="compare the versions of torch on the hosts: nccltool facts",
     )
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmarks.attach_far_states import FarState
+from benchmarks.attach_jobs import steps_in
 
 SCRIPT = Path(__file__).with_name("attach_scripts") / "train.py"
 STORE_PORT = 29500
@@ -151,11 +152,7 @@ class FarJob:
             self._until(self._is_still)
 
     def _steps(self) -> list[int]:
-        found = []
-        for rank in range(self.world):
-            with contextlib.suppress(OSError, ValueError, IndexError):
-                found.append(int((self.folder / f"step.{rank}").read_text().split()[0]))
-        return found
+        return steps_in(self.folder, self.world)
 
     def _is_still(self) -> bool:
         before = self._steps()

@@ -28,6 +28,15 @@ for number in range(1_000_000):
 """
 
 
+def steps_in(folder: Path, ranks: int) -> list[int]:
+    """How far each rank is whose step can be read."""
+    found = []
+    for rank in range(ranks):
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            found.append(int((folder / f"step.{rank}").read_text().split()[0]))
+    return found
+
+
 class Job:
     """One job: its launcher, its ranks, and what was done to it."""
 
@@ -152,12 +161,7 @@ class Job:
         return "".join(file.read_text(errors="replace")[-600:] for file in self.folder.glob("log.*"))
 
     def steps(self) -> list[int]:
-        """How far each rank is."""
-        found = []
-        for rank in range(self.ranks):
-            with contextlib.suppress(OSError, ValueError, IndexError):
-                found.append(int((self.folder / f"step.{rank}").read_text().split()[0]))
-        return found
+        return steps_in(self.folder, self.ranks)
 
     def spoil(self) -> None:
         """Wait until the job has come to its fault, and do what the scenario does from outside."""

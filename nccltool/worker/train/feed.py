@@ -99,7 +99,7 @@ class FileFeed:
                     subject=Subject(kind="rank", name=str(setup.rank)),
                     message=f"{setup.name}: {leak.who} on {socket.gethostname()} leaks file descriptors:"
                     f" {leak.before} became {leak.after} in {leak.batches} batches",
-                    remedy="close files in __getitem__ of the data set, and open none twice",
+                    remedy="see what stays open there: ls -l /proc/PID/fd",
                 )
             )
 
@@ -134,7 +134,7 @@ def feed(strategy: Strategy) -> bool:
         )
     temporary = tempfile.gettempdir()
     if reason:
-        _report(setup, reason, "name a folder that has the same files on all hosts")
+        _report(setup, reason, "name a folder with enough files, the same on all hosts")
     elif setup.spec.data_workers and len(os.fsencode(temporary)) > _LONGEST_TEMPORARY:
         # torch would wait for its workers without an error
         reason = f"TMPDIR is too long for the sockets of --data-workers: {temporary}"

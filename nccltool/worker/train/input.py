@@ -80,6 +80,7 @@ class Input:
         self._batches: Iterator[Any] = iter(())
         self._step = 0
         self._iterator: Any = None
+        self._order: tuple[int, Sequence[int]] = (-1, ())
         self._open: dict[int, int] = {}
         """Descriptors of this process and its workers, by pid, when all of them had read a batch."""
         self._counted_at = 0
@@ -116,9 +117,10 @@ class Input:
 
     def order(self, epoch: int) -> Sequence[int]:
         """All sequences, as an epoch has them: as DistributedSampler documents it."""
-        generator = torch.Generator().manual_seed(self._seed + epoch)
-        order: list[int] = torch.randperm(self.plan.sequences, generator=generator).tolist()
-        return order
+        if self._order[0] != epoch:  # asked for in every step
+            generator = torch.Generator().manual_seed(self._seed + epoch)
+            self._order = epoch, torch.randperm(self.plan.sequences, generator=generator).tolist()
+        return self._order[1]
 
     def workers(self) -> tuple[int, ...]:
         """Their process ids; () = none was started."""
