@@ -21,7 +21,8 @@ from nccltool.worker.train.token_files import NoInput, TokenFiles
 _PREFIX = 7
 """Bytes of a digest that fit a number that ranks can exchange."""
 LOADING = "loading input"
-_TIMEOUT_S = 60.0
+_TIMEOUT_S = 20.0
+"""For a batch: less than the 30 s without progress after which the runner would end the run (--timeout)."""
 _LONGEST_TEMPORARY = 107 - len("/pymp-12345678/listener-12345678")
 """Bytes of TMPDIR: the path of a socket has at most 107 (unix(7)), and multiprocessing adds the rest."""
 

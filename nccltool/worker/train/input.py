@@ -1,8 +1,10 @@
 """The input of a rank, drawn as users draw it: DataLoader, workers, and DistributedSampler; each wait is timed."""
 
 import os
+import queue
+import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,6 +17,11 @@ from nccltool.train.input_order import InputPlan, ShardError, compared
 
 _LEAST_BATCHES = 6
 """Of a process: fewer do not tell a leak from files that are opened when they are first needed."""
+_GRACE_S = 2.0
+"""After the time that torch itself waits, which does not hold where a worker stops between its answer and the
+file descriptor that belongs to it, or where the rank reads by itself."""
+_STILL = ("T", "t", "D")
+"""States of a process that is stopped, or waits for a disk."""
 _DEAD = ("", "Z", "X")
 """States of a process that has ended."""
 
@@ -32,7 +39,7 @@ class LoaderSettings:
     """Batches that each worker loads ahead."""
     pinned: bool = False
     timeout_s: float = 60.0
-    """How long a rank waits for a batch of its workers."""
+    """How long a rank waits for a batch."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -54,6 +61,34 @@ class Drawn:
     """Of its sequences."""
     tokens: Tensor
     waited_ns: int = field(compare=False)
+
+
+class _Reader:
+    """A thread that reads for its rank: a read that never ends cannot be left otherwise."""
+
+    def __init__(self) -> None:
+        self._work: queue.SimpleQueue[Callable[[], Any]] = queue.SimpleQueue()
+        self._done: queue.SimpleQueue[tuple[Any, Exception | None]] = queue.SimpleQueue()
+        threading.Thread(target=self._run, name="input", daemon=True).start()
+
+    def _run(self) -> None:
+        while True:
+            work = self._work.get()
+            try:
+                self._done.put((work(), None))
+            except Exception as error:  # noqa: BLE001 - raised again where the result is asked for
+                self._done.put((None, error))
+
+    def read(self, work: Callable[[], Any], timeout_s: float) -> Any:
+        """What `work` returns. Raises what it raises, and TimeoutError."""
+        self._work.put(work)
+        try:
+            result, error = self._done.get(timeout=timeout_s)
+        except queue.Empty:
+            raise TimeoutError("timed out") from None
+        if error is not None:
+            raise error
+        return result
 
 
 class Input:
@@ -78,8 +113,9 @@ class Input:
             timeout=settings.timeout_s if settings.workers else 0,
         )
         self._batches: Iterator[Any] = iter(())
-        self._step = 0
+        self._step, self._epoch = 0, -1
         self._iterator: Any = None
+        self._reader = _Reader()
         self._order: tuple[int, Sequence[int]] = (-1, ())
         self._open: dict[int, int] = {}
         """Descriptors of this process and its workers, by pid, when all of them had read a batch."""
@@ -91,10 +127,11 @@ class Input:
         epoch, inside = self.plan.place(self._step)
         begin = time.perf_counter_ns()
         try:
-            if inside == 0:
-                self.sampler.set_epoch(epoch)
-                self._batches = self._iterator = iter(self._loader)
-            numbers, tokens = next(self._batches)
+            if self._iterator is None:  # in the main thread, the only one in which torch hears of workers that die
+                self._begin(epoch)
+            numbers, tokens = self._reader.read(
+                lambda: self._next(epoch, inside), self._settings.timeout_s + _GRACE_S
+            )
         except StopIteration:
             raise InputFailed(f"rank {self._rank} has no batch for step {inside + 1} of its epoch") from None
         except (RuntimeError, OSError) as error:
@@ -103,6 +140,16 @@ class Input:
         if not self._open and self._step > len(self.workers()) * self._settings.prefetch:
             self._open, self._counted_at = self._descriptors(), self._step
         return Drawn(tuple(numbers.tolist()), tokens, waited)
+
+    def _begin(self, epoch: int) -> None:
+        self.sampler.set_epoch(epoch)
+        self._batches = self._iterator = iter(self._loader)
+        self._epoch = epoch
+
+    def _next(self, epoch: int, inside: int) -> Any:
+        if inside == 0 and epoch != self._epoch:
+            self._begin(epoch)
+        return next(self._batches)
 
     def skip(self, steps: int) -> None:
         """Go on after so many steps: what they had of the epoch is drawn, and forgotten."""
@@ -154,10 +201,12 @@ class Input:
         if dead:
             named = " and ".join(f"{number} (pid {pids[number]})" for number in dead)
             return f"worker {named} of the input of rank {self._rank} died"
-        if pids and "timed out" in str(error):
-            due = inside % len(pids)
-            return (
-                f"worker {due} (pid {pids[due]}) of the input of rank {self._rank} has not read its batch after"
-                f" {self._settings.timeout_s:g} s; its process is in state {processes.state(pids[due])}"
-            )
-        return f"the input of rank {self._rank} failed: {error}"
+        if "timed out" not in str(error):
+            return f"the input of rank {self._rank} failed: {error}"
+        after = f"has not read its batch after {self._settings.timeout_s:g} s"
+        if not pids:
+            return f"the input of rank {self._rank} {after}"
+        still = [number for number, pid in enumerate(pids) if processes.state(pid) in _STILL]
+        late = (still or [inside % len(pids)])[0]
+        whose = f"worker {late} (pid {pids[late]}) of the input of rank {self._rank}"
+        return f"{whose} {after}; its process is in state {processes.state(pids[late])}"

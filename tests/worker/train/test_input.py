@@ -2,6 +2,7 @@
 
 import os
 import signal
+import threading
 from pathlib import Path
 
 import pytest
@@ -157,3 +158,29 @@ def test_a_worker_that_hangs_is_named(tmp_path: Path) -> None:
                 one.draw()
     finally:
         os.kill(pid, signal.SIGCONT)
+
+
+def test_a_worker_that_hangs_between_its_answer_and_the_descriptor_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """torch waits for it without an end."""
+    (one,) = _inputs(_folder(tmp_path, 2000), 1, 2, settings=LoaderSettings(workers=2, timeout_s=1))
+    one.draw()
+    pid, rest = one.workers()[1], threading.Event()
+    monkeypatch.setattr(one, "_next", lambda epoch, inside: rest.wait(60))
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        with pytest.raises(InputFailed, match=rf"worker 1 \(pid {pid}\) .* after 1 s; its process is in state T"):
+            one.draw()
+    finally:
+        os.kill(pid, signal.SIGCONT)
+        rest.set()
+
+
+def test_a_disk_that_does_not_answer_ends_the_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (one,) = _inputs(_folder(tmp_path), 1, 2, settings=LoaderSettings(timeout_s=0.5))
+    rest = threading.Event()
+    monkeypatch.setattr(TokenFiles, "__getitem__", lambda self, number: rest.wait(60))
+    with pytest.raises(InputFailed, match=r"the input of rank 0 has not read its batch after 0\.5 s"):
+        one.draw()
+    rest.set()
