@@ -31,6 +31,8 @@ _NAMED = 2
 _SYNONYM, _CANONICAL, _SWAPPED, _REORDERED, _EXTENDED, _OPPOSITE = 0.7, 0.5, 0.8, 0.5, 1.2, 1.0
 _UNDOCUMENTED, _OF_PLUGIN = 0.15, 0.4
 """What a name costs more than one that the guide of its makers recommends: few people set it."""
+_LIMIT = _MOST + _OF_PLUGIN + 0.01
+"""What no name that is given may cost, and a bit for how numbers are rounded."""
 _ODD = 1.2
 """What an added word costs that no name has."""
 _UNRELATED = 1.0
@@ -191,8 +193,8 @@ def _words_cost(given: _Word, known: _Word) -> tuple[float, bool]:
 
 
 def _aligned(given: Sequence[str], known: Sequence[str]) -> tuple[float, bool]:
-    """Words of one row made those of the other at the least cost, adjacent ones swapped at most."""
-    if not _same_library(given[0], known[0]):
+    """Words of one row made those of the other at the least cost, adjacent ones swapped at most; inf: too much."""
+    if not _same_library(given[0], known[0]) or _least_cost(given, known) > _LIMIT:
         return math.inf, False
     rows = [[_Step(0.0)]]
     for j, word in enumerate(known, start=1):
@@ -210,6 +212,17 @@ def _aligned(given: Sequence[str], known: Sequence[str]) -> tuple[float, bool]:
             row.append(min(steps, key=lambda step: step.cost))
         rows.append(row)
     return rows[-1][-1].cost, rows[-1][-1].is_opposite
+
+
+def _least_cost(given: Sequence[str], known: Sequence[str]) -> float:
+    """Of the words of each row that none of the other can stand for: hundreds of names need no closer look."""
+    left_out = sum(_left_out(word) for word in known if not any(_stands_for(one, word) for one in given))
+    added = sum(_added(word) for word in given if not any(_stands_for(word, one) for one in known))
+    return left_out + added + (_UNRELATED if left_out and added else 0.0)
+
+
+def _stands_for(word: str, wanted: str) -> bool:
+    return word == wanted or _replaced(word, wanted)[0] < math.inf
 
 
 @dataclass(frozen=True, slots=True)
