@@ -15,7 +15,7 @@ from nccltool.core.unknown import Unknown
 from nccltool.core.verdicts import of_findings
 from nccltool.core.versions import Version
 from nccltool.doctor import judge, report, rules
-from nccltool.doctor.rules.base import JudgedHost, Results, across, known, rule
+from nccltool.doctor.rules.base import JudgedHost, Results, Variable, across, for_text, known, rule
 from nccltool.hosts.facts import Cloud, ConfFile, Container, Nvidia, Shm, Versions
 from nccltool.hosts.nccl import variables
 from tests.doctor.rules.base import UNREAD, host
@@ -110,6 +110,18 @@ def test_a_host_without_settings_is_judged_beside_others() -> None:
     (outcome,) = judged(host({"RANK": "0"}), UNREAD, asked=[of_a_rank]).outcomes
     assert outcome.status == "unknown"
     assert "Permission denied" in outcome.reason
+
+
+@pytest.mark.parametrize("needs", [("rank",), ("rank", "shm")])
+def test_a_variable_of_one_rank_is_found_among_thousands(needs: tuple[str, ...]) -> None:
+    """Where no host has a variable, its rules look at none; each rank has its own RANK."""
+
+    @for_text("TST007", "error", "RANK", covers=(), needs=needs)
+    def rank_is_set(_: JudgedHost, variable: Variable, text: str) -> Results:
+        yield report.about(variable, f"it is {text}")
+
+    hosts = [host({"RANK": "3"} if number == 77 else {}, host=f"n{number}", shm=LARGE) for number in range(100)]
+    assert [problem.hosts for problem in judged(*hosts, asked=[rank_is_set]).problems] == [("n77",)]
 
 
 def test_differences_need_two_hosts() -> None:

@@ -160,6 +160,11 @@ class Rule:
         """Whether it is about the library of a host."""
         return self.library is None or isinstance(host.library, Unknown) or host.library == self.library
 
+    def is_asked(self, host: JudgedHost) -> bool:
+        """Whether a variable that it is about is set, which may be unknown; others are about no variable."""
+        settings = host.settings
+        return not self.about or bool(settings.unread) or not settings.variables.keys().isdisjoint(self.about)
+
     @property
     def name(self) -> str:
         return self.function.__name__.replace("_", "-")
