@@ -27,9 +27,11 @@ def _families() -> Iterator[tuple[str, str, tuple[RulePage, ...]]]:
 
 
 def _home(name: str) -> ModuleType:
-    """The module of a rule; of one in a folder, the folder."""
+    """The module of a rule; of one in a folder whose rules are all of one family, the folder."""
     module = sys.modules[name]
-    return module if module.__package__ == rules.__name__ else sys.modules[str(module.__package__)]
+    folder = str(module.__package__)
+    families = {rule.family for rule in rules.every() if rule.function.__module__.startswith(f"{folder}.")}
+    return module if len(families) > 1 else sys.modules[folder]
 
 
 FAMILIES = {name: (summary, members) for name, summary, members in _families()}
