@@ -187,7 +187,7 @@ def _phase(sample: RankSample, pid: int, cpu_share: float | None) -> Phase:
 
 
 def _frames(sample: RankSample, pid: int) -> tuple[tuple[str, str, int | None], ...] | None:
-    main = next((one for one in sample.stacks if one.pid == pid and one.is_main), None)
+    main = next((one for one in sample.stacks if one.pid == pid and one.trains), None)
     if main is None or not main.frames:
         return None
     return tuple((frame.name, frame.file, frame.line) for frame in main.frames)

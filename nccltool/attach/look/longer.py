@@ -37,7 +37,7 @@ def _is_still(before: RankSample, after: RankSample, pid: int) -> bool:
 
 
 def _frames(sample: RankSample, pid: int) -> list[tuple[str, str, int | None]]:
-    main = [one for one in sample.stacks if one.pid == pid and one.is_main]
+    main = [one for one in sample.stacks if one.pid == pid and one.trains]
     return [(frame.name, frame.file, frame.line) for one in main for frame in one.frames]
 
 

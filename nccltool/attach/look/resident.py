@@ -22,7 +22,7 @@ class ResidentLook:
     def answer(self, order: LookOrder) -> LookAnswer:
         if order.is_pulse and self._known is not None and (found := _pulse(self._known, self._logs)) is not None:
             return LookAnswer(host=found.host, look=found)
-        asked = replace(order, samples=1, with_stacks=False) if order.is_pulse else order
+        asked = replace(order, samples=1) if order.is_pulse else order  # stacks tell which thread trains
         cpu = _cpu_s()
         answer = here.look(asked)
         if answer.look is None:
@@ -38,7 +38,9 @@ def _pulse(known: HostLook, logs: LogMemory) -> HostLook | None:
         now = process.state(rank.pid, tree)
         if now is None or now.state in ("Z", "X"):
             return None
-    taken, unread = sample.take(known.ranks, tree, with_stacks=False, memory=logs)
+    last = {one.pid: one.stacks for one in known.samples[-1].ranks if one.stacks} if known.samples else {}
+    threads = sample.training_threads(last)
+    taken, unread = sample.take(known.ranks, tree, with_stacks=False, memory=logs, threads=threads)
     return HostLook(
         host=socket.gethostname(),
         ranks=known.ranks,

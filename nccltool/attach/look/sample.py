@@ -25,6 +25,7 @@ class _Sampling:
 
     tree: Tree
     memory: step_log.LogMemory | None = None
+    threads: Mapping[int, int] = field(default_factory=dict)
     unread: list[Unread] = field(default_factory=list)
 
     def taken(self, ranks: Sequence[RankFound], with_stacks: bool) -> HostSample:
@@ -34,6 +35,8 @@ class _Sampling:
         children = {pid: tuple(self._children(pid)) for pid in pids}
         connections = sockets.of_processes(pids, self.tree)
         found = self._stacks(ranks, children) if with_stacks else {}
+        for pid, thread in (training_threads(found) if with_stacks else self.threads).items():
+            states[pid] = process.state(pid, self.tree, thread)
         return HostSample(
             at_s=at_s,
             wall_s=wall_s,
@@ -110,10 +113,23 @@ def take(
     tree: Tree,
     with_stacks: bool = True,
     memory: step_log.LogMemory | None = None,
+    threads: Mapping[int, int] | None = None,
 ) -> tuple[HostSample, tuple[Unread, ...]]:
-    """All ranks of one job on this host, now; and what could not be read."""
-    sampling = _Sampling(tree, memory)
+    """All ranks of one job on this host, now, and what could not be read; `threads` as of `training_threads`."""
+    sampling = _Sampling(tree, memory, threads or {})
     return sampling.taken(ranks, with_stacks), tuple(sampling.unread)
+
+
+def training_threads(found: Mapping[int, Sequence[ThreadStack]]) -> dict[int, int]:
+    """By process, the thread that trains where it is not the main one; 0 = none does."""
+    threads = {
+        pid: next((one for one in stacks if one.pid == pid and one.trains), None) for pid, stacks in found.items()
+    }
+    return {
+        pid: 0 if one is None else one.os_thread_id or 0
+        for pid, one in threads.items()
+        if one is None or one.name != "MainThread"
+    }
 
 
 def told(rank: RankFound) -> str:

@@ -54,7 +54,7 @@ def taken(pids: Sequence[int], tree: Tree, is_native: bool = False) -> Taken:
 
 def waits_for_workers(stacks: Sequence[ThreadStack]) -> bool:
     """Whether the main thread is in a data loader: then what its workers do is of interest."""
-    return any(frame.file.endswith(_LOADER) for one in stacks if one.is_main for frame in one.frames)
+    return any(frame.file.endswith(_LOADER) for one in stacks if one.trains for frame in one.frames)
 
 
 def of_workers(children: Sequence[int], tree: Tree) -> Taken:
@@ -112,6 +112,6 @@ def _with_text(
         return replace(frame, text=text)
 
     return tuple(
-        replace(one, frames=tuple(map(told, one.frames[:1])) + one.frames[1:]) if one.is_main else one
+        replace(one, frames=tuple(map(told, one.frames[:1])) + one.frames[1:]) if one.trains else one
         for one in stacks
     )

@@ -16,6 +16,8 @@ _LIBRARY = re.compile(r"/(?:site|dist)-packages/|/lib/python3\.\d+/|^<|\.so(?:\.
 _COMPILERS = frozenset({"ptxas", "cc1plus", "cc1", "nvcc", "cicc", "fatbinary", "as", "ld", "g++", "gcc", "c++"})
 _ANYWHERE = tuple(row for row in ROWS if row.anywhere)
 _IN_ORDER = tuple(row for row in ROWS if not row.anywhere)
+_BEGINS = re.compile(r"^<|:<module>$|/threading\.py:")
+"""Where a program's code begins, or that of a thread."""
 _NO_OPERATION = re.compile(r"wrapper|_exception_logger|_time_logger|_pop_object_collective|_\w+")
 _C10D = re.compile(f"{C10D}$")
 
@@ -31,9 +33,9 @@ def phase_of(
 
     cpu_share is the CPU time of the main thread as a share of the time between two samples; None = not known.
     """
-    main = next((one for one in stacks if one.is_main), None)
+    main = next((one for one in stacks if one.trains), None)
     if main is None or not main.frames:
-        return Phase(kind="unknown", text="unknown", reason="no stack of the main thread")
+        return Phase(kind="unknown", text="unknown", reason="no stack of the thread that trains")
     where, path = _where(main.frames)
     if _holds_gil(main, state):
         return Phase(kind="gil", text="is in native code that holds Python's lock (GIL)", where=where, path=path)
@@ -73,7 +75,7 @@ def _holds_gil(main: ThreadStack, state: str) -> bool:
 def _is_exiting(frames: Sequence[StackFrame]) -> bool:
     """A function that atexit calls has no caller in Python: the program's module has returned."""
     outermost = next((frame for frame in reversed(frames) if _is_python(frame)), None)
-    return outermost is not None and outermost.name != "<module>" and not outermost.file.startswith("<")
+    return outermost is not None and not _BEGINS.search(f"{outermost.file}:{outermost.name}")
 
 
 def _row_of(frames: Sequence[StackFrame]) -> tuple[PhaseRow | None, int]:

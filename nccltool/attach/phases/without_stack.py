@@ -9,7 +9,7 @@ _READS = frozenset(("0", "17", "19", "63", "65", "67"))
 _WRITES = frozenset(("1", "18", "20", "74", "75", "64", "66", "68", "82", "83"))
 """read, pread, readv; write, pwrite, writev, fsync, fdatasync, of x86-64 (asm/unistd_64.h) and of others
 (asm-generic/unistd.h). `waits_on` is only there for a call of the host's own numbers, and no number is in both."""
-UNREAD = "no stack of the main thread"
+UNREAD = "no stack of the thread that trains"
 
 
 def phase_without_stack(process: ProcessState, cpu_share: float | None) -> Phase:

@@ -26,7 +26,8 @@ class ThreadStack:
     """Of the thread, e.g. MainThread."""
     frames: tuple[StackFrame, ...]
     os_thread_id: int | None = None
-    is_main: bool = False
+    trains: bool = False
+    """The main thread, unless that serves others."""
     active: bool | None = None
     """py-spy says that it runs; wrong for a process in another pid namespace."""
     owns_gil: bool | None = None
@@ -36,7 +37,7 @@ class ThreadStack:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ProcessState:
-    """Counters of a process; None = not readable, see `Unread`."""
+    """Counters of a process; None = not readable, see `Unread`. `main`: of the thread that trains."""
 
     pid: int
     name: str
@@ -51,19 +52,19 @@ class ProcessState:
     main_voluntary_switches: int | None = None
     main_involuntary_switches: int | None = None
     run_delay_s: float | None = None
-    """How long the main thread was ready and had no core (schedstat)."""
+    """How long that thread was ready and had no core (schedstat)."""
     read_bytes: int | None = None
     write_bytes: int | None = None
     rchar: int | None = None
     wchar: int | None = None
     waits_in: str = ""
-    """wchan of the main thread; empty = running or not readable."""
+    """wchan of that thread; empty = running or not readable."""
     syscall: str = ""
-    """Number of the system call that the main thread is in."""
+    """Number of the system call that it is in."""
     waits_on: str = ""
     """What the first argument of that call is, for a read, write, or fsync: the path of the file or pipe."""
     kernel_stack: tuple[str, ...] = ()
-    """Of the main thread, innermost first; only root may read it."""
+    """Of that thread, innermost first; only root may read it."""
     memory_bytes: int | None = None
     threads: tuple[str, ...] = ()
     """Names of its threads, each once."""

@@ -22,7 +22,7 @@ def lines(look: JobLook) -> list[str]:
     for host in look.hosts:
         ranks = {rank.pid: str(rank.rank) if rank.rank is not None else f"pid {rank.pid}" for rank in host.ranks}
         for one in host.samples[-1].ranks if host.samples else ():
-            stacks = [stack for stack in one.stacks if stack.is_main and stack.pid == one.pid]
+            stacks = [stack for stack in one.stacks if stack.trains and stack.pid == one.pid]
             if stacks and one.pid in ranks:
                 _add(root, ranks[one.pid], stacks[-1].frames)
     return list(_drawn(root, 0))

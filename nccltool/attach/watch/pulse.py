@@ -16,7 +16,8 @@ class JobPulse:
     """One tick."""
 
     strange: frozenset[tuple[str, int, str]]
-    """Host, pid, and what is strange about it: it does not move, is stopped, or gets too little CPU time."""
+    """Host, pid, and what is strange about it: it does not move or cannot be read, is stopped, or gets too
+    little CPU time."""
     progress: JobProgress = NO_PROGRESS
     ranks: int = 0
 
@@ -41,7 +42,9 @@ def _strange(view: RankView) -> str:
         return view.condition
     if view.throttled_share is not None and view.throttled_share >= _THROTTLED:
         return "throttled"
-    return "still" if view.switches_per_s is not None and view.switches_per_s <= _MOST_SWITCHES_PER_S else ""
+    if view.switches_per_s is None:
+        return "not read" if len(view.samples) > 1 else ""
+    return "still" if view.switches_per_s <= _MOST_SWITCHES_PER_S else ""
 
 
 def with_earlier(before: JobLook, now: JobLook) -> JobLook:

@@ -28,7 +28,7 @@ class R:
     """Instead of `stack`."""
     state: str = "S"
     cpu: float = 0.0
-    switches: int = 0
+    switches: int | None = 0
     wrote: int = 0
     idle_s: float = 60.0
     """Since its last data to or from a rank."""
@@ -112,7 +112,7 @@ def _sample(number: int, one: R, place: int, samples: int, span_s: float, ranks:
         parent=1,
         tracer_pid=one.tracer,
         main_cpu_s=10 + one.cpu * span_s * part,
-        main_voluntary_switches=int(500 + one.switches * part),
+        main_voluntary_switches=None if one.switches is None else int(500 + one.switches * part),
         run_delay_s=one.delay * span_s * part,
         wchar=int(10_000 + one.wrote * part),
         write_bytes=int(5_000 + one.wrote * part),
@@ -140,7 +140,7 @@ def _sample(number: int, one: R, place: int, samples: int, span_s: float, ranks:
 def _stacks(number: int, one: R, last: bool) -> tuple[ThreadStack, ...]:
     if one.frames:
         frames = tuple(StackFrame(name=name, file=file, line=line) for name, file, line in one.frames)
-        return (ThreadStack(pid=pid_of(number), name="MainThread", is_main=True, frames=frames, active=False),)
+        return (ThreadStack(pid=pid_of(number), name="MainThread", trains=True, frames=frames, active=False),)
     chosen = one.then if last and one.then else one.stack
     return () if chosen is None else tuple(replace(part, pid=pid_of(number)) for part in stacks(*chosen))
 
@@ -184,5 +184,5 @@ def loader(rank: int, *, state: str = "S", on: str = "", stack: bool = False) ->
         StackFrame(name="_worker_loop", file="/v/site-packages/torch/utils/data/_utils/worker.py", line=1),
         StackFrame(name="<module>", file=OWN_FILE, line=231),
     )
-    taken = (ThreadStack(pid=pid, name="MainThread", is_main=True, frames=frames),) if stack else ()
+    taken = (ThreadStack(pid=pid, name="MainThread", trains=True, frames=frames),) if stack else ()
     return {"children": (process,), "child_stacks": taken}

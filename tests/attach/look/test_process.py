@@ -36,9 +36,11 @@ def test_a_rank_that_reads(tmp_path: Path) -> None:
     tree = _tree(
         tmp_path,
         io="rchar: 1\nwchar: 2\nread_bytes: 3\nwrite_bytes: 4\n",
-        wchan="folio_wait_bit_common",
-        syscall=f"{number} 0x7 0x1 0x2 0x0 0x0 0x0 0x7f 0x7f",
-        stack="[<0>] folio_wait_bit_common+0x1/0x2\n[<0>] nfs_file_read+0x1/0x2\n",
+        **{
+            "task/40/wchan": "folio_wait_bit_common",
+            "task/40/syscall": f"{number} 0x7 0x1 0x2 0x0 0x0 0x0 0x7f 0x7f",
+            "task/40/stack": "[<0>] folio_wait_bit_common+0x1/0x2\n[<0>] nfs_file_read+0x1/0x2\n",
+        },
     )
     one = process.state(40, tree)
     assert one is not None
@@ -52,9 +54,25 @@ def test_a_rank_that_reads(tmp_path: Path) -> None:
 
 
 def test_what_another_user_may_not_read_is_unknown(tmp_path: Path) -> None:
-    one = process.state(40, _tree(tmp_path, wchan="0"))
+    one = process.state(40, _tree(tmp_path, **{"task/40/wchan": "0"}))
     assert one is not None
     assert (one.rchar, one.waits_in, one.waits_on, one.syscall, one.kernel_stack) == (None, "", "", "", ())
+
+
+@pytest.mark.parametrize(
+    ("thread", "switches"),
+    [(None, 9), (40, 9), (1, 9), (41, 7), (8, 7), (0, None)],
+    ids=["main", "named", "main in a PID namespace", "another", "another in a PID namespace", "none"],
+)
+def test_counters_are_of_the_thread_that_trains(tmp_path: Path, thread: int | None, switches: int | None) -> None:
+    inner = thread in (1, 8)
+    numbers = ("NSpid:\t40\t1\n", "NSpid:\t41\t8\n") if inner else ("NSpid:\t40\n", "NSpid:\t41\n")
+    tree = _tree(tmp_path, **{"task/41/status": f"{numbers[1]}voluntary_ctxt_switches:\t7\n"})
+    with (tmp_path / "proc/40/status").open("a") as status:
+        status.write(numbers[0])
+    one = process.state(40, tree, thread)
+    assert one is not None
+    assert one.main_voluntary_switches == switches
 
 
 def test_a_process_that_is_gone(tmp_path: Path) -> None:

@@ -39,18 +39,18 @@ def test_the_main_thread_is_first() -> None:
         pid=7,
         name="",
         os_thread_id=7,
-        is_main=True,
+        trains=True,
         owns_gil=False,
         frames=(
             StackFrame(name="pthread_cond_wait", file="/lib/libc.so.6"),
             StackFrame(name="all_reduce", file="/venv/torch/distributed/distributed_c10d.py", line=3252),
         ),
     )
-    assert (other.name, other.is_main, other.active) == ("loader", False, True)
+    assert (other.name, other.trains, other.active) == ("loader", False, True)
 
 
 def test_in_a_pid_namespace_the_thread_has_its_inner_number() -> None:
-    assert [one.is_main for one in pyspy_output.stacks(_TEXT, 4711, (4711, 8))] == [True, False]
+    assert [one.trains for one in pyspy_output.stacks(_TEXT, 4711, (4711, 8))] == [True, False]
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[1]", '[{"frames": [{"name": 3}]}]', "Error: no such process"])

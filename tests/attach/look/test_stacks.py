@@ -31,7 +31,7 @@ def test_the_stack_of_a_process(tmp_path: Path) -> None:
     found = taken[started.pid]
     assert not isinstance(found, Unknown)
     (main,) = found
-    assert main.is_main and not main.is_native
+    assert main.trains and not main.is_native
     assert [(frame.name, frame.line, frame.text) for frame in main.frames] == [
         ("waits", 3, "input()"),
         ("<module>", 5, ""),
@@ -85,13 +85,13 @@ def test_the_right_that_is_missing(reason: str, missing: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("file", "is_main", "expected"),
+    ("file", "trains", "expected"),
     [
         ("/venv/torch/utils/data/dataloader.py", True, True),
         ("/venv/torch/utils/data/dataloader.py", False, False),
         ("/home/me/train.py", True, False),
     ],
 )
-def test_who_waits_for_loader_workers(file: str, is_main: bool, expected: bool) -> None:
-    one = ThreadStack(pid=1, name="", is_main=is_main, frames=(StackFrame(name="f", file=file),))
+def test_who_waits_for_loader_workers(file: str, trains: bool, expected: bool) -> None:
+    one = ThreadStack(pid=1, name="", trains=trains, frames=(StackFrame(name="f", file=file),))
     assert stacks.waits_for_workers([one]) is expected

@@ -21,7 +21,7 @@ def stacks(job: str, rank: str, how: str = "python") -> tuple[ThreadStack, ...]:
         ThreadStack(
             pid=1000 + (int(rank) if rank.isdigit() else 0),
             name=one["thread_name"],
-            is_main=one["thread_name"] == "MainThread",
+            trains=one["thread_name"] == "MainThread",
             active=one["active"],
             owns_gil=one["owns_gil"],
             is_native=how == "native",

@@ -73,7 +73,7 @@ def _stack(*frames: tuple[str, str], text: str = "", **more: bool) -> tuple[Thre
         StackFrame(name=name, file=file, line=7, text="" if place else text)
         for place, (name, file) in enumerate((*frames, MAIN))
     )
-    return (ThreadStack(pid=1, name="MainThread", is_main=True, frames=told, **more),)
+    return (ThreadStack(pid=1, name="MainThread", trains=True, frames=told, **more),)
 
 
 C10D = "/v/site-packages/torch/distributed/distributed_c10d.py"
@@ -170,7 +170,7 @@ def test_compilers_among_the_children() -> None:
 
 def test_what_atexit_calls_has_no_caller() -> None:
     frames = (StackFrame(name="upload", file="/home/me/train.py", line=5, text="time.sleep(1)"),)
-    stack = ThreadStack(pid=1, name="MainThread", is_main=True, frames=frames)
+    stack = ThreadStack(pid=1, name="MainThread", trains=True, frames=frames)
     assert phase_of([stack], state="S", cpu_share=0.0).kind == "leaving"
 
 
@@ -194,12 +194,18 @@ def test_what_atexit_calls_may_do(innermost: tuple[str, str], in_a_module: bool,
     """It uploads logs and writes files; in a collective, it waits for others."""
     frames = [innermost, ("upload", "/home/me/train.py")] + [("<module>", "/home/me/train.py")] * in_a_module
     seen = tuple(StackFrame(name=name, file=file, line=3) for name, file in frames)
-    stack = ThreadStack(pid=1, name="MainThread", is_main=True, frames=seen, active=False)
+    stack = ThreadStack(pid=1, name="MainThread", trains=True, frames=seen, active=False)
     assert phase_of([stack], state="S", cpu_share=0.0).kind == kind
 
 
+def test_a_thread_begins_in_threading_and_does_not_end_the_process() -> None:
+    frames = [("loop", "/home/me/train.py"), ("Thread._bootstrap", "/usr/lib/python3.11/threading.py")]
+    seen = tuple(StackFrame(name=name, file=file, line=3) for name, file in frames)
+    assert phase_of([ThreadStack(pid=1, name="T", trains=True, frames=seen)], state="S").kind == "code"
+
+
 def test_no_stack() -> None:
-    assert phase_of([]).reason == "no stack of the main thread"
+    assert phase_of([]).reason == "no stack of the thread that trains"
 
 
 _NAMES = st.text(max_size=30) | st.sampled_from(
@@ -213,7 +219,7 @@ _FRAMES = st.builds(
 
 @given(st.lists(_FRAMES, max_size=12), st.sampled_from("RSDTZ"), st.none() | st.floats(0, 1))
 def test_any_frames_have_a_phase(frames: list[StackFrame], state: str, share: float | None) -> None:
-    stack = ThreadStack(pid=1, name="MainThread", is_main=True, frames=tuple(frames))
+    stack = ThreadStack(pid=1, name="MainThread", trains=True, frames=tuple(frames))
     found = phase_of([stack], state=state, cpu_share=share)
     assert found.text
     assert (found.kind == "unknown") == (not frames)

@@ -8,7 +8,7 @@ from nccltool.attach.seen.ranks import RankFound
 from nccltool.attach.seen.sources import GroupStatus, RecorderSeen
 
 _STACK = ThreadStack(
-    pid=7, name="MainThread", is_main=True, frames=(StackFrame(name="main", file="train.py", line=3),)
+    pid=7, name="MainThread", trains=True, frames=(StackFrame(name="main", file="train.py", line=3),)
 )
 _SAMPLE = HostSample(
     at_s=1.5,

@@ -13,7 +13,7 @@ def _look(*places: str) -> JobLook:
         ThreadStack(
             pid=number,
             name="MainThread",
-            is_main=True,
+            trains=True,
             frames=tuple(StackFrame(name=name, file="/x/a.py", line=1) for name in reversed(frames.split())),
         )
         for number, frames in enumerate(places)

@@ -27,6 +27,7 @@ def halves(*ranks: R) -> tuple[JobLook, JobLook]:
     [
         ((MOVES, MOVES), []),
         ((MOVES, STILL), ["still"]),
+        ((MOVES, replace(MOVES, switches=None)), ["not read"]),
         ((MOVES, replace(MOVES, state="T")), ["stopped"]),
         ((MOVES, replace(MOVES, throttled=0.5)), ["throttled"]),
         ((MOVES, replace(MOVES, frozen=True)), ["frozen"]),

@@ -112,7 +112,8 @@ def _left_early(case: Case) -> Iterator[Culprit]:
     for view in ended[:8]:
         told = f"it {view.phase.text} at {view.phase.where}"
         loaders = "its loader workers have ended" if _has_no_loader(view, case) else ""
-        others = f"{_list(sorted(one.rank for one in inside if one.rank is not None))} still in a step"
+        known = sorted(one.rank for one in inside if one.rank is not None)
+        others = f"{_list(known)} still in a step" if known else ""
         yield case.of_rank("left-early", view, "has left the loop before the others", told, loaders, others)
 
 
