@@ -32,6 +32,8 @@ from nccltool.monitor import run_list
 from nccltool.preflight.result import Preflight
 from nccltool.probe.result import Run
 from nccltool.probe.run import Probe
+from nccltool.trace import run as trace_run
+from nccltool.trace.report import TraceReport
 from nccltool.triage import jobs
 from nccltool.triage.incident import TriageReport
 
@@ -78,6 +80,10 @@ def triaged(paths: Sequence[str], trust_pickle: bool, command: Command) -> Triag
     import nccltool.train.finding_kinds  # noqa: F401
 
     return jobs.report(paths, command, trust_pickle)
+
+
+def traced(paths: Sequence[str], command: Command) -> TraceReport:
+    return trace_run.trace(paths, command)
 
 
 def compared(a: str, b: str, options: CompareOptions, command: Command) -> Comparison:

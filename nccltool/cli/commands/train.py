@@ -209,7 +209,7 @@ def _taken(default: object, traits: "OptionTraits") -> dict[str, Any]:
 @shared.started
 @section(
     shared.OUTPUT,
-    option("--profile", type=_FOLDER, help="Write a trace of three steps per rank to DIR, on the rank's host."),
+    option("--profile", type=_FOLDER, help="Write a trace of eight steps per rank to DIR, on the rank's host."),
     option("--tensorboard", type=_FOLDER, help="Write TensorBoard event files to DIR, one per strategy."),
     option("--events", is_flag=True, settable="no", help="Also print the event stream, for `nccltool collect`."),
     shared.verbose,

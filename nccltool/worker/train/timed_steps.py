@@ -28,7 +28,8 @@ WARM_UP = 2
 """Steps before those that are timed."""
 _DRAWN_RANKS, _DRAWN_PASSES = 64, 2048
 """Of a pipeline: as many as a picture shows."""
-_TRACED = 3
+_TRACED = 8
+"""So that a rank that is late in all of them cannot be so by chance: among 2 ranks, 2 in 2**8 would be."""
 """Steps in a trace; more would make files that viewers cannot open."""
 
 Step = Callable[[Tensor], None]

@@ -1,0 +1,35 @@
+"""nccltool trace."""
+
+from typing import Any
+
+import click
+
+from nccltool.cli.command import ToolCommand
+from nccltool.cli.deliveries import several
+from nccltool.cli.options import OUTPUT, CommandEnded, exit_styled, verbose
+from nccltool.cli.tree import section
+
+_ABOUT = "Show where training steps lose time, from traces of torch.profiler"
+_FORMATS = ("table", "json")
+
+
+@click.command("trace", cls=ToolCommand, short_help=_ABOUT)
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=click.Path())
+@section(OUTPUT, verbose, several(*_FORMATS))
+@exit_styled
+def command(paths: tuple[str, ...], **_options: Any) -> None:
+    """Show where training steps lose time, from traces of torch.profiler.
+
+    PATH is a trace (.json, .json.gz) or a folder of traces, one per rank. Prints step times, communication that
+    is exposed or hidden, idle time and its cause, the rank that the others wait for, and top kernels. The clocks
+    of ranks need not agree. Exit code 0: traces were read, with warnings if any; 4: they show nothing.
+    """
+    from nccltool.api import commands
+    from nccltool.cli.outlet import deliver_each, ready_to_deliver
+    from nccltool.core.documents import this_command
+    from nccltool.trace.views import renderer
+
+    ready_to_deliver()
+    report = commands.traced(paths, this_command())
+    deliver_each(lambda form, look: renderer(form, look)(report))
+    raise CommandEnded(report.verdict.status, report.verdict.exit_code)

@@ -1,0 +1,70 @@
+"""The files of traces: found by name, unpacked, and read in pieces."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import BinaryIO
+
+from nccltool.core import packed, user_files
+from nccltool.core.errors import BadInput
+from nccltool.core.text import escaped
+
+_PIECE = 1 << 17
+_HEAD = 16
+MOST_FILES = 4096
+_ENDINGS = (".json", *(f".json{ending}" for ending in packed.ENDINGS))
+_REMEDY = "name traces that torch.profiler wrote: export_chrome_trace, or nccltool train --profile DIR"
+
+
+def found(paths: Sequence[str]) -> tuple[Path, ...]:
+    """The files, and those of folders, whose names end as traces do. Raises BadInput."""
+    files = [file for path in paths for file in _of(path)]
+    if len(files) > MOST_FILES:
+        raise BadInput(f"{len(files)} traces are more than {MOST_FILES}", "name the traces of some ranks")
+    return tuple(dict.fromkeys(files))
+
+
+def _of(path: str) -> list[Path]:
+    if not path:
+        raise BadInput("a PATH is empty", _REMEDY)
+    place = Path(path)
+    try:
+        if not place.is_dir():
+            return [place]
+        files = sorted(one for one in place.rglob("*") if one.name.endswith(_ENDINGS) and one.is_file())
+    except (OSError, ValueError) as error:
+        raise BadInput(f"{escaped(path)} cannot be read: {error}", "check the name and its permissions") from error
+    if not files:
+        raise BadInput(f"{path} has no traces: no file ends in {' or '.join(_ENDINGS[:2])}", _REMEDY)
+    return files
+
+
+class TraceFile:
+    """An open trace."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self.damage = ""
+        """Why it was not read to its end; empty = it was."""
+
+    def pieces(self) -> Iterator[bytes]:
+        """Its content, unpacked. Raises BadInput if it cannot be opened; what is damaged ends it."""
+        try:
+            with user_files.opened(self._file) as source:
+                yield from self._unpacked(source)
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise BadInput(f"{self._file} cannot be read: {reason}", _REMEDY) from error
+
+    def _unpacked(self, source: BinaryIO) -> Iterator[bytes]:
+        what = packed.kind(source.peek(_HEAD)[:_HEAD] if hasattr(source, "peek") else b"")
+        if not what:
+            while piece := source.read(_PIECE):
+                yield piece
+            return
+        content = packed.Unpacked(source, what)
+        try:
+            yield from content.pieces(_PIECE)
+        except (OSError, *packed.ERRORS) as error:
+            self.damage = f"its {what} data is damaged: {error}"
+        if content.ends_early:
+            self.damage = f"its {what} data ends early"
