@@ -74,7 +74,7 @@ def _findings(
     for one in last:
         if one.rank is not None:
             yield _late(one, traces)
-    yield from _shares(traces)
+    yield from _shares(traces, last)
     for file, wrong in damage.items():
         yield finding_kinds.TRACE_DAMAGED.finding(
             subject=Subject(kind="file", name=file),
@@ -136,7 +136,7 @@ _SHARES = (
 )
 
 
-def _shares(traces: Sequence[RankTrace]) -> Iterator[Finding]:
+def _shares(traces: Sequence[RankTrace], last: Sequence[StepArrivals]) -> Iterator[Finding]:
     """For each way to lose time, the rank that loses most of it."""
     for name, kind, text, remedy in _SHARES:
         shares = {
@@ -145,10 +145,22 @@ def _shares(traces: Sequence[RankTrace]) -> Iterator[Finding]:
             if one.use.window_s and (lost := getattr(one.use, name)) is not None
         }
         if shares and max(shares.values()) >= MUCH:
-            yield _share(kind, shares, text, remedy)
+            waits = _waited(max(shares, key=shares.__getitem__), traces, last) if name == "exposed_s" else ()
+            yield _share(kind, shares, text, remedy, waits)
 
 
-def _share(kind: FindingKind, shares: Mapping[int | str, float], text: str, remedy: str) -> Finding:
+def _waited(rank: int | str, traces: Sequence[RankTrace], last: Sequence[StepArrivals]) -> tuple[str, ...]:
+    """How much of the communication of a rank was waiting for others, which no faster network mends."""
+    window_s = next((one.use.window_s for one in traces if one.rank == rank), 0.0)
+    waits = [one.waited_s[one.ranks.index(rank)] for one in last if isinstance(rank, int) and rank in one.ranks]
+    if not waits or not window_s:
+        return ("not known: how much of that was waiting for other ranks",)
+    return (f"of that, {max(waits) / window_s * 100:.0f} % of its steps was waiting for the last rank to arrive",)
+
+
+def _share(
+    kind: FindingKind, shares: Mapping[int | str, float], text: str, remedy: str, more: tuple[str, ...]
+) -> Finding:
     worst = max(shares, key=shares.__getitem__)
     is_rank = isinstance(worst, int)
     who = f"rank {worst}" if is_rank else str(worst)
@@ -157,7 +169,7 @@ def _share(kind: FindingKind, shares: Mapping[int | str, float], text: str, reme
     return kind.finding(
         subject=Subject(kind="rank" if is_rank else "file", name=str(worst)),
         message=f"{who} {text.format(share=share)}",
-        evidence=(others, f"limit: {MUCH * 100:.0f} %"),
+        evidence=(*more, others, f"limit: {MUCH * 100:.0f} %"),
         remedy=remedy,
     )
 

@@ -1,0 +1,33 @@
+"""From a file to what is kept of it, with what was wrong."""
+
+from pathlib import Path
+
+import pytest
+
+from nccltool.core.errors import BadInput
+from nccltool.trace.reader import read
+from tests.trace.samples import SHIPPED, event, write
+
+
+def test_a_real_trace() -> None:
+    trace, damage = read(SHIPPED / "ddp-rank2.pt.trace.json")
+    assert (trace.rank, trace.host, trace.world_size, len(trace.steps), damage) == (2, "vm", 4, 8, "")
+
+
+def test_cut(tmp_path: Path) -> None:
+    text = (SHIPPED / "ddp-rank2.pt.trace.json").read_text()
+    file = tmp_path / "rank2.json"
+    file.write_text(text[:2000])
+    trace, damage = read(file)
+    assert (trace.ends_early, damage) == (True, "it ends early")
+
+
+def test_bad_values_are_counted(tmp_path: Path) -> None:
+    _, damage = read(write(tmp_path / "rank0.json", event("a", -1, -1), 5))
+    assert damage == "2 of its values are damaged, too long, or have no valid time"
+
+
+def test_no_trace(tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_text("hello")
+    with pytest.raises(BadInput, match="is not a trace"):
+        read(tmp_path / "x.json")
