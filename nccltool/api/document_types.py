@@ -31,6 +31,7 @@ from nccltool.plan.document import PlanDocument
 from nccltool.preflight.document import PreflightDocument
 from nccltool.preflight.suite import Platform, Suite
 from nccltool.probe.document import ProbeDocument
+from nccltool.trace.document import TraceDocument
 from nccltool.train.result import Oracle, Restart, TrainingResult, TrainStep
 from nccltool.triage.incident import Candidate, LogLine, Offender, Overview
 
@@ -383,6 +384,7 @@ DOCUMENTS: Mapping[str, type[msgspec.Struct]] = {
     "suite": SuiteDocument,
     "train": TrainDocument,
     "attach": AttachDocument,
+    "trace": TraceDocument,
     "triage": TriageDocument,
     "validated-checks": ValidatedChecksDocument,
     "version": VersionDocument,

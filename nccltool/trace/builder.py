@@ -10,7 +10,7 @@ from nccltool.trace import names
 from nccltool.trace.json_events import EVENTS
 from nccltool.trace.result import NamedTime, RankTrace, TracedCollective, TracedStep
 from nccltool.trace.spans import SpanCollector
-from nccltool.trace.time_use import Activity, time_use
+from nccltool.trace.time_use import RankActivity, time_use
 
 MOST_COLLECTIVES = 400_000
 MOST_NAMES = 20_000
@@ -157,7 +157,7 @@ class TraceBuilder:
             steps=steps,
             steps_from=steps_from,
             has_gpu=self._has_gpu,
-            use=time_use(Activity(window=window, has_gpu=self._has_gpu, **spans)),
+            use=time_use(RankActivity(window=window, has_gpu=self._has_gpu, **spans)),
             kernels=self._kernels.most(),
             operators=self._operators.most(),
             communication_kernels=self._comm_kernels.most(),

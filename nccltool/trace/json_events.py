@@ -18,7 +18,7 @@ _DECODER = json.JSONDecoder(strict=False)  # profilers write names as they come,
 _SKIPPED: Final = object()
 
 
-class EventReader:
+class TraceEventReader:
     """Reads the bytes of a trace. Afterwards it knows what was wrong with them."""
 
     def __init__(self, pieces: Iterable[bytes]) -> None:
@@ -100,12 +100,12 @@ class EventReader:
 
     def _skip(self) -> None:
         """Go behind a value that cannot be read, or is too long."""
-        self.skipped += 1
         begin, depth = True, 0
         while found := self._find(_STRUCTURE):
             sign = found[0]
             if depth == 0 and sign in "]},":
                 self._at = found.start() + (1 if begin and found.start() == self._at and sign != "," else 0)
+                self.skipped += 1
                 return
             begin = False
             self._at = found.end()
@@ -114,6 +114,7 @@ class EventReader:
             elif sign != ",":
                 depth += 1 if sign in "[{" else -1
             if depth == 0 and sign != ",":
+                self.skipped += 1
                 return
         self.ends_early = True
 

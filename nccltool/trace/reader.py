@@ -5,14 +5,14 @@ from pathlib import Path
 from nccltool.core.errors import BadInput
 from nccltool.trace.builder import TraceBuilder
 from nccltool.trace.files import TraceFile
-from nccltool.trace.json_events import EventReader
+from nccltool.trace.json_events import TraceEventReader
 from nccltool.trace.result import RankTrace
 
 
 def read(file: Path) -> tuple[RankTrace, str]:
     """(the trace, how it is damaged; empty = it is not). Raises BadInput for what is no trace."""
     source, builder = TraceFile(file), TraceBuilder(str(file))
-    events = EventReader(source.pieces())
+    events = TraceEventReader(source.pieces())
     for key, value in events.entries():
         builder.take(key, value)
     damage = [source.damage] if source.damage else []

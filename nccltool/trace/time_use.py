@@ -7,7 +7,7 @@ from nccltool.trace.spans import Span, Spans
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Activity:
+class RankActivity:
     """When a rank did what."""
 
     window: Span
@@ -23,7 +23,7 @@ class Activity:
     """The CPU waits for the GPU."""
 
 
-def time_use(of: Activity) -> TimeUse:
+def time_use(of: RankActivity) -> TimeUse:
     """On a GPU, kernels compute; without one, operators do."""
     begin, end = of.window
     if not begin < end:

@@ -82,11 +82,12 @@ clock-skew
 strangers-refused fault-injected no-run-secret retransmits path-slow link-errors counters-unread
 import-inconsistent import-rows-missing import-another-test import-under-minimum import-nccl-error
 metrics-not-handed-over pairs-not-measured nodes-not-measured pairs-too-few
+trace-input trace-launch trace-exposed trace-damaged trace-unmatched trace-unclear
 pairs-left-out job-slow job-unclear not-looked-at prediction-differs
 """
 ACCUSE = {
     ("error", "warning"): {"late-rank"},
-    ("warning",): {"input-slow"},
+    ("warning",): {"input-slow", "trace-late-rank"},
     ("error",): set(_ACCUSING.split()),
     (): {*_OF_NOBODY.split(), *_NOTES.split()},
 }

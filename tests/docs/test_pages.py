@@ -24,6 +24,8 @@ from nccltool.probe import collectives, dtypes, result, views
 from nccltool.probe import options as probe_options
 from nccltool.train import result as train_result
 from nccltool.train import strategies
+from nccltool.trace import document as trace_document
+from nccltool.trace import result as trace_result
 from nccltool.triage import incident
 from tests.conftest import Nccltool
 from tests.docs.pages import PAGES, README, ROOT, Command, commands, hold
@@ -196,6 +198,8 @@ def _keys(heading: str) -> list[str]:
         ("`next_tests[]`", localize_result.NextTest),
         ("`attach.ranks[]`", attach_document.AttachedRank),
         ("`attach.culprits[]`", attach_document.AttachedCulprit),
+        ("`trace.ranks[]`", trace_document.TracedRank),
+        ("`trace.arrivals[]`", trace_result.StepArrivals),
     ],
     ids=str,
 )
@@ -208,6 +212,13 @@ def test_every_key_of_attach_has_its_row() -> None:
     shared = documents.RunDocument.__struct_fields__
     assert _keys("`attach`") == [
         name for name in attach_document.AttachDocument.__struct_fields__ if name not in shared
+    ]
+
+
+def test_every_key_of_trace_has_its_row() -> None:
+    shared = documents.RunDocument.__struct_fields__
+    assert _keys("`trace`") == [
+        name for name in trace_document.TraceDocument.__struct_fields__ if name not in shared
     ]
 
 

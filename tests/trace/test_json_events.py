@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from nccltool.trace import json_events
-from nccltool.trace.json_events import EVENTS, EventReader
+from nccltool.trace.json_events import EVENTS, TraceEventReader
 
 VALUES = some.recursive(
     some.none() | some.booleans() | some.integers() | some.floats(allow_nan=False) | some.text(max_size=20),
@@ -23,8 +23,8 @@ def _pieces(data: bytes, size: int) -> Iterator[bytes]:
     return (data[at : at + size] for at in range(0, len(data), size))
 
 
-def _read(text: str | bytes, size: int = 7) -> tuple[list[tuple[str, Any]], EventReader]:
-    reader = EventReader(_pieces(text if isinstance(text, bytes) else text.encode(), size))
+def _read(text: str | bytes, size: int = 7) -> tuple[list[tuple[str, Any]], TraceEventReader]:
+    reader = TraceEventReader(_pieces(text if isinstance(text, bytes) else text.encode(), size))
     return list(reader.entries()), reader
 
 
@@ -106,7 +106,7 @@ def test_an_open_end(text: str) -> None:
 def test_a_million_events_take_no_memory() -> None:
     """The text that is held is bounded, whatever the size of the file."""
     one = b'{"ph": "X", "name": "aten::mm", "ts": 1.5, "dur": 2},\n' * 1000
-    reader = EventReader(iter([b"[", *([one] * 1000), b"1]"]))
+    reader = TraceEventReader(iter([b"[", *([one] * 1000), b"1]"]))
     longest = count = 0
     for count, _ in enumerate(reader.entries(), 1):
         longest = max(longest, len(reader._text))

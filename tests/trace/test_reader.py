@@ -17,7 +17,7 @@ def test_a_real_trace() -> None:
 def test_cut(tmp_path: Path) -> None:
     text = (SHIPPED / "ddp-rank2.pt.trace.json").read_text()
     file = tmp_path / "rank2.json"
-    file.write_text(text[:2000])
+    file.write_text(text[: text.rindex("{") + 9])
     trace, damage = read(file)
     assert (trace.ends_early, damage) == (True, "it ends early")
 

@@ -2,7 +2,7 @@
 
 from nccltool.trace.result import TimeUse
 from nccltool.trace.spans import Spans
-from nccltool.trace.time_use import Activity, time_use
+from nccltool.trace.time_use import RankActivity, time_use
 
 
 def _use(window_s: float, *parts: float | None) -> TimeUse:
@@ -11,7 +11,7 @@ def _use(window_s: float, *parts: float | None) -> TimeUse:
 
 
 def test_a_gpu() -> None:
-    of = Activity(
+    of = RankActivity(
         window=(0, 100),
         has_gpu=True,
         compute=Spans([(10, 30), (60, 70), (99, 130)]),
@@ -20,12 +20,12 @@ def test_a_gpu() -> None:
         cpu=Spans([(0, 10), (45, 55), (70, 80)]),
         waits=Spans([(75, 90)]),
     )
-    assert time_use(of) == _use(100, 31, 20, 10, 5, 25, 24)
+    assert time_use(of) == _use(100, 31, 20, 10, 5, 25, 29)
     assert time_use(of).hidden_s == 10
 
 
 def test_a_cpu() -> None:
-    of = Activity(
+    of = RankActivity(
         window=(0, 100),
         has_gpu=False,
         communication=Spans([(20, 60)]),
@@ -36,6 +36,6 @@ def test_a_cpu() -> None:
 
 
 def test_what_the_trace_does_not_have_is_unknown() -> None:
-    assert time_use(Activity(window=(0, 10), has_gpu=False)) == _use(10, None, None, None, None, None, 10)
-    empty = time_use(Activity(window=(float("inf"), float("-inf")), has_gpu=False))
+    assert time_use(RankActivity(window=(0, 10), has_gpu=False)) == _use(10, None, None, None, None, None, 10)
+    empty = time_use(RankActivity(window=(float("inf"), float("-inf")), has_gpu=False))
     assert (empty, empty.hidden_s) == (_use(0, None, None, None, None, None, None), None)
