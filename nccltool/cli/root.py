@@ -27,7 +27,7 @@ SECTIONS = {
     },
     "Find the cause": {
         "attach": "Show what a running job does, and which rank holds it up",
-        "trace": "Show where training steps lose time, from traces of torch.profiler",
+        "trace": "Show where training steps lose time, from profiler traces",
         "triage": "Find the root cause of a failed job in its logs",
         "localize": "Name slow nodes, rails, and links from results of pairs",
         "explain": "Explain any word that nccltool prints",

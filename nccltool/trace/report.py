@@ -154,8 +154,8 @@ def _waited(rank: int | str, traces: Sequence[RankTrace], last: Sequence[StepArr
     window_s = next((one.use.window_s for one in traces if one.rank == rank), 0.0)
     waits = [one.waited_s[one.ranks.index(rank)] for one in last if isinstance(rank, int) and rank in one.ranks]
     if not waits or not window_s:
-        return ("not known: how much of that was waiting for other ranks",)
-    return (f"of that, {max(waits) / window_s * 100:.0f} % of its steps was waiting for the last rank to arrive",)
+        return ("unknown: how much of that was waiting for other ranks",)
+    return (f"it waited for the last rank to arrive during {max(waits) / window_s * 100:.0f} % of its steps",)
 
 
 def _share(

@@ -108,7 +108,8 @@ def test_a_million_events_take_no_memory() -> None:
     one = b'{"ph": "X", "name": "aten::mm", "ts": 1.5, "dur": 2},\n' * 1000
     reader = TraceEventReader(iter([b"[", *([one] * 1000), b"1]"]))
     longest = count = 0
-    for count, _ in enumerate(reader.entries(), 1):
+    for _ in reader.entries():
+        count += 1
         longest = max(longest, len(reader._text))
     assert count == 1_000_001
     assert longest < 2 * json_events._FILL

@@ -9,7 +9,7 @@ from nccltool.cli.deliveries import several
 from nccltool.cli.options import OUTPUT, CommandEnded, exit_styled, verbose
 from nccltool.cli.tree import section
 
-_ABOUT = "Show where training steps lose time, from traces of torch.profiler"
+_ABOUT = "Show where training steps lose time, from profiler traces"
 _FORMATS = ("table", "json")
 
 
@@ -18,9 +18,9 @@ _FORMATS = ("table", "json")
 @section(OUTPUT, verbose, several(*_FORMATS))
 @exit_styled
 def command(paths: tuple[str, ...], **_options: Any) -> None:
-    """Show where training steps lose time, from traces of torch.profiler.
+    """Show where training steps lose time, from profiler traces.
 
-    PATH is a trace (.json, .json.gz) or a folder of traces, one per rank. Prints step times, communication that
+    PATH is a trace of torch.profiler (.json, .json.gz) or a folder of traces, one per rank. Prints step times, communication that
     is exposed or hidden, idle time and its cause, the rank that the others wait for, and top kernels. The clocks
     of ranks need not agree. Exit code 0: traces were read, with warnings if any; 4: they show nothing.
     """
