@@ -105,8 +105,8 @@ def _names(report: TraceReport, look: Look) -> str:
     rows = [_name_row(kind, row) for kind, named in kinds.items() for row in named[:most]]
     who = chosen.file if chosen.rank is None else f"rank {chosen.rank}"
     align: list[Align] = ["left", "right", "right", "left"]
-    table = look.table(("kind", "total", "count", f"name on {escaped(who)}"), rows, align, flexible=3)
-    return table if rows else ""
+    table = look.table(("kind", "total", "count", "name"), rows, align, flexible=3)
+    return f"most time on {escaped(who)}:\n{table}" if rows else ""
 
 
 def _name_row(kind: str, row: NamedTime) -> Sequence[str]:
