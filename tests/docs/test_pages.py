@@ -22,10 +22,10 @@ from nccltool.preflight import document as preflight_document
 from nccltool.preflight import result as preflight_result
 from nccltool.probe import collectives, dtypes, result, views
 from nccltool.probe import options as probe_options
-from nccltool.train import result as train_result
-from nccltool.train import strategies
 from nccltool.trace import document as trace_document
 from nccltool.trace import result as trace_result
+from nccltool.train import result as train_result
+from nccltool.train import strategies
 from nccltool.triage import incident
 from tests.conftest import Nccltool
 from tests.docs.pages import PAGES, README, ROOT, Command, commands, hold
