@@ -86,10 +86,14 @@ def _last(steps: Sequence[Sequence[float]]) -> tuple[list[int], list[list[float]
 
 def _chance(last: int, steps: int, ranks: int, groups: int) -> float:
     """That any rank of any group is last so often, if each is as likely to be."""
-    tail = 0.0
-    for number in range(last, steps + 1):
-        tail += math.comb(steps, number) * (ranks - 1) ** (steps - number) / ranks**steps
+    tail = sum(math.exp(_log_of(number, steps, ranks)) for number in range(last, steps + 1))
     return min(1.0, tail * ranks * groups)
+
+
+def _log_of(last: int, steps: int, ranks: int) -> float:
+    """The logarithm of a binomial probability: whole numbers would have a digit for each step."""
+    ways = math.lgamma(steps + 1) - math.lgamma(last + 1) - math.lgamma(steps - last + 1)
+    return ways + (steps - last) * math.log(ranks - 1) - steps * math.log(ranks)
 
 
 def _why_not(trace: RankTrace, steps: Sequence[object], chance: float | None, gain: float | None) -> str:

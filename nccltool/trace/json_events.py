@@ -28,8 +28,8 @@ class TraceEventReader:
         self.skipped = 0
         """Values that could not be read."""
         self.ends_early = False
-        self.is_trace = True
-        """Whether it begins as a trace does: with an object, or with a list of events."""
+        self.why_not = ""
+        """Why it is no trace; empty = it is one."""
 
     def entries(self) -> Iterator[tuple[str, Any]]:
         """(EVENTS, an event) for each event, and (key, value) for each other key of the file."""
@@ -41,9 +41,10 @@ class TraceEventReader:
             self._at += 1
             yield from self._keys()
         else:
-            self.is_trace = False
+            self.why_not = "it is not JSON" if first else "it is empty"
 
     def _keys(self) -> Iterator[tuple[str, Any]]:
+        has_events = False
         while (sign := self._next()) != "}":
             if sign == ",":
                 self._at += 1
@@ -54,10 +55,12 @@ class TraceEventReader:
                 return
             self._at += 1
             if self._next() == "[" and key == EVENTS:
+                has_events = True
                 self._at += 1
                 yield from self._list()
             elif (value := self._value()) is not _SKIPPED:
                 yield key, value
+        self.why_not = "" if has_events else f"it has no {EVENTS}"
 
     def _list(self) -> Iterator[tuple[str, Any]]:
         while (sign := self._next()) != "]":

@@ -17,8 +17,8 @@ def read(file: Path) -> tuple[RankTrace, str]:
         builder.take(key, value)
     damage = [source.damage] if source.damage else []
     ends_early = events.ends_early or bool(damage)
-    if not damage and not events.is_trace:
-        raise BadInput(f"{file} is not a trace: it is not JSON", "name files that torch.profiler wrote")
+    if not damage and events.why_not:
+        raise BadInput(f"{file} is not a trace: {events.why_not}", "name files that torch.profiler wrote")
     if events.ends_early and not damage:
         damage.append("it ends early")
     trace = builder.built(skipped=events.skipped, ends_early=ends_early)

@@ -78,8 +78,8 @@ def _findings(
     for file, wrong in damage.items():
         yield finding_kinds.TRACE_DAMAGED.finding(
             subject=Subject(kind="file", name=file),
-            message=f"{file} was read in part: {wrong}",
-            remedy="copy the file again, after the profiler has written all of it",
+            message=wrong,
+            remedy="copy the file again after the profiler has written all of it",
         )
     for group in groups:
         if group.unmatched:

@@ -1,6 +1,7 @@
 """Read the traces, and report on them."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from nccltool.core.errors import BadInput
 from nccltool.core.text import escaped
@@ -10,13 +11,23 @@ from nccltool.trace.result import RankTrace
 
 
 def trace(paths: Sequence[str], command: tuple[str, ...]) -> TraceReport:
-    """Raises BadInput for files that are no traces, and for two traces of a rank."""
-    traces, damage = [], {}
+    """A file of a folder is left out if it is no trace. Raises BadInput if it is named, or the only one."""
+    named = set(map(Path, paths))
+    traces, damage, refused = [], {}, []
     for file in files.found(paths):
-        one, wrong = reader.read(file)
+        try:
+            one, wrong = reader.read(file)
+        except BadInput as error:
+            if file in named:
+                raise
+            damage[str(file)] = f"{error.message}; it was left out"
+            refused.append(error)
+            continue
         traces.append(one)
         if wrong:
-            damage[one.file] = wrong
+            damage[one.file] = f"{one.file} was read in part: {wrong}"
+    if not traces:
+        raise refused[0]
     _check_ranks(traces)
     order = sorted(traces, key=lambda one: (one.rank is None, one.rank, one.file))
     return report(order, damage, command)

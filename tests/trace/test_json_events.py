@@ -46,7 +46,7 @@ def test_what_json_has_is_read(head: Any, events: Any, indent: Any, is_ascii: bo
     assert entries == [(key, value) for key, value in json.loads(text).items() if key != EVENTS] + [
         (EVENTS, value) for value in json.loads(text)[EVENTS]
     ]
-    assert (reader.skipped, reader.ends_early, reader.is_trace) == (0, False, True)
+    assert (reader.skipped, reader.ends_early, reader.why_not) == (0, False, "")
 
 
 @settings(deadline=None, max_examples=200)
@@ -91,10 +91,20 @@ def test_huge_numbers_and_deep_nesting() -> None:
     assert (entries, reader.skipped, reader.ends_early) == ([(EVENTS, {"ts": 1})], 2, False)
 
 
-@pytest.mark.parametrize("text", ["", "  ", "no trace", "3", '"traceEvents"'])
-def test_no_trace(text: str) -> None:
-    entries, reader = _read(text)
-    assert (entries, reader.is_trace) == ([], False)
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "it is empty"),
+        ("  ", "it is empty"),
+        ("no trace", "it is not JSON"),
+        ("3", "it is not JSON"),
+        ('"traceEvents"', "it is not JSON"),
+        ('{"a": 1}', "it has no traceEvents"),
+        ('{"traceEvents": 3}', "it has no traceEvents"),
+    ],
+)
+def test_no_trace(text: str, why: str) -> None:
+    assert _read(text)[1].why_not == why
 
 
 @pytest.mark.parametrize("text", ['[{"ts": 1}', '{"traceEvents": [{"ts": 1}', '{"traceEvents": [{"ts": 1}, {"ts"'])

@@ -19,3 +19,16 @@ def test_two_traces_of_a_rank(tmp_path: Path) -> None:
         write(tmp_path / name, event("x", 1, 1))
     with pytest.raises(BadInput, match="are both traces of rank 0"):
         trace([str(tmp_path)], ())
+
+
+def test_files_of_a_folder_that_are_no_traces(tmp_path: Path) -> None:
+    other = tmp_path / "b.json"
+    other.touch()
+    with pytest.raises(BadInput, match="is not a trace: it is empty"):
+        trace([str(tmp_path)], ())
+    write(tmp_path / "a.json", event("x", 1, 1))
+    found = trace([str(tmp_path)], ())
+    assert ([one.code for one in found.findings], len(found.traces)) == (["trace-damaged"], 1)
+    assert found.findings[0].message.endswith("b.json is not a trace: it is empty; it was left out")
+    with pytest.raises(BadInput):
+        trace([str(tmp_path), str(other)], ())

@@ -29,8 +29,8 @@ WARM_UP = 2
 _DRAWN_RANKS, _DRAWN_PASSES = 64, 2048
 """Of a pipeline: as many as a picture shows."""
 _TRACED = 8
-"""So that a rank that is late in all of them cannot be so by chance: among 2 ranks, 2 in 2**8 would be."""
-"""Steps in a trace; more would make files that viewers cannot open."""
+"""Steps in a trace. Two ranks are late in all of 8 by chance in 2 of 2**8 traces, in fewer more often than `trace`
+allows; more would make files that viewers cannot open."""
 
 Step = Callable[[Tensor], None]
 
