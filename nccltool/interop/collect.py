@@ -182,7 +182,7 @@ class _Merge:
             case events.Met() if _RUN_ID.fullmatch(event.run_id):
                 part.met = event.run_id
             # what a later release could say and this one could not work with
-            case Result() if event.op not in collectives.NAMES:
+            case Result() if not collectives.is_known(event.op):
                 raise _other_release(part, event.op)
             case Samples() if min(event.ns, default=1) <= 0:
                 raise _other_release(part, "a time that is not positive")
@@ -227,7 +227,7 @@ def _begun(part: _Part, text: str) -> ProbeBegun:
     job = _decoded(part, _decoded(part, text, _Asked).job, kind.job)
     unknown = set()
     if isinstance(job, ProbeJob):
-        unknown = {*job.ops} - {*collectives.NAMES} | {job.dtype} - {*dtypes.ELEMENT_SIZE}
+        unknown = {op for op in job.ops if not collectives.is_known(op)} | {job.dtype} - {*dtypes.ELEMENT_SIZE}
     if job.run_id != part.run_id:
         unknown.add("a different run id")
     if unknown:

@@ -32,7 +32,7 @@ _SLOW_BYTES_PER_S = 10e9
 class ProbePart:
     """What is measured, and what must come out."""
 
-    ops: Annotated[tuple[str, ...], toml.list_or_all(collectives.NAMES, every=collectives.NAMES)]
+    ops: Annotated[tuple[str, ...], toml.list_or_all(collectives.NAMES, every=collectives.IN_ALL)]
     sizes: Annotated[tuple[int, ...], toml.each(toml.size)]
     gpu_sizes: Annotated[tuple[int, ...], toml.each(toml.size)] = ()
     """Where every rank has a GPU; () = the same."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from nccltool.probe.collectives import NAMES, get
+from nccltool.probe.collectives import NAMES, get, without_skew
 
 _TYPES = {
     "float64": (8, 2**53),
@@ -83,7 +83,7 @@ def why_not(backend: str, dtype: str, reduce_op: str, ops: Iterable[str]) -> str
     possible = [
         op for op in NAMES if (traits[op].is_point_to_point if backend == "gloo" else not traits[op].reduces)
     ]
-    impossible = [op for op in ops if op not in possible]
+    impossible = [op for op in ops if without_skew(op) not in possible]
     if impossible:
         return f"{backend} cannot run {impossible[0]} on {dtype}: use --op {','.join(possible)}"
     return None

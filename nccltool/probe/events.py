@@ -7,6 +7,7 @@ from nccltool.launch import events
 from nccltool.launch.events import Event
 from nccltool.probe.result import Cadence, Launched, Placement, RowGroup
 from nccltool.probe.split import SplitGroup
+from nccltool.probe.traffic import UnevenTraffic
 from nccltool.probe.transport import Limit
 
 SAMPLES_PER_EVENT = 180
@@ -55,6 +56,8 @@ class Result(Event, frozen=True, tag="result"):
     launch_limited: bool = False
     group: RowGroup | None = None
     """None = of all ranks."""
+    traffic: UnevenTraffic | None = None
+    """None = the operation sends evenly."""
 
 
 class Grouped(Event, frozen=True, tag="grouped"):

@@ -36,7 +36,7 @@ TYPES = {
 }
 """Type -> (ours, bytes). char and int are NCCL 1's, fp8_* those of rccl-tests."""
 
-ONLY_OUT_OF_PLACE = ("all_to_all", "send_recv")
+ONLY_OUT_OF_PLACE = ("all_to_all", "all_to_all_v", "send_recv")
 """nccl-tests runs their in-place form without a check, because it is no valid call."""
 
 _SAME = attrgetter("op", "bytes", "count", "dtype", "reduce_op", "cadence")
@@ -100,7 +100,7 @@ class TableLine:
 
     def _half(self, mine: Measurement | None) -> PrintedHalf:
         row = mine or self.measured[0]
-        is_checked = mine is not None or row.op not in ONLY_OUT_OF_PLACE
+        is_checked = mine is not None or collectives.without_skew(row.op) not in ONLY_OUT_OF_PLACE
         return PrintedHalf(row=row, wrong=row.wrong if is_checked else None, is_measured=mine is not None)
 
     @property

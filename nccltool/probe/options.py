@@ -7,14 +7,14 @@ from typing import Literal
 
 from nccltool.core import run_directory
 from nccltool.core.errors import BadInput
-from nccltool.core.text import counted
+from nccltool.core.text import counted, named
 from nccltool.core.units import parse_bytes
 from nccltool.core.unknown_names import unknown
 from nccltool.launch import fault_injection
 from nccltool.launch.launchers.base import LaunchPlan
 from nccltool.launch.options import StartOptions
 from nccltool.launch.order import LaunchOrder, joined, likely_backend, ordered, plan_launch
-from nccltool.probe import collectives, dtypes, plan
+from nccltool.probe import collectives, dtypes, plan, skews
 from nccltool.probe.job import ProbeJob, Sizes
 from nccltool.probe.result import Cadence
 from nccltool.probe.split import LEAST_RANKS, Split
@@ -22,6 +22,8 @@ from nccltool.probe.split_reader import Leaves, split_of
 
 MOST_SIZES = 10_000
 """More is a slip of the keyboard: -b 8 -e 1G -i 8 would be 134 million."""
+_MOST_SKEWS = 8
+"""The limits of all operations fit an event."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -46,6 +48,7 @@ class ProbeOptions:
     placement: Literal["natural", "in-place", "out-of-place", "both"]
     cuda_graph: bool
     checks: int
+    skew: str | None = None
     split: str | None = None
     also_alone: bool = False
     leaves: Callable[[], Leaves | None] | None = None
@@ -124,13 +127,30 @@ def _what(options: ProbeOptions, where: LaunchPlan) -> tuple[str, str, tuple[str
     word = options.dtype
     dtype = _known("--dtype", "type", dtypes.canonical(word), dtypes.ELEMENT_SIZE)
     reduce_op = _known("--reduce-op", "reduction", dtypes.reduction(options.reduce_op), dtypes.REDUCE_OPS)
-    words = collectives.NAMES if options.ops.strip() == "all" else options.ops.split(",")
-    ops = tuple(dict.fromkeys(_operation(word.strip()) for word in words))
+    words = collectives.IN_ALL if options.ops.strip() == "all" else options.ops.split(",")
+    ops = _skewed(tuple(dict.fromkeys(_operation(word.strip()) for word in words)), options.skew)
     backend = likely_backend(options.start, where)  # where it is not known, rank 0 says so before it measures
     reason = dtypes.why_not(backend, dtype, reduce_op, ops) if backend else ""
     if reason:
         raise BadInput(f"-d {dtype} -o {reduce_op}: {reason}", "choose another -d, -o, or --op")
     return dtype, reduce_op, ops
+
+
+def _skewed(ops: tuple[str, ...], skew: str | None) -> tuple[str, ...]:
+    """Those that can send unevenly, once under each skew."""
+    if skew is None:
+        return ops
+    if not any(collectives.get(op).under for op in ops):
+        able = [op for op in collectives.NAMES if collectives.get(op).under]
+        raise BadInput(f"--skew does not apply to {named(ops, 3)}", f"use --op {','.join(able)}")
+    try:
+        words = [skews.parse(word.strip()).word for word in skew.split(",")]
+    except BadInput as error:
+        raise BadInput(f"--skew: {error.message}", error.remedy) from error
+    if len(words) > _MOST_SKEWS:
+        raise BadInput(f"--skew: {len(words)} skews are too many", f"use at most {_MOST_SKEWS} at a time")
+    suffixes = dict.fromkeys("" if word == skews.UNIFORM else f":{word}" for word in words)
+    return tuple(f"{op}{suffix}" for op in ops for suffix in (suffixes if collectives.get(op).under else ("",)))
 
 
 def _operation(word: str) -> str:

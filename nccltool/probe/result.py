@@ -9,6 +9,7 @@ from nccltool.core.statistics import Stats
 from nccltool.core.verdicts import Verdict
 from nccltool.probe.late_rank import RankLateness
 from nccltool.probe.split import SplitGroup
+from nccltool.probe.traffic import UnevenTraffic
 
 Placement = Literal["in-place", "out-of-place"]
 
@@ -72,6 +73,8 @@ class Measurement:
     """A switch that reduces (NVLS, SHARP) can save bytes that the limit counts."""
     group: RowGroup | None = None
     """None = all ranks of the run."""
+    traffic: UnevenTraffic | None = None
+    """Of an operation under a skew."""
 
     @property
     def busbw_interval(self) -> tuple[float, float]:

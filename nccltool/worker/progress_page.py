@@ -18,7 +18,7 @@ PHASES = (
     *("building", "preparing"),
     *("forward", "between forward and backward", "backward", "forward and backward", "updating", "comparing"),
     *("computing a micro-batch", "unscaling", "clipping", "averaging", "profiling"),
-    *(WAITING_FOR_GROUPS, "keeping busy"),
+    *(WAITING_FOR_GROUPS, "keeping busy", "timing destinations"),
     *("looking for checkpoints", "loading a checkpoint", "catching up", "saving a checkpoint"),
     *("looking for input", "loading input"),
 )

@@ -136,6 +136,7 @@ def test_a_key_at_the_top_is_for_commands_that_have_it(files: Files, nccltool: N
 
 PROJECT_MAY = {
     *("op", "min-bytes", "max-bytes", "step-factor", "step-bytes", "sizes", "dtype", "reduce-op", "placement"),
+    *("skew", "top-k", "capacity"),
     *("checks", "iterations", "warmup", "precision", "budget", "cadence", "cuda-graph", "min-busbw", "backend"),
     *("timeout", "join-timeout", "deadline", "format", "exit-style", "color", "verbose", "quiet"),
     *("size", "layers", "width", "heads", "context", "vocabulary", "batch", "seed", "steps", "time-steps"),

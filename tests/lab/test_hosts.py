@@ -25,7 +25,7 @@ def assert_measured(ended: Ended, hosts: list[str], world: int) -> None:
     assert (document["status"], ended.problems) == ("pass", [])
     assert (run["nodes"], run["world_size"], run["emulated"], run["hosts"]) == (len(hosts), world, False, hosts)
     rows = [(row["op"], row["bytes"], row["wrong"]) for row in document["measurements"]]
-    assert rows == [(op, size, 0) for op in collectives.NAMES for size in (1024, 65536)]
+    assert rows == [(op, size, 0) for op in collectives.IN_ALL for size in (1024, 65536)]
     assert ended.document == document
 
 
@@ -100,7 +100,7 @@ def test_a_name_that_is_loopback_on_its_own_host(lab: Lab, start: Start, number:
     assert (finding["code"], finding["severity"]) == ("loopback-hostname", "warning")
     assert finding["subject"] == {"kind": "host", "name": culprit.name}
     assert finding["message"] == f"the name {culprit.name} resolves to 127.0.1.1 on its own host"
-    assert len(ended.document["measurements"]) == 2 * len(collectives.NAMES)
+    assert len(ended.document["measurements"]) == 2 * len(collectives.IN_ALL)
     assert_followed(second.wait(LIMIT_S))
 
 
@@ -118,7 +118,7 @@ def test_a_clock_that_is_a_minute_behind(lab: Lab, start: Start) -> None:
     finding = ended.findings["clock-skew"]
     assert finding["subject"] == {"kind": "host", "name": "n2"}
     assert re.fullmatch(r"the clock of n2 is (59|60|61) s behind the other host", finding["message"])
-    assert len(ended.document["measurements"]) == 2 * len(collectives.NAMES)
+    assert len(ended.document["measurements"]) == 2 * len(collectives.IN_ALL)
     assert_followed(second.wait(LIMIT_S))
 
 

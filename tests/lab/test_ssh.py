@@ -57,7 +57,7 @@ def test_four_hosts(servers: Sshd, probe: Probe) -> None:
     assert (run["nodes"], run["world_size"], run["emulated"]) == (4, 4, False)
     assert run["hosts"] == ["n1", "n2", "n3", "n4"]
     rows = [(row["op"], row["bytes"], row["wrong"]) for row in ended.document["measurements"]]
-    assert rows == [(op, size, 0) for op in collectives.NAMES for size in (1024, 65536)]
+    assert rows == [(op, size, 0) for op in collectives.IN_ALL for size in (1024, 65536)]
     assert ended.stderr.startswith("launcher: ssh (--hosts names 4 hosts)\n")
     assert ended.litter == []
     assert servers.lab.quiet()

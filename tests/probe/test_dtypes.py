@@ -89,7 +89,7 @@ def test_aliases_lead_to_types(alias: str, name: str) -> None:
             "sum",
             ("all_gather", "all_reduce"),
             "nccl cannot run all_reduce on float8_e4m3fn: "
-            "use --op all_gather,broadcast,gather,scatter,all_to_all,send_recv,ping_pong",
+            "use --op all_gather,broadcast,gather,scatter,all_to_all,all_to_all_v,send_recv,ping_pong",
         ),
     ],
 )

@@ -34,7 +34,7 @@ def test_every_operation_is_a_program_of_its_own() -> None:
         [nccl_tests.program(op)] * 2 for op in collectives.NAMES
     ]
     roots = [line.split()[4] for line in text_of(run).splitlines() if line[:1] == " "]
-    assert roots == ["-1", "-1", "-1", "0", "0", "0", "0", "-1", "-1", "-1"]
+    assert roots == ["-1", "-1", "-1", "0", "0", "0", "0", "-1", "-1", "-1", "-1"]
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ MIB = 2**20
 
 ANYHOW = base.worker_here((0,), "how it is started is tested in test_launching")
 PLAIN = LaunchOrder(
-    job=ProbeJob(run_id="", ops=collectives.NAMES, nodes=1, nproc_per_node=2, node_ranks=(0,)),
+    job=ProbeJob(run_id="", ops=collectives.IN_ALL, nodes=1, nproc_per_node=2, node_ranks=(0,)),
     leads=True,
     ranks_seen=2,
     launch=ANYHOW,
@@ -72,6 +72,11 @@ def job(**changes: Any) -> LaunchOrder[ProbeJob]:
         ("--backend gloo", job(backend="gloo")),
         ("--timeout 5 --join-timeout 6 --deadline 7", job(timeout_s=5.0, join_timeout_s=6.0, deadline_s=7.0)),
         ("--nproc-per-node auto", PLAIN),
+        ("--op all_to_all_v", job(ops=("all_to_all_v",))),
+        (
+            "--op all_to_all_v,gather --skew zipf:1.10,uniform",
+            job(ops=("all_to_all_v:zipf:1.1", "all_to_all_v", "gather")),
+        ),
         ("--nproc-per-node 3", replace(job(nproc_per_node=3), ranks_seen=3)),
         ("--nodes 1 --nproc-per-node 1", replace(job(nproc_per_node=1), ranks_seen=1)),
         ("--nodes 2", TWO_NODES),
@@ -155,6 +160,16 @@ SIZE = "write bytes with an optional unit: 8, 64K, 1MiB, 2G"
         ("--op all_reduce,xyz", "--op: unknown operation 'xyz'", f"choose from {NAMES}"),
         ("--op all,gather", "--op: unknown operation 'all'", None),
         ("--op ,", "--op: unknown operation ''", f"choose from {NAMES}"),
+        ("--skew one-hot", "--skew does not apply to all_reduce, all_gather, reduce_scatter and 7 more", None),
+        ("--op all_to_all --skew uniform", "--skew does not apply to all_to_all", "use --op all_to_all_v"),
+        ("--op all_to_all_v --skew zip:1", "--skew: 'zip:1' is not a skew", None),
+        ("--op all_to_all_v --skew uniform,", "--skew: '' is not a skew", None),
+        ("--op all_to_all_v --skew zipf", "--skew: 'zipf' has no exponent above 0 and up to 10", "write zipf:1.1"),
+        (
+            "--op all_to_all_v --skew zipf:1,zipf:2,zipf:3,zipf:4,zipf:5,zipf:6,zipf:7,zipf:8,zipf:9",
+            "--skew: 9 skews are too many",
+            "use at most 8 at a time",
+        ),
         ("-d bogus", "--dtype: unknown type 'bogus'", f"choose from {TYPES}"),
         ("-d floot32", "--dtype: unknown type 'floot32'", f"did you mean float32? choose from {TYPES}"),
         ("-o median", "--reduce-op: unknown reduction 'median'", None),
@@ -300,7 +315,7 @@ def rank(number: int) -> dict[str, str]:
     }
 
 
-LAUNCHED = ProbeJob(run_id="", ops=collectives.NAMES, node_ranks=())
+LAUNCHED = ProbeJob(run_id="", ops=collectives.IN_ALL, node_ranks=())
 
 
 @pytest.mark.parametrize(

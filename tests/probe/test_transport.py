@@ -113,7 +113,7 @@ def seconds_of_reduction(op: str, homes: Sequence[int], rates: Sequence[float], 
 
 @pytest.mark.parametrize("rates", RATES.values(), ids=RATES)
 @pytest.mark.parametrize("homes", WORLDS.values(), ids=WORLDS)
-@pytest.mark.parametrize("op", collectives.NAMES)
+@pytest.mark.parametrize("op", [*collectives.NAMES, "all_to_all_v:one-hot"])
 def test_a_limit_is_what_counting_gives(op: str, homes: tuple[int, ...], rates: tuple[float, ...]) -> None:
     used = rates[: len(set(homes))]
     assert (transport.largest_busbw(op, homes, used) or 0.0) == pytest.approx(counted_busbw(op, homes, used))
@@ -126,6 +126,9 @@ def test_a_limit_is_what_counting_gives(op: str, homes: tuple[int, ...], rates: 
         ("all_gather", 400 * 15 * 2 / (16 * 1)),
         ("reduce_scatter", 400 * 15 * 2 / (16 * 1)),
         ("all_to_all", 400 * 15 / (8 * 8)),
+        ("all_to_all_v:one-hot", 400 * 15 / 8),
+        # the host of rank 0 receives 8 (1 + 1/2 + ... + 1/8) of these parts
+        ("all_to_all_v:zipf:1", 400 * 15 / (8 * sum(1 / rank for rank in range(1, 9)))),
         ("gather", 400 * 15 / 8),
         ("scatter", 400 * 15 / 8),
         ("broadcast", 400),

@@ -106,7 +106,7 @@ def assert_contract(document: dict[str, Any], sweep: Sweep) -> None:
 
 
 def assert_all_measured(rows: list[dict[str, Any]], world: int) -> None:
-    assert [(row["op"], row["bytes"]) for row in rows] == [(op, n) for op in collectives.NAMES for n in SIZES]
+    assert [(row["op"], row["bytes"]) for row in rows] == [(op, n) for op in collectives.IN_ALL for n in SIZES]
     for row in rows:
         where = f"{row['op']} at {row['bytes']}"
         assert row.keys() >= MEASUREMENT_KEYS, where
@@ -141,7 +141,7 @@ def assert_run_directory(document: dict[str, Any], ended: Ended) -> None:
     assert kinds == {"spawned", "hello", "world", "enter", "samples", "result", "beat", "exit", "bye"} | kinds & {
         "log"
     }
-    assert json.loads((ended.run / "job.json").read_text())["ops"] == list(collectives.NAMES)
+    assert json.loads((ended.run / "job.json").read_text())["ops"] == list(collectives.IN_ALL)
 
 
 @pytest.mark.parametrize(
@@ -167,6 +167,33 @@ def test_sizes_are_those_of_nccl_tests(
 def odd_sizes(start_once: Start) -> dict[str, dict[str, Any]]:
     ended = done(start_once, "--nodes", "2", "--nproc-per-node", "2", "--sizes", "1000", "-n", "2")
     return {row["op"]: row for row in ended.document["measurements"]}
+
+
+# ---- exchanges of parts that are not equally long
+
+SKEWS = ("--op", "all_to_all_v", "--skew", "uniform,zipf:1,one-hot", "--sizes", "64KiB", "-n", "2")
+
+
+def test_every_skew(start: Start) -> None:
+    rows = done(start, "--nodes", "2", "--nproc-per-node", "2", *SKEWS).document["measurements"]
+    names = ["all_to_all_v", "all_to_all_v:zipf:1", "all_to_all_v:one-hot"]
+    assert [(row["op"], row["bytes"], row["wrong"]) for row in rows] == [(name, 65536, 0) for name in names]
+    # 1 + 1/2 + 1/3 + 1/4 of 16 KiB, the third rounded down to 16 B
+    assert [row["bytes_per_rank"] for row in rows] == [65536, 16384 + 8192 + 5456 + 4096, 16384]
+    sent = [row["traffic"] for row in rows]
+    assert [one["imbalance"] for one in sent] == pytest.approx([1, 65536 / 34128, 4])
+    assert [(one["skew"], one["busiest_rank"]) for one in sent] == [
+        ("uniform", None),
+        ("zipf:1", 0),
+        ("one-hot", 0),
+    ]
+
+
+@pytest.mark.slow
+def test_wrong_data_under_a_skew(start: Start) -> None:
+    ended = done(start, "--nodes", "2", *SKEWS, NCCLTOOL_FAULT="corrupt:rank=0,op=all_to_all_v")
+    assert (ended.code, [row["wrong"] for row in ended.document["measurements"]]) == (1, [1, 1, 1])
+    assert [problem["subject"]["name"] for problem in ended.problems if problem["code"] == "wrong-data"] == ["0"]
 
 
 # ---- types and reductions

@@ -115,6 +115,12 @@ class _Probe(ToolCommand):
         shell_complete=values.reductions,
     ),
     option(
+        "--skew",
+        metavar="SKEW,...",
+        settable="project",
+        help="all_to_all_v: uniform, zipf:1.1, one-hot.  [default: uniform]",
+    ),
+    option(
         "--placement",
         type=_PLACEMENTS,
         settable="project",

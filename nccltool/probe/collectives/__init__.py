@@ -1,5 +1,6 @@
-"""The collectives: one file each, found by listing this folder."""
+"""The collectives: one file each, found by listing this folder. `all_to_all_v:zipf:1.1` is one under a skew."""
 
+import functools
 import inspect
 import math
 from dataclasses import replace
@@ -8,9 +9,10 @@ from types import ModuleType
 from nccltool.core import members, plugins
 from nccltool.core.errors import BadInput
 from nccltool.core.plugins import PluginFailed, ToolPlugin
+from nccltool.probe import skews
 from nccltool.probe.collectives.base import Collective, Layout, Part
 
-__all__ = ["NAMES", "Collective", "Part", "about", "check", "get", "origin"]
+__all__ = ["IN_ALL", "NAMES", "Collective", "Part", "about", "check", "get", "origin"]
 
 _MODULES: dict[str, ModuleType] = {
     name.replace("-", "_"): members.module(__name__, name, family="collectives")
@@ -39,6 +41,8 @@ _MEMBERS: dict[str, Collective] = {
 }
 NAMES = tuple(sorted(_MEMBERS, key=lambda name: (_MEMBERS[name].order, name)))
 """In the order in which they are run and shown."""
+IN_ALL = tuple(name for name in NAMES if _MEMBERS[name].is_in_all)
+"""What `--op all` measures."""
 
 
 _SPELT = {name.replace("_", ""): name for name in NAMES}
@@ -50,20 +54,43 @@ def canonical(word: str) -> str:
 
 
 def get(name: str) -> Collective:
-    """The collective called `name`."""
-    if name not in _MEMBERS:
+    """The collective called `name`, which may have a skew behind a colon."""
+    base, _, skew = name.partition(":")
+    if base not in _MEMBERS:
         raise BadInput(f"{name!r} is not an operation", f"choose from {', '.join(NAMES)}")
-    return _MEMBERS[name]
+    return _under(base, skew) if skew else _MEMBERS[base]
+
+
+@functools.cache
+def _under(base: str, skew: str) -> Collective:
+    under = _MEMBERS[base].under
+    if under is None:
+        raise BadInput(f"{base} sends evenly: it has no skew {skew!r}", f"leave out :{skew}")
+    return under(skews.parse(skew))
+
+
+def is_known(name: str) -> bool:
+    """Whether there is such an operation, under such a skew."""
+    try:
+        get(name)
+    except BadInput:
+        return False
+    return True
+
+
+def without_skew(name: str) -> str:
+    """The name of the operation that is measured under a skew."""
+    return name.partition(":")[0]
 
 
 def origin(name: str) -> ToolPlugin | None:
     """The plug-in that an operation comes from; None = it is nccltool's own."""
-    return plugins.origin(_MODULES[name])
+    return plugins.origin(_MODULES[without_skew(name)])
 
 
 def about(name: str) -> str:
     """What it does, in a sentence of its author."""
-    return (inspect.getdoc(_MODULES[name]) or name).splitlines()[0]
+    return (inspect.getdoc(_MODULES[without_skew(name)]) or name).splitlines()[0]
 
 
 def check(name: str, layout: Layout, world_size: int) -> None:

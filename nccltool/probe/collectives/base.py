@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
 from nccltool.probe.result import Placement
+from nccltool.probe.skews import Skew
 
 Tensor = Any
 """A torch.Tensor; torch itself is only imported by the worker."""
@@ -63,6 +64,7 @@ class Comm(Protocol):
     def gather(self, send: Tensor, parts: list[Tensor] | None, root: int) -> None: ...
     def scatter(self, recv: Tensor, parts: list[Tensor] | None, root: int) -> None: ...
     def all_to_all(self, recv: Tensor, send: Tensor) -> None: ...
+    def all_to_all_v(self, recv: Tensor, send: Tensor, recv_counts: list[int], send_counts: list[int]) -> None: ...
     def exchange(self, send: Tensor, to: int, recv: Tensor, source: int) -> None: ...
     def send(self, tensor: Tensor, to: int) -> None: ...
     def recv(self, tensor: Tensor, source: int) -> None: ...
@@ -101,6 +103,10 @@ class Collective:
     """All ranks send and receive the same."""
     is_reduced_by_switches: bool = False
     """A switch that reduces (NVLS, SHARP) can save bytes that least_seconds counts."""
+    is_in_all: bool = True
+    """`--op all` measures it."""
+    under: "Callable[[Skew], Collective] | None" = None
+    """The operation under a skew; None = it sends evenly."""
     min_world: int = 1
     """Smallest world in which the call is valid."""
     trips: int = 1

@@ -51,7 +51,7 @@ def _expected(rank: int, world_size: int, layout: Layout) -> tuple[Part, ...]:
 
 
 COLLECTIVE = Collective(
-    order=10,
+    order=11,
     nccl_tests="ping_pong",
     placements=("out-of-place",),
     is_point_to_point=True,

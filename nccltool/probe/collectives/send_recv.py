@@ -19,7 +19,7 @@ def _bind(comm: Comm, send: Tensor, recv: Tensor) -> Call:
 
 
 COLLECTIVE = Collective(
-    order=9,
+    order=10,
     nccl_tests="sendrecv",
     rccl_tests=("SendRecv",),
     placements=("out-of-place",),

@@ -33,6 +33,8 @@ _COLUMNS: Mapping[str, Callable[[RunInfo, Measurement], object]] = {
     "source": lambda info, row: info.source,
     "group": lambda info, row: row.group and row.group.name,
     "alone": lambda info, row: row.group and ("true" if row.group.alone else "false"),
+    "imbalance": lambda info, row: row.traffic and row.traffic.imbalance,
+    "slowest_destination": lambda info, row: row.traffic and row.traffic.slowest_destination,
 }
 
 

@@ -10,7 +10,7 @@ from nccltool.core.look import PLAIN, Align, Look
 from nccltool.core.statistics import STATISTIC
 from nccltool.core.text import escaped
 from nccltool.core.units import format_bytes, format_gb_per_s, format_seconds
-from nccltool.probe import folding, group_summary, headline
+from nccltool.probe import folding, group_summary, headline, traffic
 from nccltool.probe.result import Measurement, Run
 from nccltool.probe.stopping import VAGUE_ABOVE
 
@@ -75,9 +75,7 @@ def _rows(run: Run, look: Look) -> _Table:
         ("iterations", "right", [_count(row.iterations) for row in rows] if look.verbose else []),
         ("note", "left", [", ".join(_notes(row, run, look.verbose)) for row in rows]),
     ]
-    return _Table(
-        text=_drawn(columns, look), above=tuple(_of_all(run, look)), below=tuple(_slowest_groups(run, look))
-    )
+    return _Table(text=_drawn(columns, look), above=tuple(_of_all(run, look)), below=tuple(_slowest(run, look)))
 
 
 def _operations(run: Run, look: Look) -> _Table:
@@ -100,7 +98,7 @@ def _operations(run: Run, look: Look) -> _Table:
     return _Table(
         text=_drawn(columns, look),
         above=(*_of_all(run, look), *nothing_wrong),
-        below=(*_slowest_groups(run, look), look.painted(_how_to_see_all(run), "dim")),
+        below=(*_slowest(run, look), look.painted(_how_to_see_all(run), "dim")),
     )
 
 
@@ -117,7 +115,11 @@ def _of_alone(run: Run) -> list[str]:
     return found
 
 
-def _slowest_groups(run: Run, look: Look) -> Iterator[str]:
+def _slowest(run: Run, look: Look) -> Iterator[str]:
+    """Destinations of uneven operations, and groups."""
+    uneven = [(headline.name(row), row.bytes, row.traffic) for row in run.measurements if row.traffic]
+    for line in traffic.lines(uneven):
+        yield from look.wrapped(escaped(line), "    ")
     nodes = {group.name: briefly(group.nodes) for group in run.groups}
     for one in group_summary.slowest(run.measurements, run.groups):
         rates = (one.busbw_bytes_per_s, one.low_busbw_bytes_per_s, one.high_busbw_bytes_per_s)

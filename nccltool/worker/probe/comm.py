@@ -58,6 +58,9 @@ class TorchComm:
     def all_to_all(self, recv: Tensor, send: Tensor) -> None:
         dist.all_to_all_single(recv, send, group=self._group)
 
+    def all_to_all_v(self, recv: Tensor, send: Tensor, recv_counts: list[int], send_counts: list[int]) -> None:
+        dist.all_to_all_single(recv, send, recv_counts, send_counts, group=self._group)
+
     def send(self, tensor: Tensor, to: int) -> None:
         dist.send(tensor, self._number[to], group=self._group)
 

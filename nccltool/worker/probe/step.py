@@ -8,8 +8,9 @@ import torch
 from torch import Tensor
 
 from nccltool.core.units import format_bytes
+from nccltool.core.unknown import Unknown
 from nccltool.launch import events
-from nccltool.probe import collectives, late_rank, longest_call, stopping
+from nccltool.probe import collectives, late_rank, longest_call, skews, stopping, traffic
 from nccltool.probe.collectives.base import Call, Part
 from nccltool.probe.dtypes import ELEMENT_SIZE
 from nccltool.probe.events import Result, Samples, WrongData
@@ -17,11 +18,13 @@ from nccltool.probe.job import ProbeJob
 from nccltool.probe.late_rank import RankLateness
 from nccltool.probe.plan import Step
 from nccltool.probe.result import Launched, RowGroup
+from nccltool.probe.traffic import UnevenTraffic
 from nccltool.worker import memory
 from nccltool.worker.probe import plugin_trial
 from nccltool.worker.probe.clocks import clock_of
 from nccltool.worker.probe.comm import TorchComm
 from nccltool.worker.probe.data import Pattern
+from nccltool.worker.probe.destinations import Destinations
 from nccltool.worker.probe.plugin_trial import PluginTrial
 from nccltool.worker.probe.timing import TimedCalls, Timer, captured
 from nccltool.worker.rank.tools import RankTools
@@ -70,6 +73,7 @@ class Prober:
         self._contact = tools.contact
         self._trial = PluginTrial(tools, job.timeout_s)
         self.timer = Timer(job, tools.group, clock_of(tools.group, tools.slot), tools.slot)
+        self._destinations = Destinations(self._comm, tools.group, self.timer)
 
     def run(self, step: Step, of: RowGroup | None = None, then: AfterTiming | None = None) -> None:
         """Time a step, then check it; rank 0 of the group reports it. `of`: None = all ranks are in it."""
@@ -90,11 +94,12 @@ class Prober:
         if then is not None:
             then(timed, took.ns)
         late = self.timer.came_late(self._injector.pause(op, size))
+        sent = self._traffic(step, send, recv)
         self._slot.phase("checking", allowance_s=outside_s)
         self._injector.at("check", op, size)
         wrong = self._checker.wrong(step, send, recv, self._injector.corrupted(call, recv, op, size))
         if self._group.rank == 0:
-            self._reporter.report(took.ns, self._result(step, took, late, wrong, of))
+            self._reporter.report(took.ns, self._result(step, took, late, wrong, of, sent))
         del timed, call, disturbed, send, recv
         memory.give_back(self._group.device)
 
@@ -104,6 +109,23 @@ class Prober:
             return True
         self._slot.phase("trying the plug-in", step.index)
         return self._trial.passes(step, lambda: self.call(step, send, recv), self._contact.first_call_s)
+
+    def _traffic(self, step: Step, send: Tensor, recv: Tensor) -> UnevenTraffic | None:
+        """How unevenly an operation under a skew sends, and which destination is slower than the others."""
+        if collectives.get(step.op).under is None:
+            return None
+        self._slot.phase("timing destinations")
+        times = self._destinations.times(send, recv, traffic.BUDGETS * self._job.budget_s)
+        slowest = None if isinstance(times, Unknown) else traffic.slowest(times)
+        skew = step.op.partition(":")[2] or skews.UNIFORM
+        return UnevenTraffic(
+            skew=skew,
+            imbalance=step.layout.recv / step.layout.send,
+            busiest_rank=None if skew == skews.UNIFORM else self._group.number_of(0),
+            slowest_destination=self._group.number_of(slowest.rank) if slowest else None,
+            slowest_ratio=slowest.ratio if slowest else None,
+            unknown_reason=times.reason if isinstance(times, Unknown) else None,
+        )
 
     def _enter(self, step: Step, of: RowGroup | None) -> None:
         op, size = step.op, step.layout.bytes
@@ -152,6 +174,7 @@ class Prober:
         late: Sequence[RankLateness],
         wrong: int | None,
         of: RowGroup | None,
+        sent: UnevenTraffic | None,
     ) -> Result:
         late = [replace(one, rank=self._group.number_of(one.rank)) for one in late]
         latest = late[0] if late else None
@@ -173,6 +196,7 @@ class Prober:
             late_s=latest.late_s if latest else None,
             late_ranks=late_rank.as_pairs(late),
             group=of,
+            traffic=sent,
         )
 
 

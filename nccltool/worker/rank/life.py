@@ -120,7 +120,7 @@ def _live(job: Job, place: RankPlace, slot: ProgressPage, channel: Channel) -> N
 
 def _require_operations(job: Job, host: str) -> None:
     """Raises PluginFailed where a package is not installed on this host that the runner's host has."""
-    if isinstance(job, ProbeJob) and (lacking := sorted(set(job.ops).difference(collectives.NAMES))):
+    if isinstance(job, ProbeJob) and (lacking := sorted(op for op in job.ops if not collectives.is_known(op))):
         raise PluginFailed(
             None, f"the plug-in of {listed(lacking)} is not installed on {host} or does not work there"
         )

@@ -16,6 +16,7 @@ from nccltool.probe import collectives
 from nccltool.probe.collectives.base import Comm, Layout
 from nccltool.probe.result import Placement
 
+ELEMENT_SIZE = 4
 UNDEFINED = "undefined"
 """Stands where an operation says nothing about a buffer."""
 
@@ -30,6 +31,16 @@ class Buffer:
     cells: list[Cell]
     start: int
     length: int
+
+    def __len__(self) -> int:
+        return self.length
+
+    def __getitem__(self, part: slice) -> "Buffer":
+        start, stop, _ = part.indices(self.length)
+        return Buffer(self.cells, self.start + start, stop - start)
+
+    def element_size(self) -> int:
+        return ELEMENT_SIZE
 
     def chunk(self, parts: int) -> list["Buffer"]:
         size = self.length // parts
@@ -107,6 +118,16 @@ def _all_to_all(ranks: Sequence[dict[str, Any]]) -> None:
             part.write(ranks[source]["send"].chunk(len(ranks))[rank].read())
 
 
+def _all_to_all_v(ranks: Sequence[dict[str, Any]]) -> None:
+    for rank, args in enumerate(ranks):
+        received: list[Cell] = []
+        for source, count in zip(ranks, args["recv_counts"], strict=True):
+            start = sum(source["send_counts"][:rank])
+            assert count == source["send_counts"][rank], "it expects another length"
+            received += source["send"].read()[start : start + count]
+        args["recv"].write(received)
+
+
 def _exchange(ranks: Sequence[dict[str, Any]]) -> None:
     for rank, args in enumerate(ranks):
         assert ranks[args["source"]]["to"] == rank, "it waits for a rank that sends elsewhere"
@@ -122,6 +143,7 @@ COLLECTIVE_CALLS = {
     "gather": _gather,
     "scatter": _scatter,
     "all_to_all": _all_to_all,
+    "all_to_all_v": _all_to_all_v,
     "exchange": _exchange,
 }
 
@@ -171,9 +193,10 @@ def _buffers(layout: Layout, placement: Placement, rank: int) -> tuple[Buffer, B
     return send, recv
 
 
+SKEWED = ("all_to_all_v:zipf:1.1", "all_to_all_v:zipf:4", "all_to_all_v:one-hot")
 CASES = [
     (op, world_size, placement)
-    for op in collectives.NAMES
+    for op in (*collectives.NAMES, *SKEWED)
     for placement in collectives.get(op).placements
     for world_size in range(1, 6)
     if world_size >= collectives.get(op).min_world
@@ -183,7 +206,7 @@ CASES = [
 @pytest.mark.parametrize(("op", "world_size", "placement"), CASES)
 def test_the_operation_yields_exactly_what_is_expected(op: str, world_size: int, placement: Placement) -> None:
     collective = collectives.get(op)
-    layout = collective.layout(9 * world_size + 3, world_size, 4)
+    layout = collective.layout(99 * world_size + 3, world_size, ELEMENT_SIZE)
     assert layout.count > 0
     programs, received = [], []
     for rank in range(world_size):
@@ -206,7 +229,7 @@ def test_the_operation_yields_exactly_what_is_expected(op: str, world_size: int,
 def _described(op: str, rank: int, world_size: int) -> list[Cell]:
     """The receive buffer as `expected` describes it; what it does not describe is undefined."""
     collective = collectives.get(op)
-    layout = collective.layout(9 * world_size + 3, world_size, 4)
+    layout = collective.layout(99 * world_size + 3, world_size, ELEMENT_SIZE)
     buffer: list[Cell] = [UNDEFINED] * layout.recv
     for part in collective.expected(rank, world_size, layout):
         for offset in range(part.length):
@@ -221,7 +244,7 @@ def _described(op: str, rank: int, world_size: int) -> list[Cell]:
 def test_the_same_call_can_be_repeated(op: str, world_size: int, placement: Placement) -> None:
     """What `bind` returns is timed again and again."""
     collective = collectives.get(op)
-    layout = collective.layout(9 * world_size + 3, world_size, 4)
+    layout = collective.layout(99 * world_size + 3, world_size, ELEMENT_SIZE)
     comm: Any = Recorder(0, world_size)
     call = collective.bind(comm, *_buffers(layout, placement, 0))
     assert comm.calls == []

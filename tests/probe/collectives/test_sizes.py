@@ -8,7 +8,7 @@ from nccltool.probe import collectives
 from nccltool.probe.collectives.base import ALIGNMENT, Layout
 
 WHOLE = ("all_reduce", "broadcast", "reduce", "send_recv", "ping_pong")
-SCATTERED = ("all_gather", "reduce_scatter", "gather", "scatter", "all_to_all")
+SCATTERED = ("all_gather", "reduce_scatter", "gather", "scatter", "all_to_all", "all_to_all_v")
 
 MIB_OF_FLOATS = {
     # a payload of 1 MiB = 262144 float32; at n = 3 a part is 87381 rounded down to 87380, 16 bytes being 4
@@ -38,6 +38,10 @@ MIB_OF_FLOATS = {
     ("all_to_all", 3): (262140, 262140, 87380, 1048560, 1048560),
     ("all_to_all", 8): (262144, 262144, 32768, 1048576, 1048576),
     ("all_to_all", 16): (262144, 262144, 16384, 1048576, 1048576),
+    # parts of 87380 and half as many, 43690 rounded down to 43688
+    ("all_to_all_v:zipf:1", 2): (196608, 262144, 131072, 1048576, 786432),
+    ("all_to_all_v:zipf:1", 3): (87380 + 43688 + 29124, 262140, 87380, 1048560, 640768),
+    ("all_to_all_v:one-hot", 8): (32768, 262144, 32768, 1048576, 131072),
     **{(op, n): (262144, 262144, 262144, 1048576, 1048576) for op in WHOLE for n in (1, 2, 3, 8, 16)},
 }
 
@@ -101,6 +105,7 @@ FACTORS = {
     "all_gather": (0, 0.5, 2 / 3, 0.875, 0.9375),
     "reduce_scatter": (0, 0.5, 2 / 3, 0.875, 0.9375),
     "all_to_all": (0, 0.5, 2 / 3, 0.875, 0.9375),
+    "all_to_all_v": (0, 0.5, 2 / 3, 0.875, 0.9375),
     "gather": (0, 0.5, 2 / 3, 0.875, 0.9375),
     "scatter": (0, 0.5, 2 / 3, 0.875, 0.9375),
     "broadcast": (1, 1, 1, 1, 1),

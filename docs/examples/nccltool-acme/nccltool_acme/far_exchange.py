@@ -21,7 +21,7 @@ def _bind(comm: Comm, send: Tensor, recv: Tensor) -> Call:
 
 
 COLLECTIVE = Collective(
-    order=11,
+    order=12,
     nccl_tests="far_exchange",
     placements=("out-of-place",),
     is_point_to_point=True,
