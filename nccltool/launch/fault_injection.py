@@ -13,7 +13,7 @@ from nccltool.core.text import shortened, whole
 from nccltool.core.units import parse_bytes
 from nccltool.launch.finding_kinds import FAULT_INJECTED
 
-OF_TRAININGS = ("sum", "duplicate", "lose", "scale")
+OF_TRAININGS = ("sum", "duplicate", "lose", "scale", "misroute", "swap")
 """Only a training can do these."""
 NUMERICAL = ("corrupt", *OF_TRAININGS)
 """Those that change numbers and nothing else."""
@@ -45,7 +45,8 @@ class Fault:
     def hits(self, rank: int, at: str, op: str = "", size: int = 0, step: int = 0) -> bool:
         """Whether this rank must misbehave here."""
         here = self.rank == rank and self.at == at
-        return here and self.op in (None, op) and self.size in (None, size) and self.step in (None, step)
+        ops = (None, op, op.partition(":")[0])  # an operation, with or without its skew
+        return here and self.op in ops and self.size in (None, size) and self.step in (None, step)
 
 
 def parse(text: str, ops: Collection[str] = ()) -> Fault | None:

@@ -188,6 +188,15 @@ class Passed(Event, frozen=True, tag="passed"):
             yield cls(strategy=strategy, rank=rank, passes=tuple(passes[first : first + PASSES_PER_EVENT]))
 
 
+class Routed(Event, frozen=True, tag="routed"):
+    """Rank 0: how many tokens went to each expert in the compared steps, on all ranks and in all blocks."""
+
+    strategy: str
+    tokens: tuple[int, ...]
+    choices: int
+    """With those that were dropped."""
+
+
 class NotCompared(Event, frozen=True, tag="not-compared"):
     """A rank had too little memory for the reference."""
 
@@ -245,6 +254,7 @@ OfTraining = (
     | InputWrong
     | Flowed
     | Passed
+    | Routed
     | NotTrained
     | NotCompared
     | CheckpointSaved

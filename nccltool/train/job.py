@@ -31,6 +31,8 @@ class TrainSpec(CommonOptions):
     vocabulary: int = 256
     batch: int = 4
     """Sequences of each rank in a step: the global batch has so many times the ranks."""
+    experts: int = 0
+    """Of each block, in the place of its feed-forward part; 0 = it has none."""
     given: tuple[str, ...] = ()
     """Sizes that were asked for: the others grow where ranks share them (nccltool.train.sharing)."""
     seed: int = 1

@@ -24,6 +24,7 @@ from nccltool.train.result import (
     PASS_KINDS,
     Bubble,
     Checkpointing,
+    ExpertLoad,
     Oracle,
     PipelinePass,
     TrainingInput,
@@ -62,6 +63,7 @@ class _Heard:
         self.resumed: list[events.Resumed] = said[events.Resumed]
         self.timed: events.TimedSteps | None = next(reversed(said[events.TimedSteps]), None)
         self.flowed: events.Flowed | None = next(reversed(said[events.Flowed]), None)
+        self.routed: events.Routed | None = next(reversed(said[events.Routed]), None)
         self.passed: list[events.Passed] = said[events.Passed]
         self.dealt: events.InputDealt | None = next(reversed(said[events.InputDealt]), None)
         self.waits: list[events.InputTimed] = said[events.InputTimed]
@@ -146,8 +148,18 @@ def _training(heard: _Heard) -> TrainingResult:
         model_flop_utilisation=utilisation,
         model_flop_utilisation_source=source,
         bubble=_bubble(heard.flowed, heard) if heard.flowed else None,
+        experts=_experts(heard.routed) if heard.routed and heard.routed.choices else None,
         input=_input(heard.dealt, heard) if heard.dealt else None,
         checkpoint=_checkpointing(heard) if heard.spec.checkpoint else None,
+    )
+
+
+def _experts(routed: events.Routed) -> ExpertLoad:
+    taken = sum(routed.tokens)
+    return ExpertLoad(
+        tokens=routed.tokens,
+        imbalance=max(routed.tokens) * len(routed.tokens) / taken,
+        dropped_ratio=1 - taken / routed.choices,
     )
 
 
@@ -245,6 +257,7 @@ def _utilisation(tokens_per_s: float | None, heard: _Heard) -> tuple[float | Non
     least = min((peak for peak in found.values() if peak), key=lambda peak: peak.flop_per_s)
     if heard.shape is not None:
         spec = replace(spec, **{size: getattr(heard.shape, size) for size in sharing.SIZES})
+    spec = replace(spec, experts=len(heard.routed.tokens) if heard.routed else 0)
     return tokens_per_s * peak_flops.flop_per_token(spec) / (least.flop_per_s * len(ranks)), least.source
 
 

@@ -94,6 +94,18 @@ class Bubble:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class ExpertLoad:
+    """How evenly a router used its experts, over all compared steps, ranks, and blocks."""
+
+    tokens: tuple[int, ...]
+    """Of each expert."""
+    imbalance: float
+    """Tokens of the busiest, over the mean."""
+    dropped_ratio: float
+    """Share of the choices that exceeded the capacity of their experts."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Checkpointing:
     """What was saved of a training, and what it went on from."""
 
@@ -203,6 +215,8 @@ class TrainingResult:
     """Whose peak, or why it is not known."""
     bubble: Bubble | None = None
     """None = there is no pipeline, or no step of it was timed."""
+    experts: ExpertLoad | None = None
+    """None = there are none, or no step was compared."""
     checkpoint: Checkpointing | None = None
     """None = no checkpoints were asked for."""
     input: TrainingInput | None = None

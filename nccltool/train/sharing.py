@@ -95,6 +95,7 @@ def _grown(spec: TrainSpec, needs: Needs) -> TrainSpec:
         width=width,
         context=_multiple(spec.context, needs.tokens),
         layers=max(spec.layers, needs.parts - 2),
+        experts=needs.experts,
         batch=spec.batch if "batch" in spec.given else _multiple(spec.batch, needs.sequences),
     )
 

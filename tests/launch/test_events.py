@@ -21,6 +21,7 @@ from nccltool.probe.events import (
     Samples,
     WrongData,
 )
+from nccltool.probe.traffic import UnevenTraffic
 from nccltool.probe.transport import Limit
 from nccltool.train.events import (
     OF_TRAININGS,
@@ -37,6 +38,7 @@ from nccltool.train.events import (
     OfRanks,
     Passed,
     Resumed,
+    Routed,
     Shares,
     TimedSteps,
     TrainedStep,
@@ -107,6 +109,7 @@ EVENTS: list[events.Event] = [
         late_rank=1,
         late_s=0.002,
         late_ranks=((1, 0.002),),
+        traffic=UnevenTraffic(skew="one-hot", imbalance=4.0, busiest_rank=0, unknown_reason="so"),
     ),
     PluginRaised(rank=1, op="far_exchange", bytes=1024, text="nccltool-acme 0.1.0: its bus_factor raised"),
     WrongData(
@@ -121,6 +124,7 @@ EVENTS: list[events.Event] = [
         source="the reduction",
     ),
     Built(strategy="tensor", shape=SHAPE),
+    Routed(strategy="moe", tokens=(3, 0, 5), choices=9),
     TrainedStep(
         step=1,
         strategy="ddp",

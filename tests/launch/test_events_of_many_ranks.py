@@ -28,11 +28,13 @@ from nccltool.probe.collectives import NAMES
 from nccltool.probe.events import OF_PROBES, Grouped, MeasuredWorld, PluginRaised, Result, Samples, WrongData
 from nccltool.probe.job import ProbeJob
 from nccltool.probe.split import SplitGroup
+from nccltool.probe.traffic import UnevenTraffic
 from nccltool.probe.transport import Limit
 from nccltool.train import divergence
 from nccltool.train import events as of_train
 from nccltool.train.events import OF_TRAININGS
 from nccltool.train.result import ModelShape
+from nccltool.train.strategies.moe import EXPERTS
 from nccltool.worker.node import counting
 from tests.captured_hosts import healthy
 from tests.samples import facts
@@ -225,6 +227,14 @@ EXAMPLES: dict[type[Event], Callable[[], Event | Iterator[Event]]] = {
         late_rank=LAST,
         late_s=1 / 3e300,
         late_ranks=((LAST, 1 / 3e300),) * late_rank.MOST_NAMED,
+        traffic=UnevenTraffic(
+            skew="zipf:" + "9" * 20,
+            imbalance=1 / 3e300,
+            busiest_rank=LAST,
+            slowest_destination=LAST,
+            slowest_ratio=1 / 3e300,
+            unknown_reason="x" * 100,
+        ),
     ),
     PluginRaised: lambda: PluginRaised(rank=LAST, op="reduce_scatter", bytes=BYTES, text="9" * 300),
     WrongData: lambda: WrongData(
@@ -305,6 +315,7 @@ EXAMPLES: dict[type[Event], Callable[[], Event | Iterator[Event]]] = {
         rank=LAST,
         passes=((2, 2 * RANKS, 2 * RANKS, NS * RANKS // 1000, NS * RANKS // 1000),) * of_train.PASSES_PER_EVENT,
     ),
+    of_train.Routed: lambda: of_train.Routed(strategy="deepspeed", tokens=(BYTES,) * EXPERTS, choices=BYTES),
     of_train.NotCompared: lambda: of_train.NotCompared(strategy="deepspeed", rank=LAST, reason="x" * 1000),
     of_train.NotTrained: lambda: of_train.NotTrained(strategy="tensor", reason="x" * 1000),
     of_train.NotCompared: lambda: of_train.NotCompared(strategy="tensor", rank=RANKS, reason="x" * 1000),

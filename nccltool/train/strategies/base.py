@@ -52,6 +52,8 @@ class Needs:
     """At least so many; the layers and both ends are parts."""
     sequences: int = 1
     """Of each rank: so many, or a multiple."""
+    experts: int = 0
+    """In each block, in the place of its feed-forward part."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,7 @@ from nccltool.core.notices import circumstances, of_finding, shown, verdict_line
 from nccltool.core.text import counted, escaped, named
 from nccltool.core.units import format_seconds
 from nccltool.probe.headline import suspects
-from nccltool.train.result import Bubble, ModelShape, TrainingInput, TrainingResult, TrainRun
+from nccltool.train.result import Bubble, ExpertLoad, ModelShape, TrainingInput, TrainingResult, TrainRun
 
 HEADERS = ("strategy", "result", "step", "samples/s", "exposed %", "scaling %", "MFU %", "memory MiB")
 _ALIGN: tuple[Align, ...] = ("left", "left", "right", "right", "right", "right", "right", "right")
@@ -112,8 +112,7 @@ def _beside_trainings(run: TrainRun, verbose: bool) -> Iterator[str]:
     if slow:
         yield f"at least 25 % slower than the typical rank, without communication: {', '.join(slow)}"
     for training in run.trainings:
-        if training.input is not None:
-            yield _input(training.strategy, training.input, verbose)
+        yield from _parts(training, verbose)
     for training in run.trainings:
         if training.model is not None and training.model.grown and verbose:
             yield _shared(training.strategy, training.model)
@@ -124,11 +123,26 @@ def _beside_trainings(run: TrainRun, verbose: bool) -> Iterator[str]:
             yield f"{training.strategy}: a gradient overflowed, so the parameters were not updated: step {steps}"
 
 
+def _parts(training: TrainingResult, verbose: bool) -> Iterator[str]:
+    """Of what some trainings have."""
+    if training.experts is not None:
+        yield _experts(training.strategy, training.experts)
+    if training.input is not None:
+        yield _input(training.strategy, training.input, verbose)
+
+
 def _shared(strategy: str, model: ModelShape) -> str:
     each = f"{model.ranks} ranks share a model"
     replicas = f" ({model.replicas} replicas)" if model.replicas > 1 else ""
     larger = ", ".join(f"{size} {getattr(model, size)}" for size in model.grown)
     return f"{strategy}: {each}{replicas}; enlarged to fit: {larger}"
+
+
+def _experts(strategy: str, load: ExpertLoad) -> str:
+    busiest = load.tokens.index(max(load.tokens))
+    dropped = f"; {load.dropped_ratio:.0%} of the choices were dropped" if load.dropped_ratio else ""
+    busy = f"expert {busiest} of {len(load.tokens)} got {load.imbalance:.2g} times the mean"
+    return f"experts of {strategy}: {busy}{dropped}"
 
 
 def _input(strategy: str, one: TrainingInput, verbose: bool) -> str:

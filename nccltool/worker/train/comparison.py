@@ -148,6 +148,7 @@ class ReferenceComparison:
         mine = {at: float(loss) for at, loss in losses.items()}
         took = time.perf_counter_ns() - begin
         setup.slot.phase("comparing")
+        strategy.advise(self._reference.model, self._allowed.at(number))
         if not self._has_memory(lambda: self._before_update(found, mine, tokens, number)):
             self._report_wrong(number, found)
             return self._outcome(found, has_memory=False)

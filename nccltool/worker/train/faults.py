@@ -4,6 +4,7 @@ Strategies know nothing of it. What is lost depends on what a rank holds: of the
 one of them; of some of the layers, their gradients.
 """
 
+from functools import partial
 from typing import Any, cast
 
 import torch
@@ -11,7 +12,8 @@ from torch import Tensor, nn
 
 from nccltool.launch.fault_injection import Fault
 from nccltool.train.strategies.base import DataParallelOptions
-from nccltool.worker.train import gradients
+from nccltool.worker.train import experts, gradients
+from nccltool.worker.train.experts import Process
 from nccltool.worker.train.gradients import local
 from nccltool.worker.train.strategies.base import Strategy
 
@@ -33,6 +35,8 @@ class _WrongStrategy:
             strategy.model.register_forward_hook(self._weigh)
         elif strategy.inner_layers is not None:
             strategy.inner_layers.register_forward_pre_hook(self._repeat_activations)
+        for layer in experts.of(strategy.model):
+            layer.process = partial(self._process, layer.process)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._strategy, name)
@@ -83,6 +87,18 @@ class _WrongStrategy:
         factor = self._factor()
         if factor != 1 and scores.requires_grad:
             scores.register_hook(lambda gradient: gradient * factor)
+
+    def _process(self, right: Process, tokens: Tensor, counts: list[int]) -> Tensor:
+        """Tokens that go to the wrong experts: all to the next one, or as two lengths of the parts are swapped."""
+        if self._does("misroute"):
+            parts = tokens.split(counts)
+            done = right(torch.cat([parts[-1], *parts[:-1]]), [counts[-1], *counts[:-1]])
+            return done.roll(-counts[-1], 0)
+        if self._does("swap"):
+            most, least = counts.index(max(counts)), counts.index(min(counts))
+            counts = list(counts)
+            counts[most], counts[least] = counts[least], counts[most]
+        return right(tokens, counts)
 
     def _other(self, tokens: Tensor) -> Tensor:
         """The next replica's data; of the only one, some sequences, or a micro-batch, in the place of others."""

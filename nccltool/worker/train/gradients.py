@@ -71,19 +71,20 @@ class Scaler:
             self.scale *= 2
 
 
-def clip(parameters: Iterable[nn.Parameter], limit: float, holders: int, device: torch.device) -> None:
+def clip(held: Iterable[tuple[nn.Parameter, int]], limit: float, device: torch.device) -> None:
     """Scale the gradients in place so that the norm of all of them, on all ranks, is at most `limit`.
 
-    `holders` ranks hold the same parameters before a DTensor's shares are taken into account; each counts once.
+    `held`: with the number of ranks that hold the same parameter before a DTensor's shares are taken into account;
+    each counts once.
     """
-    gradients = of(parameters)
+    gradients = [(parameter.grad, holders) for parameter, holders in held if parameter.grad is not None]
     square = torch.zeros((), dtype=torch.float64, device=device)
-    for gradient in gradients:
+    for gradient, holders in gradients:
         copies = holders / _shares(gradient)
         square += (torch.linalg.vector_norm(local(gradient).double()) ** 2 / copies).to(device)
     dist.all_reduce(square)
     factor = min(1.0, limit / (math.sqrt(float(square)) + _LEAST))
-    for gradient in gradients:
+    for gradient, _ in gradients:
         local(gradient).mul_(factor)
 
 

@@ -64,6 +64,7 @@ class Trainer:
             outcome = self._compared(comparison, strategy, base, saved.step if saved else 0)
         if outcome == "wrong":
             return
+        strategy.report()
         if self._spec.timed_steps:
             _enter(strategy, base + self._spec.steps, f"the timed steps of {name}")
             time_steps(strategy, self._spec.timed_steps, base + self._spec.steps)

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from nccltool.train.job import TrainSpec
+from nccltool.worker.train.experts import RoutedExperts
 
 
 class Embed(nn.Module):
@@ -41,10 +42,13 @@ class Block(nn.Module):
         super().__init__()
         self.head_width = spec.width // spec.heads
         self.attend = attend
-        self.recompute = spec.recompute
+        self.recompute, self.has_experts = spec.recompute, spec.experts > 0
         self.norm1, self.norm2 = nn.LayerNorm(spec.width), nn.LayerNorm(spec.width)
         self.query, self.key, self.value, self.out = (nn.Linear(spec.width, spec.width) for _ in range(4))
-        self.up, self.down = nn.Linear(spec.width, 4 * spec.width), nn.Linear(4 * spec.width, spec.width)
+        if self.has_experts:
+            self.experts = RoutedExperts(spec)
+        else:
+            self.up, self.down = nn.Linear(spec.width, 4 * spec.width), nn.Linear(4 * spec.width, spec.width)
 
     def forward(self, x: Tensor) -> Tensor:
         """Same shape in and out."""
@@ -58,8 +62,11 @@ class Block(nn.Module):
         query, key, value = (self._heads(part(normed)) for part in (self.query, self.key, self.value))
         attended = self.attend(query, key, value)
         x = x + self.out(attended.transpose(1, 2).flatten(2))
-        y: Tensor = x + self.down(functional.gelu(self.up(self.norm2(x))))
-        return y
+        return x + self._feed(self.norm2(x))
+
+    def _feed(self, x: Tensor) -> Tensor:
+        fed: Tensor = self.experts(x) if self.has_experts else self.down(functional.gelu(self.up(x)))
+        return fed
 
     def _heads(self, x: Tensor) -> Tensor:
         # the number of heads is what is left: tensor parallelism gives a rank some of them

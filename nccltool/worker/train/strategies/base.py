@@ -226,7 +226,7 @@ class Strategy:
 
     def clip(self, limit: float) -> None:
         """Scale the gradients so that the norm of all of them, on all ranks, is at most `limit`."""
-        gradients.clip((p for _, p in self.named_parameters()), limit, self.holders, self.setup.device)
+        gradients.clip(((p, self.holders) for _, p in self.named_parameters()), limit, self.setup.device)
 
     def apply(self) -> None:
         self.setup.computing("updating")
@@ -246,6 +246,12 @@ class Strategy:
         for dimension, (length, start) in enumerate(zip(shape, offset, strict=True)):
             full = full.narrow(dimension, min(start, full.shape[dimension]), length)
         return full
+
+    def advise(self, model: nn.Module, tie: float) -> None:
+        """Tell the reference what rounding may decide otherwise, within `tie`. All ranks call it together."""
+
+    def report(self) -> None:
+        """After the compared steps: what there is to say of this strategy alone. All ranks call it together."""
 
     def waits(self) -> Mapping[str, str]:
         """COLLECTIVES, as these options have it."""
