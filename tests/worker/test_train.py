@@ -57,7 +57,7 @@ def assert_right(training: dict[str, Any], ranks: int, steps: int, adds_alike: b
     for key in ("loss_error", "gradient_error", "parameter_error"):
         assert 0 <= oracle[key] <= oracle["relative_tolerance"]
     # measured: within 1e-6; two ranks add in the order of the reference, where no sequence and no layer is cut
-    if ranks == 2 and adds_alike and training["strategy"] not in ("tensor", "tp_fsdp", "context"):
+    if ranks == 2 and adds_alike and training["strategy"] not in ("tensor", "tp_fsdp", "context", "ring", "moe"):
         assert oracle["loss_error"] == 0
 
 
@@ -70,8 +70,9 @@ def assert_right(training: dict[str, Any], ranks: int, steps: int, adds_alike: b
             ("ddp,fsdp,pipeline", "-d", "float64", "--schedule", "gpipe", "--seed", "7"), marks=pytest.mark.quick
         ),
         ("ddp,fsdp", "-d", "bfloat16", "--layers", "2"),
+        ("moe", "--capacity", "1", "--top-k", "1", "--accumulate", "2", "--clip-norm", "0.2"),
         (
-            "ddp,fsdp,fsdp1,model,pipeline,tensor,zero1,tp+fsdp,context",
+            "ddp,fsdp,fsdp1,model,pipeline,tensor,zero1,tp+fsdp,context,ring",
             *("--recompute", "--shard", "none", "--sequence-parallel", "--schedule", "zbv"),
         ),
         pytest.param(
@@ -97,9 +98,12 @@ def test_ways_to_train(start: Start, words: tuple[str, ...]) -> None:
         ("pipeline,3d", "--nodes", "4", "--schedule", "zbv", "--layers", "6", "-d", "bfloat16"),
         ("fsdp1,fsdp", "--nodes", "4", "--shard", "hybrid", "--accumulate", "2", "--clip-norm", "0.2"),
         ("tp+fsdp", "--nodes", "4", "--accumulate", "2"),
-        ("fsdp1,model,context", "--nodes", "4", "-d", "float64"),
+        ("fsdp1,model,context,ring", "--nodes", "4", "-d", "float64"),
+        ("ring", "--nodes", "3", "-d", "bfloat16", "--clip-norm", "0.2"),
         ("fsdp1,model", "--nodes", "2", "-d", "float16"),
         ("tensor", "--nodes", "4", "--sequence-parallel", "--clip-norm", "0.2", "--momentum", "0.5"),
+        ("moe", "--nodes", "4", "-d", "bfloat16", "--recompute", "--top-k", "3"),
+        ("moe", "--nodes", "3", "-d", "float16", "--momentum", "0.5"),
     ],
     ids=lambda words: " ".join(words),
 )
@@ -110,7 +114,7 @@ def test_more_ways_to_train(start: Start, words: tuple[str, ...]) -> None:
 
 
 SHARED = (
-    "tensor,context,pipeline,model",
+    "tensor,context,ring,pipeline,model",
     "--nodes",
     "2",
     "--nproc-per-node",
@@ -262,8 +266,8 @@ def test_wrong_arithmetic_is_caught(start: Start, drill: str) -> None:
 @pytest.mark.parametrize(
     "words",
     [
-        ("context,fsdp1,model,tensor,tp+fsdp,zero1", "--nodes", "2"),
-        ("context,fsdp1,model,pipeline,3d,tp+fsdp", "--nodes", "4"),
+        ("context,ring,fsdp1,model,moe,tensor,tp+fsdp,zero1", "--nodes", "2"),
+        ("context,ring,fsdp1,model,moe,pipeline,3d,tp+fsdp", "--nodes", "4"),
         *(
             ("pipeline", "--nodes", "2", "--schedule", name)
             for name in ("gpipe", "interleaved", "zero-bubble", "zbv")
@@ -282,6 +286,14 @@ def test_wrong_arithmetic_is_caught_in_every_way_to_train(
     result = trained(start, *words, "--steps", "2", "--time-steps", "0", NCCLTOOL_FAULT=drill)
     assert (result.code, {problem["code"] for problem in result.problems}) == (1, {"train-wrong"}), result.said
     assert {training["status"] for training in result.document["trainings"]} == {"fail"}
+
+
+@pytest.mark.parametrize("drill", ["swap:step=2", pytest.param("misroute:step=2", marks=pytest.mark.slow)])
+def test_tokens_at_the_wrong_experts_are_caught(start: Start, drill: str) -> None:
+    result = trained(start, "moe", *QUICK, NCCLTOOL_FAULT=drill)
+    (problem,) = result.problems
+    assert (result.code, problem["code"], problem["subject"]["name"]) == (1, "train-wrong", "1"), result.said
+    assert problem["message"] == "moe: the loss of rank 1 differs from the reference in step 2"
 
 
 def test_a_drill_of_one_strategy_leaves_the_others_alone(start: Start) -> None:

@@ -52,6 +52,11 @@ class Place:
         return self.layers + 2
 
     @property
+    def of_experts(self) -> int:
+        """The same for the four parameters of the one expert that each rank has, where eight share them."""
+        return 4 * self.layers if self.replicas > 1 else 0
+
+    @property
     def averaged(self) -> int:
         """One call for each parameter, where there are replicas to average over."""
         return self.held if self.replicas > 1 else 0
@@ -77,6 +82,13 @@ CALLS: dict[str, Callable[[Place], dict[str, int]]] = {
     "tensor": lambda place: {"all_reduce": of_blocks(place.layers) + place.averaged},
     # queries, keys, values and what attention puts out, forward and backward; the bucket, and the loss
     "context": lambda place: {"all_to_all": 2 * 4 * place.layers, "all_reduce": 1 + 1},
+    # lengths, tokens there and back, and their gradients; the bucket, and experts where there are replicas
+    "moe": lambda place: {"all_to_all": 5 * place.layers, "all_reduce": 1 + place.of_experts},
+    # keys and values together, forward and backward; the bucket, and the loss
+    "ring": lambda place: {
+        **dict.fromkeys(("send", "recv"), 2 * (place.shared_by - 1) * place.layers),
+        "all_reduce": 1 + 1,
+    },
     "pipeline": lambda place: {
         **of_pipeline(place, MICRO_BATCHES * place.shared_by),
         "all_reduce": place.averaged,
@@ -173,7 +185,9 @@ def test_the_calls_of_a_step_with_options(name: str, options: dict[str, Any], wa
     assert made == wanted
 
 
-@pytest.mark.parametrize("name", [name for name in CALLS if name in ("tensor", "context", "pipeline", "model")])
+@pytest.mark.parametrize(
+    "name", [name for name in CALLS if name in ("tensor", "context", "ring", "pipeline", "model")]
+)
 def test_no_more_ranks_share_a_model_than_a_server_has_gpus(name: str) -> None:
     with rank_of(4095, 4096) as tools:
         strategy = of_worker.build(Setup(name, TrainSpec(strategies=(name,)), tools))
@@ -182,7 +196,7 @@ def test_no_more_ranks_share_a_model_than_a_server_has_gpus(name: str) -> None:
         assert isinstance(strategy.model, nn.Module)
 
 
-@pytest.mark.parametrize("name", ["tensor", "context", "pipeline", "model", "three_d", "tp_fsdp"])
+@pytest.mark.parametrize("name", ["tensor", "context", "ring", "pipeline", "model", "three_d", "tp_fsdp"])
 def test_a_world_that_cannot_be_grouped_is_told_so(name: str) -> None:
     with rank_of(0, 4099) as tools, pytest.raises(CannotTrain, match="4099 ranks cannot be split into groups of"):
         of_worker.build(Setup(name, TrainSpec(strategies=(name,)), tools))
