@@ -8,6 +8,8 @@ from nccltool.triage.timeline.model import Timeline
 
 _EXACT, _LOUD, _PLAIN = 0.5, 0.42, 0.38
 """Above `other` where nothing else is known, and all but the exact below every pattern that fits."""
+_RAISED = 0.6
+"""Above what an exception of a system says of the program that raised it (causes/app_error.py)."""
 _ENDS = ("job.completed", "torchrun.succeeded", "bench.average", "run.passed", "nccl.destroyed")
 _WORK = ("job.progress", "bench.row", "job.serving")
 _WHY = "an unknown line complains about this"
@@ -25,6 +27,8 @@ def clues(label: str, timeline: Timeline) -> Iterator[Clue]:
         exact = next((one for one in about if one.get("exact")), None)
         loud = next((one for one in about if one.get("grade") == "loud"), None)
         yield Clue(_EXACT if exact else _LOUD if loud else _PLAIN, _WHY, exact or loud or about[0])
+    if timeline.failed and (raised := timeline.first("app.exception")) and raised.get("about") == label:
+        yield Clue(_RAISED, "a rank raised an exception that is about this", raised)
 
 
 def _that_count(timeline: Timeline) -> Iterator[LogEvent]:

@@ -72,7 +72,7 @@ def clues(timeline: Timeline) -> Given:
     if used := timeline.first("torch.nccl-error", where=lambda e: e.get("error") in _MISUSE):
         yield Clue(FITS, "NCCL reported invalid usage", used)
     if event := timeline.first("app.exception"):
-        elsewhere = _OF_SYSTEM.search(event.text) or _OF_NUMBERS.search(event.text)
+        elsewhere = event.get("about") or _OF_SYSTEM.search(event.text) or _OF_NUMBERS.search(event.text)
         yield Clue(0.5 if elsewhere else 0.75, _told(event), event)
         ranks = {one.rank for one in timeline.timeouts if one.rank is not None}
         if ranks and (rank := timeline.rank_of(event)) is not None and rank not in ranks:

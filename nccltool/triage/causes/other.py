@@ -35,6 +35,7 @@ _SIGNS = {
     "bench.timeout": (0.6, "the test timed out without an earlier error"),
     "mpi.lost": (FITS, "the launcher lost a host"),
     "job.node-failed": (FITS, "the scheduler lost a host"),
+    "job.of-slurm": (0.4, "Slurm reported an error of its own"),
     "nccl.warning": (0.4, "NCCL printed a warning that triage does not know"),
     "job.probe-failed": (FITS, "Kubernetes restarted a container that did not answer its probe"),
     "job.stalled": (0.4, "the job made no progress"),

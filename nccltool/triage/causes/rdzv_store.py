@@ -38,7 +38,6 @@ SIGNS_OF_FAILURE = {
     "store.unresolved": (SAYS, "a hostname could not be resolved"),
     "gloo.unresolved": (TYPICAL, "Gloo could not resolve its own hostname"),
     "mpi.no-start": (0.8, "the launcher could not start processes on all hosts"),
-    "job.of-slurm": (0.4, "Slurm reported an error of its own"),
     "store.timeout": (TYPICAL, "the store could not be reached before the timeout"),
     "store.unanswered": (0.65, "nobody listened at the address of the coordinator"),
     "store.no-address": (0.65, "the address of the store does not belong to this host"),

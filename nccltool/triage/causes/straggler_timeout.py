@@ -52,7 +52,7 @@ SIGNS_OF_FAILURE = {
     "gloo.timeout": (FITS, "Gloo timed out waiting for a peer"),
     "job.stalled": (0.3, "a rank reported no progress"),
     "host.no-storage": (FITS, "a file server did not respond"),
-    "kernel.hung": (0.4, "the kernel reported a task that waits for a device or a file system"),
+    "kernel.hung": (FITS, "the kernel reported a task that waits for a device or a file system"),
     "store.get-failed": (0.45, "a rank timed out waiting for a key in the store"),
 }
 _WAITED = ("torch.timeout", "torch.dump-signal", "torch.barrier-echo", "gloo.timeout", "store.get-failed")

@@ -63,6 +63,7 @@ _SURVIVED = _one_of(r"""
 
 _PARTS = {
     "DIFFER": "(?:mismatch|differ|disagree|unequal|not match)",
+    "ALL": r"(?:\branks?|\bacross (?:devices|processes|workers))",
     "OF_CALLS": r"\b(?:shape|size|count|order|dtype|operation|collective|op|sequence|length)",
     "DATA": "(?:result|element|tensor|value|data|buffer|gradient|weight|parameter)",
     "PROVIDER": "(?:PROVIDER|LOG|UNIVERSE|EFA|CXI|OPX|PSM[23]|TCP|VERBS|SOCKETS|OFI_RX[MD]|HMEM|MR)_?[A-Z_]*",
@@ -99,8 +100,8 @@ fd-limit             \bemfile\b|\bnofile\b|open files|file descriptors?|file han
 duplicate-gpu        ^(?!.*\b(?:must|should|expect\w*|requires?)\b).*same (?:gpu|device|cuda device)
                      duplicate (?:gpu|device)
                      both (?:use|on|map\w*)\b.*(?:gpu|cuda|device)
-collective-mismatch  \branks?\b.*\b{OF_CALLS}s?\b.*{DIFFER}|{OF_CALLS}s?\b.*\branks?\b.*{DIFFER}
-                     {OF_CALLS}s?[ -]?{DIFFER}.*\brank|ranks? disagree
+collective-mismatch  {ALL}\b.*\b{OF_CALLS}s?\b.*{DIFFER}|{OF_CALLS}s?\b.*{ALL}\b.*{DIFFER}
+                     {OF_CALLS}s?[ -]?{DIFFER}.*{ALL}|ranks? disagree
 data-corruption      {DATA}s?\b.*\b(?:wrong|incorrect)
                      {DATA}s?\b.*\bcorrupt
                      (?:result|element|tensor|value|data|buffer|gradient)s?\b.*\b(?:do(?:es)?n't|not) match
@@ -117,7 +118,7 @@ ib-link              {PORT}\b.*\b(?:down|flap\w*|lost|bad|error)\b
                      symbol errors?|retry (?:count|limit)|retries exceeded|PORT_DOWN
                      \b(?:down|lost|flapp\w+)\b.*\b(?:link|port|carrier|cable)
 ib-config            \bgid\b|\bp_?key\b|\broce\w*|infiniband|\bibv?_\w+|\brdma\w*|\bhcas?\b|\bmlx[45]\w*|\bqp\b
-                     subnet (?:manager|prefix)|\bverbs\b|\bopensm\b|bnxt_re|\birdma\b
+                     \bcxi\b|slingshot|subnet (?:manager|prefix)|\bverbs\b|\bopensm\b|bnxt_re|\birdma\b
 version-mismatch     \bversions?\b|incompatib|undefined symbol|\babi\b|(?:compiled|built) (?:with|for|against)
                      requires? (?:cuda|driver|nccl|rocm|glibc|torch)|too old|compute capability
 out-of-memory        out[ -]of[ -](?:gpu |host |device )?memory|\boom\b
@@ -146,6 +147,25 @@ app-error            panic|command not found|no such file|permission denied|synt
                      compil\w+|assert\w*
 """.replace("{DIFFER}", "(?:mismatch|differ|disagree|unequal|not match)")
 )
+
+
+_OF_SYSTEMS = frozenset(
+    {"rdzv-store", "net-interface", "net-unreachable", "ib-config", "ib-link", "ib-memlock", "gdr-missing"}
+    | {"nvlink-fabric", "imex-mnnvl", "collnet-sharp", "shm-size", "fd-limit", "out-of-memory", "gpu-fault"}
+    | {"collective-mismatch", "duplicate-gpu"}
+)
+"""What an exception can be about that is no defect of the program that raised it."""
+
+
+_GUESS = re.compile(r"(?i)\b(?:likely|possibl[ey]|perhaps|maybe|might|may be|could be|e\.g\.|such as|please)\b")
+"""Where an exception goes on with what it supposes, or advises."""
+
+
+def of_exception(text: str) -> str:
+    """The cause that an exception tells of, where it is not the program's own; "" where that is not known."""
+    fact = _GUESS.split(text[:_LONGEST], maxsplit=1)[0]
+    label = next((label for label, words in _SUBJECTS if words.search(fact)), "")
+    return label if label in _OF_SYSTEMS else ""
 
 
 def events(line: SourceLine) -> Iterator[LogEvent]:

@@ -13,7 +13,7 @@ failure
     version.build        `ERROR_NO_BINARY_FOR_GPU|ErrorNoKernelImage|ERROR_UNSUPPORTED_PTX|ErrorUnsupportedPtx`
     version.build        `CUDA_ERROR_INVALID_IMAGE|ErrorInvalidKernelImage|ErrorInvalidDeviceFunction`
     cuda.no-device       `CUDA_ERROR_NO_DEVICE|cudaErrorNoDevice|hipErrorNoDevice|ErrorDevicesUnavailable`
-    cuda.no-device       `CUDA_ERROR_DEVICE_UNAVAILABLE`
+    cuda.no-device       `CUDA_ERROR_DEVICE_UNAVAILABLE|you might not have a CUDA gpu`
     cuda.invalid-device  `CUDA_ERROR_INVALID_DEVICE|cudaErrorInvalidDevice|hipErrorInvalidDevice`(?![A-Za-z_])
     app.assert           `CUDA_ERROR_ASSERT|cudaErrorAssert|hipErrorAssert`
     cuda.launch          `CUDA_ERROR_LAUNCH_TIMEOUT|cudaErrorLaunchTimeout|hipErrorLaunchTimeOut`
@@ -29,6 +29,7 @@ failure
     cuda.launch          `CUDA_ERROR_LAUNCH_FAILED|cudaErrorLaunchFailure|hipErrorLaunchFailure`
     cuda.xid-hint        `CUDA_ERROR_ILLEGAL_INSTRUCTION|cudaErrorIllegalInstruction|cudaErrorHardwareStackError`
     cuda.xid-hint        `CUDA_ERROR_HARDWARE_STACK_ERROR|an illegal instruction was encountered`
+    cuda.xid-hint        `error: exception on device|error: hardware `
     cuda.xid-hint        `invalid program counter|on global/shared address space|CUDA_ERROR_MISALIGNED_ADDRESS`
     cuda.xid-hint        `CUDA unknown error - `
     version.driver       `not supported in the installed CUDA driver|CUDA driver is a stub library`
@@ -43,6 +44,8 @@ failure
     torch.no-gpu         `No CUDA GPUs are available|No HIP GPUs are available`
     cuda.bad-call        `too many resources requested for launch|too many blocks in cooperative launch`
     cuda.bad-call        `stream is capturing|previous error during capture|CUDA error: invalid resource handle`
+    cuda.bad-call        `CUDA error: |HIP error: ` => error: .*\b(?:\w*captur\w+|graph|
+                         already \w+ed|not \w+ed)\b
     cuda.bad-call        `CUDA error: invalid argument|HIP error: invalid argument|CUDA error: invalid config`
     cuda.ecc             `ECC_UNCORRECTABLE|cudaErrorECCUncorrectable|hipErrorECCNotCorrectable`
     cuda.nvlink          `Invalid access of peer GPU memory|CUDA_ERROR_CONTAINED|cudaErrorContained`

@@ -78,7 +78,8 @@ failure
     kernel.link-down    `link status definitely down` => (?:for interface|for slave|\(slave) (?P<device>[\w.-]+)
     kernel.link-down    (?P<device>[\w.-]+)\b.* `NIC Link is Down`
     kernel.link-down    `lost carrier` => (?P<device>[\w.-]+): (?:.* )?[Ll]ost carrier
-    kernel.nic-fault    `mlx5`\w*\b.*(?:health compromised|poll_health|(?<!non-)fatal|hardware error|firmware.*(?:
+    kernel.nic-fault    `mlx5`\w*\b.*(?:health compromised|poll_health|health recovery|PCI reads|
+                        [Hh]igh temperature|(?<!non-)fatal|hardware error|firmware.*(?:
                         fail|
                         error))
     kernel.nic-fault    `print_health_info|a leak of a command resource|ib_query_port failed`
@@ -160,10 +161,9 @@ echo
                         trap (?:invalid|divide))
 doubt
     kernel.xid-note     (?<!S)`Xid (`(?:PCI:)?(?P<gpu>[\da-fA-F:.]+)\): (?P<xid>{NOTES})
-    host.no-storage     `nfs: server `\S+ not responding
-    host.no-storage     `in progress operations using this service will wait`
     kernel.aer          `AER`: (?:Multiple )?(?P<severity>[Cc]orrect\w*)
     kernel.hung         `BUG: soft lockup|hard LOCKUP|self-detected stall|detected stalls on CPUs`
+    kernel.hung         `uninterruptible sleep (D-state)`
     kernel.hung         task (?P<name>\S+):(?P<pid>\d+) `blocked for more than`
 state
     fabric.clique       `clique_id|cliqueId|CliqueId` => (?i)cliqueid\W{1,3}(?P<clique>\w+)|clique_id

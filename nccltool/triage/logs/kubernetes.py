@@ -9,6 +9,7 @@ failure
     app.launch         `ImagePullBackOff|ErrImagePull|ErrImageNeverPull|ImageInspectError|CreateContainer` => (?:
                        Error: |reason: |Reason:? +|Waiting\b.*|\d/\d +)\S*(?:ImagePullBackOff|ErrImagePull|
                        ErrImageNeverPull|ImageInspectError|CreateContainer\w*Error)
+    app.launch         `kubelet` => Warning +(?:Failed|InspectFailed|Failed\w+Hook|FailedValidation) .*kubelet
     app.launch         `could not select device driver`
     app.launch         `RunContainerError|StartError|ContainerCannotRun` => (?i)reason|waiting|error:|\d/\d +Run
     job.pod-failed     `Back-off restarting failed|BackoffLimitExceeded|reached the specified backoff limit`

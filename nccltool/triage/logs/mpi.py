@@ -11,6 +11,7 @@ failure
     app.launch        `was given an option that|given two conflicting directives|given a negative number`
     app.launch        `open the hostfile|error in the hostfile|open the rankfile`
     app.launch        `encountered a line that` => specified a
+    app.launch        `attempt to run as root`
     app.launch        `not in your allocation|specification asked for more|than the ppr for this|one node not pre`
     app.launch        `o allocated resources for the app|odes are available for this job|job are already filled`
     app.launch        `failed to map because the|were requested than there are dev|nable to launch it at this time`

@@ -39,6 +39,7 @@ from nccltool.triage.logs import (
     settings,
     shell,
     slurm,
+    storage,
     torch,
     torchrun,
     tracebacks,
@@ -48,7 +49,7 @@ from nccltool.triage.logs.patterns import literals
 
 _DIALECTS = (
     *(torch, gloo, rendezvous, connections, schedulers, slurm, kubernetes, job_ids, kernel, limits, cuda, fabrics),
-    *(frameworks, mpi, rdma, complaints),
+    *(frameworks, mpi, rdma, storage, complaints),
     *(nccl_tests, progress, settings, shell),
 )
 """Those that look at one line at a time. NCCL's writers can share a line; torchrun's tables, stacks and tracebacks

@@ -1,5 +1,6 @@
 """What starts and ends jobs: Slurm, mpirun, Kubernetes, Ray, the user."""
 
+from nccltool.triage.logs import slurm
 from nccltool.triage.logs.patterns import table
 
 PATTERNS = table(
@@ -39,10 +40,12 @@ failure
     mpi.no-start     `HYDU_sock_connect|HYDT_bscd|HYDU_create_process`
     mpi.no-start     `Permission denied (publickey`
     mpi.no-start     `srun: error: Unable to ` => Unable to (?:create step|confirm allocation|allocate resources)
-    mpi.no-start     `PMI` => (?:PMIX? ERROR|PMIx_Init failed|PMI2?_Init failed)
+                     (?!.*: {REFUSED})
+    mpi.no-start     `PMI` => (?:PMIX? ERROR(?!: ERROR in file)|PMIx_Init failed|PMI2?_Init failed)
     mpi.no-start     `not enough slots available|ssh exited with exit code 255`
     mpi.no-start     `timeout waiting for task launch|Application launch failed:`
     mpi.no-start     `Task launch for ` => Task launch for \S+ failed on node (?P<node>[\w.-]+)
+                     (?!.*: {REFUSED})
     job.pod-failed   `CrashLoopBackOff|ImagePullBackOff|ErrImagePull|Init:Error` => ^[a-z][\w.-]+\s+\d+/\d+\s+\w
     mpi.unreachable  `are unable to reach each other|MPI process is unreachable|failed to TCP connect to a`
     mpi.bad-call     `MPI_ERR_`(?:COMM|RANK|TYPE|ARG|COUNT|OP|GROUP|BUFFER|TAG|ROOT|DIMS|REQUEST|WIN|FILE)\b:
@@ -90,7 +93,6 @@ failure
     job.killed       ^(?:.*: line \d+: +\d+ )?`Killed`\b(?! by signal)\s*(?:$|[a-z./(])
     job.stalled      \b`no step|no progress|no heartbeat|no output|no iteration`s?\b.*\b(?:for|in|since) \d+ ?
                      (?:s\b|sec|min|m\b|hours)
-    job.stalled      `uninterruptible sleep (D-state)`
     job.timed-out    `timeout` => Killed\s+(?:\w+=\S+ )*timeout\b|timeout: sending signal|(?:exit|exited|
                      rc)\D{0,12}124\b
     job.preempted    `cheduled event` => (?i)scheduled events?\b.*\b(?:preempt|terminate|redeploy)
@@ -153,4 +155,5 @@ success
     job.completed    `WEXITSTATUS 0`
 """,
     hosts_in=("node", "address"),
+    REFUSED=slurm.REFUSED,
 )

@@ -2,6 +2,12 @@
 
 from nccltool.triage.logs.patterns import table
 
+REFUSED = (
+    r"(?:Invalid(?! job credential)|More processors|Memory required|Unable to satisfy|[Pp]ermitted|"
+    r"denied|specification|not supported|Requires more|too long|not available$|"
+    r"Requested (?:node|partition) configuration|violates|[Ll]imit\b|required)"
+)
+"""Words of Slurm's reasons that are about what was asked for; the others are about hosts and connections."""
 _DAEMON = r"(?:slurmstepd|slurmd|slurmctld)\S*: (?:error|fatal): "
 
 PATTERNS = table(
@@ -20,6 +26,9 @@ failure
                      Not responding|[Nn]ode unexpectedly|Low |Epilog|Prolog|gres)
     job.node-failed  `DUE TO JOB NOT` => STEPD TERMINATED ON (?P<node>[\w.-]+)
     job.node-failed  `unexpectedly rebooted|has low real_memory|gres/gpu count` => [Nn]ode (?P<node>[\w.-]+)
+    app.launch       `srun: error: ` => (?:Unable to (?:create step|confirm allocation|allocate resources)|
+                     Task launch for \S+ failed on node)\b.*: {REFUSED}
+    mpi.no-start     `slurmstepd: error: ` => spank: required plugin \S+ .*fail
     mpi.no-start     `slurm` => {DAEMON}(?!.*(?:nvml|NVML)).*(?:[Pp]rolog\b.*(?:fail|
                      status|notification)|invoke (?:spank|task|plugin)|[Ff]ailed to
                      [ ](?:initialize|setup|set up|launch|start)|[Cc]redential|interconnect|
@@ -60,4 +69,5 @@ doubt
 """,
     hosts_in=("node",),
     DAEMON=_DAEMON,
+    REFUSED=REFUSED,
 )

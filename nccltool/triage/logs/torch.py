@@ -21,6 +21,7 @@ failure
                          [ ]CollectiveFingerPrint\((?P<firstprint>.*?)\),? but Rank (?P<second>\d+) is running
                          [ ]collective: CollectiveFingerPrint\((?P<secondprint>.*)
     torch.behind         `missing_ranks=[`(?P<ranks>[\d, ]+)\]
+    torch.behind         `failed -- missing ranks: `(?P<ranks>\d+(?:, ?\d+)*)
     torch.fingerprint    `Collectives differ in the following aspects`
     torch.fingerprint    `Detected mismatch between collectives` => ^(?!.*but Rank).*mismatch between collectives
     torch.barrier        Ranks? (?P<ranks>\d+(?:, ?\d+)*) `failed to pass monitoredBarrier`
@@ -31,6 +32,7 @@ failure
     torch.stuck          `ran for more than set timeout|Get timed out: some object|DataLoader timed out after`
     torch.stuck          `DeepEP error: ` => (?i)time(?:d )?out
     torch.stuck          `RPC call to `\w+ timed out
+    torch.stuck          `Expired timers: [`
     hvd.uneven           `uneven workload distribution|Uneven inputs|uneven inputs`
     hvd.uneven           `at least one rank that exhausted inputs`
     torch.stuck          `This thread has been waiting for` => rendezvous|Rendezvous
@@ -61,6 +63,7 @@ failure
                          leaving)\b
     torch.oom            `Not enough memory. Please try|is larger than the available KV cache memory`
     torch.oom            `mem-fraction-static` => (?i)(?:not enough|out of|oom).*mem-fraction-static
+    torch.oom            `memory capacity is unbalanced`
     limits.files         `received 0 items of ancdata`
     limits.shared        `unable to open shared memory object`
     shm.dataloader       `insufficient shared memory|out of shared memory|killed by signal: Bus error`
@@ -108,6 +111,8 @@ failure
     data.check-failed    `differ|mismatch|not equal|incorrect` => ^AssertionError: .{0,40}\b(?:gathered|reduced|
                          broadcast|scattered|received|all_?(?:gather|reduce)\w*)\b.{0,60}\b(?:differ|mismatch|
                          not equal|incorrect)
+    data.check-failed    `ossible ` => Rank \d+, node (?P<node>[\w.-]+), device .*: Possible (?:persistent|
+                         transient) error!
     data.check-failed    `WRONG` +[1-9]\d*/\d+
     data.check-failed    `MISMATCH`\W{1,3}(?P<node>[\w.-]+) differs?\b
     data.check-failed    `iffer after ` => (?i)\bdiffer after (?:all|nccl|reduc|sync)

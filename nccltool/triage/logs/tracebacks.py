@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from nccltool.triage.logs import complaints
 from nccltool.triage.logs.base import LogEvent, SourceLine
 from nccltool.triage.logs.patterns import LogPattern, event, table
 
@@ -182,9 +183,13 @@ def _end(line: SourceLine, now: _Open | None) -> LogEvent | None:
     if now and now.ignored:
         return event(_IGNORED, line, about)
     is_echo = _is_echo(fields) or (now is not None and now.chained)
+    if not is_echo and (subject := complaints.of_exception(line.text)):
+        about |= {"about": subject}
     return event(_ECHO if is_echo else _TRACED, line, about)
 
 
 def _is_echo(fields: dict[str, str]) -> bool:
-    name = fields["type"].rpartition(".")[2]
-    return bool(_ECHO_TYPES.search(name) or _ECHO_TEXTS.search(fields.get("message", "")))
+    name, message = fields["type"].rpartition(".")[2], fields.get("message", "")
+    if message.startswith("DataLoader worker") and message.endswith("exited unexpectedly"):
+        return False  # it is the program's own process
+    return bool(_ECHO_TYPES.search(name) or _ECHO_TEXTS.search(message))
