@@ -18,6 +18,7 @@ from nccltool.doctor.rules.base import (
     known,
     rule,
 )
+from nccltool.hosts import published_networks
 from nccltool.hosts.facts import Plugin, RdmaDevice, or_none
 from nccltool.hosts.nccl import values
 from nccltool.hosts.nccl.variables import KnownVariable
@@ -311,3 +312,23 @@ def dead_tip(host: JudgedHost, variable: Variable, _: str) -> Results:
     if host.nccl_is(since=(2, 30, 7)):
         remedy = "unset NCCL_SHM_USE_CUDA_MEMCPY and measure again"
         yield report.better_unset(variable, f"NCCL {host.nccl} does not read it", remedy, part="")
+
+
+@rule("AWS013", "warning", covers=(), needs=("rdma", "cloud", "nvidia", "amd", "network"))
+def fewer_efa_devices(host: JudgedHost) -> Results:
+    """A job of several nodes has fewer EFA devices than the instance type offers.
+
+    Why: Bandwidth between nodes falls with them. A pod gets as many as it requests, and an instance as many as it
+    was launched with.
+    Example: vpc.amazonaws.com/efa: 1 in a pod on p5.48xlarge
+    Instead: request all of them: vpc.amazonaws.com/efa: 32
+    Source: AWS, EC2 user guide, maximize network bandwidth with multiple network cards
+    """
+    devices = _efa(host)
+    published = published_networks.of_host(host.facts) if devices else None
+    if published is None or published.driver != "efa" or len(devices) >= published.devices:
+        return
+    if host.several_nodes:
+        message = f"{len(devices)} of {counted(published.devices, 'EFA device')} can be used"
+        remedy = f"request all: vpc.amazonaws.com/efa: {published.devices}"
+        yield report.device("EFA", message, remedy, evidence=(published.text,))

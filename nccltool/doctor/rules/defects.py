@@ -4,7 +4,17 @@ import re
 from collections.abc import Callable, Mapping
 
 from nccltool.doctor import report
-from nccltool.doctor.rules.base import JudgedHost, Results, Variable, escaped, for_text, known, rule, shortened
+from nccltool.doctor.rules.base import (
+    JudgedHost,
+    Results,
+    Variable,
+    escaped,
+    for_number,
+    for_text,
+    known,
+    rule,
+    shortened,
+)
 from nccltool.hosts.facts import or_none
 from nccltool.hosts.nccl.settings import CONF_FILE
 
@@ -16,6 +26,10 @@ _RECLAIMS: Mapping[str, tuple[Callable[[_Release], bool], str]] = {
 """The releases of ROCm that need HSA_NO_SCRATCH_RECLAIM=1 on an architecture, and what happens without it."""
 _HANGS = ((7, 0), (7, 2))
 """From this release of ROCm to below this one, RCCL may hang on gfx942 without the variable."""
+_GDAKI = 3
+"""NCCL_GIN_TYPE: the GPU itself posts to the adapter."""
+_FULL_MTU = 4200
+"""From this MTU of an interface on, RDMA sends packets of 4096 bytes."""
 
 
 @for_text("BUG001", "warning", "NCCL_COMM_ID", covers=())
@@ -74,3 +88,25 @@ def scratch_reclaimed(host: JudgedHost) -> Results:
     if effects:
         message = f"without HSA_NO_SCRATCH_RECLAIM=1 on ROCm {hip[0]}.{hip[1]}, {effects[0]}"
         yield report.variable("HSA_NO_SCRATCH_RECLAIM", message, "export HSA_NO_SCRATCH_RECLAIM=1")
+
+
+@for_number("BUG004", "error", "NCCL_GIN_TYPE", covers=(), needs=("rdma", "network"))
+def gdaki_with_small_mtu(host: JudgedHost, variable: Variable, kind: int) -> Results:
+    """NCCL_GIN_TYPE is 3 (GDAKI), and a RoCE port cannot send packets of 4096 bytes.
+
+    Why: Releases 2.28.3 to 2.30.7 set up these connections for packets of 4096 bytes, whatever the port allows:
+    the first operation hangs.
+    Example: NCCL_GIN_TYPE=3 on an interface with MTU 1500
+    Instead: ip link set dev NAME mtu 9000, or NCCL_GIN_TYPE=2
+    Source: https://github.com/NVIDIA/nccl/issues/1957
+    """
+    if kind != _GDAKI or not host.nccl_is(since=(2, 28, 3), before=(2, 31)) or not host.several_nodes:
+        return
+    for port in host.active_ports:
+        for name in (or_none(port.device.netdevs) or ()) if port.roce else ():
+            interface = host.facts.network.interface(name)
+            if interface is not None and known(interface.mtu) < _FULL_MTU:
+                message = f"NCCL {host.nccl} sends packets of 4096 bytes; {escaped(name)} has MTU {interface.mtu}"
+                remedy = f"ip link set dev {escaped(name)} mtu 9000, or NCCL_GIN_TYPE=2"
+                yield report.about(variable, message, remedy)
+                return

@@ -292,3 +292,22 @@ def kfd_missing(host: JudgedHost) -> Results:
         remedy = "docker run --device=/dev/kfd --device=/dev/dri --group-add video"
         lines = (f"{counted(len(known(host.facts.amd.gpus)), 'GPU')} of AMD in sysfs",)
         yield report.device("/dev/kfd", message, remedy, evidence=lines)
+
+
+@rule("LIM016", "warning", covers=(), needs=("limits", "container"))
+def few_processes(host: JudgedHost) -> Results:
+    """The user may have fewer than 512 processes and threads per rank.
+
+    Why: The limit counts all threads of the user on this host. At the limit, pthread_create fails with "Resource
+    temporarily unavailable" in NCCL, OpenMP, or a data loader. It does not hold for root.
+    Example: ulimit -u 1024 with eight ranks
+    Instead: ulimit -u unlimited; nproc in /etc/security/limits.conf
+    Source: getrlimit(2), RLIMIT_NPROC; pthread_create(3), EAGAIN
+    """
+    most = known(host.facts.limits.nproc_soft)
+    if most is None or known(host.facts.container.uid) == 0:
+        return
+    if most < 512 * known(host.local_ranks):
+        message = f"{most} processes and threads for {counted(known(host.local_ranks), 'rank')}"
+        remedy = "ulimit -u unlimited; raise nproc in /etc/security/limits.conf"
+        yield report.host("Max processes", message, remedy, evidence=(f"Max processes: {most}",))

@@ -4,7 +4,8 @@ import re
 from collections.abc import Mapping
 
 from nccltool.doctor import report
-from nccltool.doctor.rules.base import JudgedHost, Results, Variable, for_text
+from nccltool.doctor.rules.base import JudgedHost, Results, Variable, for_text, known
+from nccltool.hosts.facts import or_none
 
 _WORDS: Mapping[str, tuple[str, ...]] = {
     "NVSHMEM_REMOTE_TRANSPORT": ("ibrc", "ibgda", "ibdevx", "ucx", "libfabric", "none"),
@@ -60,3 +61,24 @@ def nvshmem_setting_that_costs(host: JudgedHost, variable: Variable, text: str) 
             yield report.better_unset(variable, "the GPUs of a host do not use NVLink")
     elif host.get("NVSHMEM_HCA_LIST"):
         yield report.better_unset(variable, "NVSHMEM ignores it: NVSHMEM_HCA_LIST is set, too", part="")
+
+
+@for_text("PLG030", "warning", "NVSHMEM_REMOTE_TRANSPORT", "NVSHMEM_IB_ENABLE_IBGDA", covers=(), needs=("nvidia",))
+def ibgda_without_driver_option(host: JudgedHost, variable: Variable, text: str) -> Results:
+    """NVSHMEM is to use IBGDA, and the NVIDIA driver was loaded without the option that this needs.
+
+    Why: The GPU may not write to the doorbell of an adapter. The transport fails to initialize, and with it the
+    low-latency kernels of DeepEP, or NVSHMEM lets a processor do it, which is slower.
+    Example: NVSHMEM_REMOTE_TRANSPORT=ibgda without PeerMappingOverride=1 in /proc/driver/nvidia/params
+    Instead: options nvidia NVreg_EnableStreamMemOPs=1 NVreg_RegistryDwords="PeerMappingOverride=1;" in
+    /etc/modprobe.d, then rebuild the initramfs and reboot
+    Source: NVSHMEM installation guide; https://github.com/deepseek-ai/DeepEP, third-party/README.md
+    """
+    wanted = text.strip().lower() in ("ibgda", "1", "true", "yes", "y")
+    if not wanted or (host.get("NVSHMEM_IBGDA_NIC_HANDLER") or "").lower() == "cpu":
+        return
+    params = {one.name: or_none(one.value) or "" for one in known(host.facts.nvidia.params)}
+    if params and "PeerMappingOverride=1" not in params.get("RegistryDwords", ""):
+        remedy = "NVreg_RegistryDwords=PeerMappingOverride=1 in /etc/modprobe.d, or NVSHMEM_IBGDA_NIC_HANDLER=cpu"
+        lines = (f"/proc/driver/nvidia/params: RegistryDwords: {params.get('RegistryDwords', '')!r}"[:160],)
+        yield report.about(variable, "the driver does not let GPUs write to adapters", remedy, evidence=lines)

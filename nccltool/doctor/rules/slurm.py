@@ -102,3 +102,37 @@ def inherited_cpu_masks(host: JudgedHost, variable: Variable, text: str) -> Resu
     if cpus.bit_count() < known(host.local_ranks):
         message = f"{cpus.bit_count()} processors for {host.local_ranks} ranks: another job's shell has set it"
         yield report.better_unset(variable, message, part=masks[0])
+
+
+@rule("LCH023", "warning", covers=())
+def torchrun_in_each_task(host: JudgedHost) -> Results:
+    """Slurm starts several tasks on a node, and each of them is a torchrun that starts several ranks.
+
+    Why: All but the first torchrun of a node find their port in use ("Address already in use"), or ranks share
+    GPUs, or the job waits for nodes that do not exist.
+    Example: #SBATCH --ntasks-per-node=8, and srun torchrun --nproc-per-node=8
+    Instead: srun --ntasks-per-node=1 torchrun --nproc-per-node=8
+    Source: Slurm documentation, srun; https://github.com/awslabs/awsome-distributed-ai/pull/1112
+    """
+    started = host.integer("LOCAL_WORLD_SIZE") if host.get("TORCHELASTIC_RUN_ID") is not None else None
+    ranks = started or host.integer("PET_NPROC_PER_NODE") or 1
+    in_step = host.get("SLURM_STEP_ID") is not None
+    tasks = _tasks_of_a_node(host)
+    # without srun, a batch script starts torchrun once
+    if tasks is None or ranks < 2 or (started and not in_step):
+        return
+    variable, count = tasks
+    message = f"{count} tasks of a node each start a torchrun with {ranks} ranks"
+    remedy = "request one task per node: --ntasks-per-node=1"
+    severity = None if in_step else host.if_several_nodes("warning", unknown="info")
+    yield report.about(variable, message, remedy, part="", severity=severity)
+
+
+def _tasks_of_a_node(host: JudgedHost) -> tuple[Variable, int] | None:
+    """How many tasks Slurm starts on each node, if several, and what tells: the step, if it is known."""
+    per_node, of_step = host.number("SLURM_NTASKS_PER_NODE"), host.number("SLURM_STEP_NUM_TASKS")
+    if of_step is None and per_node is not None:
+        return per_node if per_node[1] > 1 else None
+    nodes = host.integer("SLURM_JOB_NUM_NODES" if of_step is None else "SLURM_STEP_NUM_NODES")
+    tasks = of_step or host.number("SLURM_NTASKS")
+    return (tasks[0], tasks[1] // nodes) if tasks is not None and nodes and tasks[1] >= 2 * nodes > 0 else None

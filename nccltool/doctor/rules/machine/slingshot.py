@@ -1,4 +1,4 @@
-"""HPE Slingshot: adapters that NCCL cannot use without a plugin."""
+"""HPE Slingshot: adapters that NCCL cannot use without a plugin, and what libfabric needs there."""
 
 from nccltool.doctor import report
 from nccltool.doctor.rules.base import JudgedHost, Results, known, listed, rule
@@ -22,3 +22,24 @@ def slingshot_without_plugin(host: JudgedHost) -> Results:
         lines = (f"adapters: {listed(rails)}",)
         message = "NCCL uses TCP over Slingshot: the loader finds no network plugin"
         yield report.host("Slingshot", message, remedy, evidence=lines)
+
+
+@rule("PLG031", "warning", covers=(), needs=("network", "plugins"))
+def slingshot_with_memory_hooks(host: JudgedHost) -> Results:
+    """NCCL or RCCL uses Slingshot by libfabric, and FI_MR_CACHE_MONITOR is not set.
+
+    Why: libfabric then intercepts the functions that map memory, and may deadlock with the runtime of the GPUs:
+    jobs hang now and then.
+    Example: hsn0 to hsn3 with aws-ofi-nccl, and no FI_MR_CACHE_MONITOR
+    Instead: export FI_MR_CACHE_MONITOR=userfaultfd, or kdreg2 where it is installed
+    Source: LUMI and OLCF user documentation, RCCL; libfabric documentation, fi_mr(3);
+    https://github.com/Lumi-supercomputer/LUMI-AI-Guide/pull/118
+    """
+    rails = [one.name for one in known(host.facts.network.interfaces) if one.driver == _DRIVER]
+    if not rails or not host.several_nodes or host.get("FI_MR_CACHE_MONITOR") is not None:
+        return
+    if any("-net" in one.name for one in known(host.facts.plugins)):
+        fix = report.export("FI_MR_CACHE_MONITOR", "userfaultfd")
+        message = "libfabric's default monitor of registered memory may deadlock"
+        lines = (f"adapters: {listed(rails)}",)
+        yield report.variable("FI_MR_CACHE_MONITOR", message, evidence=lines, fix=fix)

@@ -7,6 +7,7 @@ from tests.doctor.rules.parts import interfaces, limits, plugin, rdma
 
 _EFA, _IB = rdma(8, driver="efa"), rdma()
 _FIRST = Rdma(devices=(RdmaDevice(name="rdmap0s6", driver="efa", device="0xefa0"),))
+_P5 = Cloud(provider="aws", product_name="p5.48xlarge")
 _OFI = plugin("libnccl-net-ofi.so", version="1.16.3")
 
 CASES = (
@@ -154,6 +155,17 @@ CASES = (
             host({"FI_EFA_USE_DEVICE_RDMA": "1"}, cloud=Cloud(provider="aws", product_name="p4d.24xlarge")),
             host({"FI_EFA_USE_DEVICE_RDMA": "1"}),
         ],
+    ),
+    of(
+        "AWS013",
+        fires=[host(rdma=rdma(1, driver="efa"), cloud=_P5), host(rdma=rdma(31, driver="efa"), cloud=_P5)],
+        silent=[
+            host(rdma=rdma(32, driver="efa"), cloud=_P5),
+            host(rdma=rdma(1, driver="efa"), cloud=_P5, nodes=1),
+            host(rdma=rdma(1, driver="efa"), cloud=Cloud(provider="aws", product_name="g5.48xlarge")),
+            host(rdma=rdma(0), cloud=_P5),
+        ],
+        unknown=[host(), host(rdma=rdma(1, driver="efa"), cloud=_P5, nodes=None)],
     ),
     of(
         "AWS011",

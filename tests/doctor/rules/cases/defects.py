@@ -1,8 +1,11 @@
 """Cases of nccltool/doctor/rules/defects.py."""
 
+from typing import Any
+
 from nccltool.doctor.rules.base import JudgedHost
-from nccltool.hosts.facts import Amd, AmdGpu, Versions
+from nccltool.hosts.facts import Amd, AmdGpu, Interface, Network, Versions
 from tests.doctor.rules.base import UNREAD, host, of
+from tests.doctor.rules.parts import ROCE, rdma
 
 _ID = {"NCCL_COMM_ID": "10.0.0.1:29500"}
 _LONG = {"system": f"{'x' * 2000}=1"}
@@ -11,6 +14,13 @@ _LONG = {"system": f"{'x' * 2000}=1"}
 def _amd(gfx: str, hip: str, **env: str) -> JudgedHost:
     gpus = (AmdGpu(pci="0000:05:00.0", gfx=gfx),)
     return host(env, amd=Amd(driver="6.12", gpus=gpus), versions=Versions(torch_hip=hip))
+
+
+def _gdaki(mtu: int, kind: str = "3", **given: Any) -> JudgedHost:
+    interface = Network(interfaces=(Interface(name="ens0", mtu=mtu),))
+    return host(
+        {"NCCL_GIN_TYPE": kind}, **{"nccl": (2, 28, 9), "rdma": rdma(1, ROCE), "network": interface, **given}
+    )
 
 
 CASES = (
@@ -37,5 +47,18 @@ CASES = (
             _amd("gfx942", "7.1.25424", HSA_NO_SCRATCH_RECLAIM="1"),
         ],
         unknown=[host(versions=Versions(torch_hip="7.1.25424"))],
+    ),
+    of(
+        "BUG004",
+        fires=[_gdaki(1500), _gdaki(2048, nccl=(2, 30, 7))],
+        silent=[
+            host(),
+            _gdaki(9000),
+            _gdaki(1500, kind="2"),
+            _gdaki(1500, nccl=(2, 27, 7)),
+            _gdaki(1500, nodes=1),
+            host({"NCCL_GIN_TYPE": "3"}, nccl=(2, 28, 9), rdma=rdma(2)),
+        ],
+        unknown=[UNREAD, host({"NCCL_GIN_TYPE": "3"}, nccl=(2, 28, 9)), _gdaki(1500, nccl=None)],
     ),
 )

@@ -8,12 +8,20 @@ from nccltool.hosts.facts import Address, Cpu, Kernel, Listener, Network
 from tests.doctor.rules.base import UNREAD, host, of
 from tests.doctor.rules.parts import NO_GPUS, container, limits, named, namespaces, nvidia
 
+_STEP = {"SLURM_STEP_ID": "0", "TORCHELASTIC_RUN_ID": "7", "LOCAL_WORLD_SIZE": "8"}
+_SUBMITTED = {"SLURM_SUBMIT_HOST": "login1.cluster.org", "SLURM_JOB_NODELIST": "n[01-04]"}
 _HERE = Address(interface="eth0", address="10.0.0.1", family="AF_INET")
 
 
 def _master(name: str, *addresses: str, **given: Any) -> JudgedHost:
     env = {"MASTER_ADDR": name, **given.pop("env", {})}
     return host(env, names=named(master_addr=addresses), **given)
+
+
+def _first(name: str, *addresses: str, **given: Any) -> JudgedHost:
+    """Where rank 0 runs."""
+    env = {"RANK": "0", **given.pop("env", {})}
+    return _master(name, *addresses, env=env, network=Network(addresses=(_HERE,)), **given)
 
 
 def _port(port: str, *taken: int, addresses: tuple[str, ...] = ("10.0.0.1",), **given: Any) -> JudgedHost:
@@ -216,5 +224,49 @@ CASES = (
         "LCH013",
         fires=[host({"MASTER_ADDR": ""}), host({"MASTER_PORT": " "})],
         silent=[host(), host({"MASTER_ADDR": "n1", "MASTER_PORT": "29500"})],
+    ),
+    of(
+        "LCH023",
+        fires=[
+            host({**_STEP, "SLURM_STEP_NUM_TASKS": "16", "SLURM_STEP_NUM_NODES": "2"}),
+            host({**_STEP, "SLURM_NTASKS_PER_NODE": "8"}),
+            host({**_STEP, "SLURM_NTASKS": "8", "SLURM_JOB_NUM_NODES": "1"}),
+            host({"PET_NPROC_PER_NODE": "8", "SLURM_NTASKS_PER_NODE": "8"}, nodes=1),
+        ],
+        silent=[
+            host(),
+            host(
+                {**_STEP, "SLURM_STEP_NUM_TASKS": "2", "SLURM_STEP_NUM_NODES": "2", "SLURM_NTASKS_PER_NODE": "8"}
+            ),
+            host({**_STEP, "SLURM_NTASKS": "2", "SLURM_JOB_NUM_NODES": "2"}),
+            host({**_STEP, "SLURM_NTASKS_PER_NODE": "8", "LOCAL_WORLD_SIZE": "1"}),
+            host({"TORCHELASTIC_RUN_ID": "7", "LOCAL_WORLD_SIZE": "8", "SLURM_NTASKS_PER_NODE": "8"}),
+            host({"SLURM_NTASKS_PER_NODE": "8", "LOCAL_WORLD_SIZE": "8"}),
+        ],
+    ),
+    of(
+        "LCH024",
+        fires=[_first("n1", "10.0.0.7"), _first("n1", "10.0.0.7", env={"WORLD_SIZE": "8"})],
+        silent=[
+            host(),
+            _first("n1", "10.0.0.1"),
+            _first("n1", "10.0.0.7", env={"RANK": "1"}),
+            _first("n1", "127.0.1.1"),
+            _first("n1"),
+            _first("n1", "10.0.0.7", nodes=1),
+            _first("job-master-0", "10.96.0.7", env={"KUBERNETES_SERVICE_HOST": "10.96.0.1"}),
+        ],
+        unknown=[UNREAD, host({"MASTER_ADDR": "n1", "RANK": "0"}), _first("n1", "10.0.0.7", nodes=None)],
+    ),
+    of(
+        "LCH025",
+        fires=[host({**_SUBMITTED, "MASTER_ADDR": name}) for name in ("login1", "login1.cluster.org")],
+        silent=[
+            host(),
+            host({**_SUBMITTED, "MASTER_ADDR": "n01"}),
+            host({**_SUBMITTED, "MASTER_ADDR": "login1", "SLURM_JOB_NODELIST": "login[1-2]"}),
+            host({**_SUBMITTED, "MASTER_ADDR": "login1", "SLURM_JOB_NODELIST": "n[1-"}),
+            host({"SLURM_SUBMIT_HOST": "login1", "MASTER_ADDR": "login1"}),
+        ],
     ),
 )

@@ -3,7 +3,7 @@
 from typing import Any
 
 from nccltool.core.unknown import Unknown
-from nccltool.hosts.facts import Cpu, Gpu, Kernel, Pci
+from nccltool.hosts.facts import Container, Cpu, Gpu, Kernel, Pci
 from nccltool.hosts.facts.leaves import all_unknown
 from tests.doctor.rules.base import UNREAD, host, of
 from tests.doctor.rules.parts import GB200, NO_GPUS, container, gpu, limits, namespaces, nvidia, pci
@@ -146,5 +146,19 @@ CASES = (
             host(nvidia=NO_GPUS, cpu=_NODES, kernel=_balancing("1")),
         ],
         unknown=[host(), host(nvidia=nvidia())],
+    ),
+    of(
+        "LIM016",
+        fires=[
+            host(limits=limits(nproc_soft=1024), container=Container(uid=1000)),
+            host(limits=limits(nproc_soft=4095), container=Container(uid=1000)),
+        ],
+        silent=[
+            host(limits=limits(nproc_soft=None), container=Container(uid=1000)),
+            host(limits=limits(nproc_soft=4096), container=Container(uid=1000)),
+            host(limits=limits(nproc_soft=1024), container=Container(uid=0)),
+            host(limits=limits(nproc_soft=1024), container=Container(uid=1000), local_ranks=2),
+        ],
+        unknown=[host(), host(limits=limits(nproc_soft=1024))],
     ),
 )

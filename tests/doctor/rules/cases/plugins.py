@@ -2,7 +2,7 @@
 
 from nccltool.core.unknown import Unknown
 from nccltool.doctor.rules.base import JudgedHost
-from nccltool.hosts.facts import Cloud, Library, Plugin, Versions
+from nccltool.hosts.facts import Cloud, Library, Nvidia, Plugin, Setting, Versions
 from tests.doctor.rules.base import UNREAD, host, of
 from tests.doctor.rules.machines import ETHERNET, rdma
 
@@ -24,6 +24,10 @@ def _libraries(*versions: str | Unknown) -> Versions:
             for number, version in enumerate(versions)
         )
     )
+
+
+def _driver(words: str) -> Nvidia:
+    return Nvidia(driver="570.124.06", params=(Setting(name="RegistryDwords", value=words),))
 
 
 _EFA = "/opt/amazon/ofi-nccl/lib64/libnccl-net.so"
@@ -190,5 +194,20 @@ CASES = (
             host({"NVSHMEM_IB_TRAFFIC_CLASS": "130"}, rdma=ETHERNET),
         ],
         unknown=[UNREAD, host({"NVSHMEM_IB_TRAFFIC_CLASS": "130"})],
+    ),
+    of(
+        "PLG030",
+        fires=[
+            host({"NVSHMEM_REMOTE_TRANSPORT": "ibgda"}, nvidia=_driver("")),
+            host({"NVSHMEM_IB_ENABLE_IBGDA": "true"}, nvidia=_driver("RmPcieFlr=1")),
+        ],
+        silent=[
+            host(),
+            host({"NVSHMEM_REMOTE_TRANSPORT": "ibgda"}, nvidia=_driver("PeerMappingOverride=1;")),
+            host({"NVSHMEM_REMOTE_TRANSPORT": "ibrc"}, nvidia=_driver("")),
+            host({"NVSHMEM_IB_ENABLE_IBGDA": "1", "NVSHMEM_IBGDA_NIC_HANDLER": "cpu"}, nvidia=_driver("")),
+            host({"NVSHMEM_IB_ENABLE_IBGDA": "1"}, nvidia=Nvidia(driver="570.124.06", params=())),
+        ],
+        unknown=[UNREAD, host({"NVSHMEM_REMOTE_TRANSPORT": "ibgda"})],
     ),
 )
