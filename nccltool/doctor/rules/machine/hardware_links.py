@@ -1,5 +1,6 @@
 """Links inside the host that are narrower than they should be: PCIe, Infinity Fabric, NVLink switched off."""
 
+import re
 from collections import defaultdict
 
 from nccltool.core.text import counted
@@ -83,3 +84,22 @@ def nvlink_switched_off(host: JudgedHost) -> Results:
             remedy = "remove NVreg_NvLinkDisable from /etc/modprobe.d, rebuild the initramfs, and reboot"
             lines = (f"/proc/driver/nvidia/params: {one.name}: 1",)
             yield report.host("NVreg_NvLinkDisable", "the driver does not use NVLink", remedy, evidence=lines)
+
+
+@rule("P2P033", "warning", covers=(), needs=("amd", "versions"), library="RCCL")
+def coarse_grain_over_pcie(host: JudgedHost) -> Results:
+    """GPUs of AMD are connected by PCIe alone, and HSA_FORCE_FINE_GRAIN_PCIE is not 1.
+
+    Why: Up to ROCm 6, RCCL needs memory that both sides of PCIe see at once. It warns of low performance and
+    hangs, and its test programs hang.
+    Example: two GPUs without Infinity Fabric, ROCm 6.0
+    Instead: export HSA_FORCE_FINE_GRAIN_PCIE=1
+    Source: RCCL, src/init.cc; https://github.com/ROCm/rccl/issues/1129
+    """
+    peers = [one.xgmi_peers for one in known(host.facts.amd.gpus)]
+    if len(peers) < 2 or any(count != 0 for count in peers) or host.get("HSA_FORCE_FINE_GRAIN_PCIE") == "1":
+        return
+    if re.match(r"[56]\.", known(host.facts.versions.torch_hip)):
+        name = "HSA_FORCE_FINE_GRAIN_PCIE"
+        lines = (f"{len(peers)} GPUs without Infinity Fabric",)
+        yield report.variable(name, "RCCL may hang over PCIe", evidence=lines, fix=report.export(name, "1"))

@@ -1,9 +1,10 @@
-"""Limits on address space and mappings that CUDA runs into."""
+"""Limits on address space and mappings that CUDA runs into, and processors that all ranks share."""
 
 from nccltool.core.findings import Severity
+from nccltool.core.text import counted
 from nccltool.doctor import report
 from nccltool.doctor.rules.base import JudgedHost, Results, known, rule
-from nccltool.hosts.facts import or_none
+from nccltool.hosts.facts import numbers, or_none
 
 _OVERCOMMIT, _MAPS = "vm.overcommit_memory", "vm.max_map_count"
 _DEFAULT_MAPS = 65530
@@ -67,3 +68,31 @@ def few_memory_maps(host: JudgedHost) -> Results:
     if text.isdecimal() and int(text) < _DEFAULT_MAPS:
         message = f"a process may have {text} memory mappings; the default is {_DEFAULT_MAPS}"
         yield report.host(_MAPS, message, f"sysctl -w {_MAPS}=262144", evidence=(f"{_MAPS} = {text}",))
+
+
+@rule("LIM017", "warning", covers=(), needs=("cpu",))
+def ranks_on_few_processors(host: JudgedHost) -> Results:
+    """A launcher that starts all ranks of a node may use fewer processors than there are ranks.
+
+    Why: Ranks, the threads of NCCL, and data loaders take turns: a step takes many times as long, or times out.
+    Slurm gives a task one processor by default, and torchrun is one task.
+    Example: #SBATCH --ntasks-per-node=1 without --cpus-per-task, and torchrun --nproc-per-node=8
+    Instead: #SBATCH --cpus-per-task=64, and srun --cpus-per-task=64
+    Source: Slurm documentation, sbatch, --cpus-per-task; sched_setaffinity(2)
+    """
+    ranks = host.integer("LOCAL_WORLD_SIZE") if host.get("TORCHELASTIC_RUN_ID") is not None else None
+    ranks = ranks or host.integer("PET_NPROC_PER_NODE") or 1
+    if ranks < 2:
+        return
+    for name in ("SLURM_CPUS_ON_NODE", "SLURM_CPUS_PER_TASK"):
+        given = host.number(name)
+        if given is not None and 0 < given[1] < ranks:
+            message = f"{counted(given[1], 'processor')} for {ranks} ranks"
+            yield report.about(given[0], message, "request more: --cpus-per-task, also for srun")
+            return
+    allowed = numbers(or_none(host.facts.cpu.allowed) or "")
+    if 0 < len(allowed) < ranks:
+        remedy = "request more: --cpus-per-task in Slurm; or start the launcher unbound"
+        lines = (f"Cpus_allowed_list: {or_none(host.facts.cpu.allowed)}",)
+        message = f"{counted(len(allowed), 'processor')} for {ranks} ranks"
+        yield report.host("processors", message, remedy, evidence=lines)

@@ -10,7 +10,7 @@ from nccltool.doctor.rules.base import JudgedHost, Results, Variable, for_text, 
 from nccltool.hosts.facts import NotKnown, or_none
 
 _ARP = ("net.ipv4.conf.all.arp_ignore", "net.ipv4.conf.all.arp_announce")
-_TABLE = "net.ipv4.neigh.default.gc_thresh3"
+_TABLE, _QUEUE = "net.ipv4.neigh.default.gc_thresh3", "net.core.somaxconn"
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
@@ -119,3 +119,22 @@ def _reachable(host: JudgedHost) -> Iterator[ipaddress.IPv4Network | ipaddress.I
         if isinstance(one.prefix_len, Unknown):
             raise NotKnown(one.prefix_len.reason)
         yield ipaddress.ip_network(f"{one.address}/{one.prefix_len}", strict=False)
+
+
+@rule("HOST014", "warning", covers=(), needs=("kernel",))
+def short_accept_queue(host: JudgedHost) -> Results:
+    """Fewer connections may wait to be accepted than the job has ranks.
+
+    Why: At the start, all ranks connect to rank 0. The kernel drops those that do not fit into the queue: they try
+    again after seconds, or the start times out. UCX reports "try to increase net.core.somaxconn".
+    Example: net.core.somaxconn is 128 in a job of 512 ranks
+    Instead: sysctl -w net.core.somaxconn=4096
+    Source: listen(2); https://github.com/openucx/ucx/issues/4237
+    """
+    if not host.several_nodes:
+        return
+    ranks, text = known(host.nodes) * known(host.local_ranks), known(host.facts.kernel.sysctl(_QUEUE)).strip()
+    if text.isdecimal() and int(text) < ranks:
+        message = f"the kernel lets {text} connections wait, and the job has {ranks} ranks"
+        remedy = f"sysctl -w {_QUEUE}={max(4096, ranks)}"
+        yield report.host(_QUEUE, message, remedy, evidence=(f"{_QUEUE} = {text}",))

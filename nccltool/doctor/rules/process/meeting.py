@@ -4,7 +4,7 @@ import re
 
 from nccltool.core.unknown import Unknown
 from nccltool.doctor import report
-from nccltool.doctor.rules.base import JudgedHost, Results, Variable, escaped, for_text, rule
+from nccltool.doctor.rules.base import JudgedHost, Results, Variable, escaped, for_number, for_text, rule
 
 _HOST = re.compile(r"[\w.:-]+", re.ASCII)
 _PORT = re.compile(r"\d{1,5}", re.ASCII)
@@ -103,3 +103,20 @@ def hasty_rendezvous(host: JudgedHost, variable: Variable, text: str) -> Results
     if found and int(found[2]) < _SHORT_S and host.nodes != 1:
         message = f"{found[1]} is {found[2]} s, and nodes start at different times"
         yield report.about(variable, message, f"{variable.name}={found[1]}=600, or leave it out", part=found[0])
+
+
+@for_number("RUN010", "warning", "SLURM_JOB_NUM_NODES", covers=())
+def nodes_unlike_allocation(host: JudgedHost, variable: Variable, allocated: int) -> Results:
+    """PET_NNODES is another number of nodes than Slurm has allocated.
+
+    Why: With more, torchrun waits for nodes that do not exist until it times out. With fewer, the other nodes wait
+    for a job that is complete, or each node trains a job of its own.
+    Example: PET_NNODES=4 in an allocation of two nodes
+    Instead: PET_NNODES=$SLURM_JOB_NUM_NODES
+    Source: pytorch documentation, torchrun; Slurm documentation, sbatch, output environment variables
+    """
+    wanted = (host.get("PET_NNODES") or "").strip()
+    step = host.integer("SLURM_STEP_NUM_NODES") or allocated  # a step may have some of the nodes
+    if re.fullmatch(r"\d{1,9}", wanted) and allocated > 0 and int(wanted) not in (step, allocated):
+        message = f"the allocation has {allocated}, and PET_NNODES is {int(wanted)}"
+        yield report.about(variable, message, "export PET_NNODES=$SLURM_JOB_NUM_NODES", part="")

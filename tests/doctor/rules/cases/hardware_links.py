@@ -3,7 +3,7 @@
 from typing import Any
 
 from nccltool.core.unknown import Unknown
-from nccltool.hosts.facts import Amd, AmdGpu, Nvidia, Pci, PciDevice, Setting
+from nccltool.hosts.facts import Amd, AmdGpu, Nvidia, Pci, PciDevice, Setting, Versions
 from tests.doctor.rules.base import host, of
 from tests.doctor.rules.parts import METAL, VM
 
@@ -57,5 +57,17 @@ CASES = (
         fires=[host(nvidia=_driver("1"))],
         silent=[host(nvidia=_driver("0")), host(nvidia=Nvidia(params=()))],
         unknown=[host()],
+    ),
+    of(
+        "P2P033",
+        fires=[host(amd=_peers(0, 0), versions=Versions(torch_hip="6.0.32830-d62f6a171"))],
+        silent=[
+            host({"HSA_FORCE_FINE_GRAIN_PCIE": "1"}, amd=_peers(0, 0), versions=Versions(torch_hip="6.0.32830")),
+            host(amd=_peers(0, 0), versions=Versions(torch_hip="7.0.1")),
+            host(amd=_peers(7, 7), versions=Versions(torch_hip="6.0.32830")),
+            host(amd=_peers(0, Unknown("io_links cannot be read")), versions=Versions(torch_hip="6.0.32830")),
+            host(amd=_peers(0), versions=Versions(torch_hip="6.0.32830")),
+        ],
+        unknown=[host(amd=_peers(0, 0))],
     ),
 )

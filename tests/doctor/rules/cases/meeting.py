@@ -46,4 +46,18 @@ CASES = (
             host({"PET_RDZV_CONF": "timeout=1"}, nodes=1),
         ],
     ),
+    of(
+        "RUN010",
+        fires=[
+            host({"PET_NNODES": "4", "SLURM_JOB_NUM_NODES": "2"}),
+            host({"PET_NNODES": "1", "SLURM_JOB_NUM_NODES": "2"}),
+        ],
+        silent=[
+            host(),
+            host({"PET_NNODES": "2", "SLURM_JOB_NUM_NODES": "2"}),
+            host({"PET_NNODES": "1:4", "SLURM_JOB_NUM_NODES": "2"}),
+            host({"PET_NNODES": "2", "SLURM_JOB_NUM_NODES": "4", "SLURM_STEP_NUM_NODES": "2"}),
+            host({"SLURM_JOB_NUM_NODES": "2"}),
+        ],
+    ),
 )

@@ -10,6 +10,7 @@ def _sysctl(name: str, value: str) -> Kernel:
 
 
 _STRICT, _MAPS = _sysctl("vm.overcommit_memory", "2"), _sysctl("vm.max_map_count", "8192")
+_TORCHRUN = {"TORCHELASTIC_RUN_ID": "7", "LOCAL_WORLD_SIZE": "8"}
 _SMALL = limits(address_space_soft_bytes=64 << 30)
 
 CASES = (
@@ -42,5 +43,19 @@ CASES = (
             host(nvidia=nvidia(), kernel=_sysctl("vm.max_map_count", "65530")),
         ],
         unknown=[host(nvidia=nvidia())],
+    ),
+    of(
+        "LIM017",
+        fires=[
+            host({**_TORCHRUN, "SLURM_CPUS_ON_NODE": "1"}),
+            host({"PET_NPROC_PER_NODE": "8", "SLURM_CPUS_PER_TASK": "4"}),
+            host(_TORCHRUN, cpu=Cpu(allowed="0,64")),
+        ],
+        silent=[
+            host({**_TORCHRUN, "SLURM_CPUS_ON_NODE": "64"}, cpu=Cpu(allowed="0-63")),
+            host(_TORCHRUN),
+            host({"LOCAL_WORLD_SIZE": "8", "SLURM_CPUS_ON_NODE": "1"}),
+            host({"TORCHELASTIC_RUN_ID": "7", "LOCAL_WORLD_SIZE": "1", "SLURM_CPUS_ON_NODE": "1"}),
+        ],
     ),
 )

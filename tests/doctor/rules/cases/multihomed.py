@@ -15,8 +15,8 @@ _FAR = {"MASTER_ADDR": "10.1.0.5"}
 
 
 def _sysctls(**values: str) -> Kernel:
-    """`arp_ignore`, `arp_announce` and `gc_thresh3`."""
-    names = {"gc_thresh3": "net.ipv4.neigh.default.gc_thresh3"}
+    """`arp_ignore`, `arp_announce`, `gc_thresh3` and `somaxconn`."""
+    names = {"gc_thresh3": "net.ipv4.neigh.default.gc_thresh3", "somaxconn": "net.core.somaxconn"}
     found = [(names.get(name, f"net.ipv4.conf.all.{name}"), value) for name, value in values.items()]
     return Kernel(sysctls=tuple(Setting(name=name, value=value) for name, value in found))
 
@@ -70,5 +70,23 @@ CASES = (
             host({"MASTER_ADDR": "n1"}, network=_ALONE, names=named(master_addr=("fd00::5", "192.168.0.9"))),
         ],
         unknown=[UNREAD, host(_FAR), host({"MASTER_ADDR": "n1"}, network=_ALONE)],
+    ),
+    of(
+        "HOST014",
+        fires=[
+            host(nodes=64, kernel=_sysctls(somaxconn="128")),
+            host(nodes=1024, kernel=_sysctls(somaxconn="4096")),
+        ],
+        silent=[
+            host(kernel=_sysctls(somaxconn="16")),
+            host(nodes=64, kernel=_sysctls(somaxconn="4096")),
+            host(nodes=1, local_ranks=256, kernel=_sysctls(somaxconn="128")),
+            host(nodes=64, kernel=_sysctls(somaxconn="many")),
+        ],
+        unknown=[
+            host(),
+            host(nodes=None, kernel=_sysctls(somaxconn="128")),
+            host(nodes=64, local_ranks=None, kernel=_sysctls(somaxconn="128")),
+        ],
     ),
 )

@@ -30,6 +30,11 @@ def _driver(words: str) -> Nvidia:
     return Nvidia(driver="570.124.06", params=(Setting(name="RegistryDwords", value=words),))
 
 
+def _offers(*symbols: str, nccl: tuple[int, int, int] | None = (2, 30, 7)) -> JudgedHost:
+    library = Library(path="/opt/libnccl-net.so", origin="LD_LIBRARY_PATH")
+    return host(plugins=(Plugin(library=library, name="libnccl-net.so", symbols=symbols),), nccl=nccl)
+
+
 _EFA = "/opt/amazon/ofi-nccl/lib64/libnccl-net.so"
 _OFI, _NET = _plugin("libnccl-net-ofi.so"), _plugin("libnccl-net.so")
 
@@ -209,5 +214,16 @@ CASES = (
             host({"NVSHMEM_IB_ENABLE_IBGDA": "1"}, nvidia=Nvidia(driver="570.124.06", params=())),
         ],
         unknown=[UNREAD, host({"NVSHMEM_REMOTE_TRANSPORT": "ibgda"})],
+    ),
+    of(
+        "PLG032",
+        fires=[_offers("ncclNetPlugin_v4", "ncclNetPlugin_v5"), _offers("ncclNetPlugin_v5", nccl=(2, 27, 3))],
+        silent=[
+            _offers("ncclNetPlugin_v5", "ncclNetPlugin_v6"),
+            _offers("ncclNetPlugin_v5", nccl=(2, 19, 3)),
+            _offers("ncclTunerPlugin_v2"),
+            host(plugins=()),
+        ],
+        unknown=[host(), _offers("ncclNetPlugin_v5", nccl=None)],
     ),
 )
