@@ -316,19 +316,20 @@ def dead_tip(host: JudgedHost, variable: Variable, _: str) -> Results:
 
 @rule("AWS013", "warning", covers=(), needs=("rdma", "cloud", "nvidia", "amd", "network"))
 def fewer_efa_devices(host: JudgedHost) -> Results:
-    """A job of several nodes has fewer EFA devices than the instance type offers.
+    """A job of several nodes has fewer EFA devices than GPUs, and than the instance type offers.
 
-    Why: Bandwidth between nodes falls with them. A pod gets as many as it requests, and an instance as many as it
-    was launched with.
+    Why: GPUs share a device, and bandwidth between nodes falls. A pod gets as many devices as it requests, and an
+    instance as many as it was launched with.
     Example: vpc.amazonaws.com/efa: 1 in a pod on p5.48xlarge
     Instead: request all of them: vpc.amazonaws.com/efa: 32
     Source: AWS, EC2 user guide, maximize network bandwidth with multiple network cards
     """
     devices = _efa(host)
     published = published_networks.of_host(host.facts) if devices else None
-    if published is None or published.driver != "efa" or len(devices) >= published.devices:
+    if published is None or published.driver != "efa":
         return
-    if host.several_nodes:
+    enough = min(published.devices, known(host.facts.nvidia.visible_gpus))
+    if len(devices) < enough and host.several_nodes:
         message = f"{len(devices)} of {counted(published.devices, 'EFA device')} can be used"
         remedy = f"request all: vpc.amazonaws.com/efa: {published.devices}"
         yield report.device("EFA", message, remedy, evidence=(published.text,))

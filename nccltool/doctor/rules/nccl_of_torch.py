@@ -27,6 +27,7 @@ def two_nccl_wheels(host: JudgedHost) -> Results:
     Instead: uninstall both, and install the one that torch requires again
     Source: https://github.com/pytorch/pytorch/issues/186591
     """
+    known(host.facts.versions.torch)  # an empty tree has no packages either
     packages = known(host.facts.versions.packages)
     wheels = [f"{one.name} {or_none(one.value) or ''}".rstrip() for one in packages if _WHEEL.fullmatch(one.name)]
     if len(wheels) > 1:

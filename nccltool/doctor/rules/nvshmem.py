@@ -1,4 +1,4 @@
-"""NVSHMEM beside NCCL: values that it refuses."""
+"""NVSHMEM beside NCCL: values that it refuses, and what its transports need."""
 
 import re
 from collections.abc import Mapping
@@ -13,6 +13,7 @@ _WORDS: Mapping[str, tuple[str, ...]] = {
     "NVSHMEM_BOOTSTRAP_PMI": ("PMI", "PMI-1", "PMI1", "PMI-2", "PMI2", "PMIX"),
     "NVSHMEM_IBGDA_NIC_HANDLER": ("auto", "gpu", "cpu"),
 }
+_YES, _NO = ("1", "true", "yes", "y", "on"), ("0", "false", "no", "n", "off")
 _SIZE = re.compile(r"(\d+\.?\d*|\.\d+)[kmgtKMGT]?.*", re.ASCII)
 
 
@@ -57,7 +58,7 @@ def nvshmem_setting_that_costs(host: JudgedHost, variable: Variable, text: str) 
     Source: NVSHMEM documentation, environment variables
     """
     if variable.name == "NVSHMEM_DISABLE_P2P":
-        if text.strip().lower() in ("1", "true", "yes", "y"):
+        if text.strip().lower() in _YES:
             yield report.better_unset(variable, "the GPUs of a host do not use NVLink")
     elif host.get("NVSHMEM_HCA_LIST"):
         yield report.better_unset(variable, "NVSHMEM ignores it: NVSHMEM_HCA_LIST is set, too", part="")
@@ -68,13 +69,13 @@ def ibgda_without_driver_option(host: JudgedHost, variable: Variable, text: str)
     """NVSHMEM is to use IBGDA, and the NVIDIA driver was loaded without the option that this needs.
 
     Why: The GPU may not write to the doorbell of an adapter. The transport fails to initialize, and with it the
-    low-latency kernels of DeepEP, or NVSHMEM lets a processor do it, which is slower.
+    low-latency kernels of DeepEP. From 3.4.5 on, NVSHMEM lets a processor do it, which is slower.
     Example: NVSHMEM_REMOTE_TRANSPORT=ibgda without PeerMappingOverride=1 in /proc/driver/nvidia/params
     Instead: options nvidia NVreg_EnableStreamMemOPs=1 NVreg_RegistryDwords="PeerMappingOverride=1;" in
     /etc/modprobe.d, then rebuild the initramfs and reboot
     Source: NVSHMEM installation guide; https://github.com/deepseek-ai/DeepEP, third-party/README.md
     """
-    wanted = text.strip().lower() in ("ibgda", "1", "true", "yes", "y")
+    wanted = text.strip().lower() in ("ibgda", *_YES)
     if not wanted or (host.get("NVSHMEM_IBGDA_NIC_HANDLER") or "").lower() == "cpu":
         return
     params = {one.name: or_none(one.value) or "" for one in known(host.facts.nvidia.params)}
@@ -82,3 +83,24 @@ def ibgda_without_driver_option(host: JudgedHost, variable: Variable, text: str)
         remedy = "NVreg_RegistryDwords=PeerMappingOverride=1 in /etc/modprobe.d, or NVSHMEM_IBGDA_NIC_HANDLER=cpu"
         lines = (f"/proc/driver/nvidia/params: RegistryDwords: {params.get('RegistryDwords', '')!r}"[:160],)
         yield report.about(variable, "the driver does not let GPUs write to adapters", remedy, evidence=lines)
+
+
+@for_text("PLG033", "warning", "NVSHMEM_REMOTE_TRANSPORT", covers=())
+def libfabric_without_companions(host: JudgedHost, variable: Variable, text: str) -> Results:
+    """NVSHMEM uses libfabric, and a variable that this needs is not set.
+
+    Why: The transport cannot register memory of CUDA's virtual memory management, which NVSHMEM uses by default.
+    On Slingshot, libfabric's optimized registrations fail as well. Initialization or the first operation fails.
+    Example: NVSHMEM_REMOTE_TRANSPORT=libfabric alone
+    Instead: export NVSHMEM_DISABLE_CUDA_VMM=1, and on Slingshot FI_CXI_OPTIMIZED_MRS=false
+    Source: NVSHMEM release notes, limitations
+    """
+    if text.strip().lower() != "libfabric":
+        return
+    if (host.get("NVSHMEM_DISABLE_CUDA_VMM") or "").strip().lower() not in _YES:
+        fix = report.export("NVSHMEM_DISABLE_CUDA_VMM", "1")
+        yield report.about(variable, "libfabric needs NVSHMEM_DISABLE_CUDA_VMM=1", fix=fix)
+    cxi = (host.get("NVSHMEM_LIBFABRIC_PROVIDER") or "cxi").strip().lower() == "cxi"
+    if cxi and (host.get("FI_CXI_OPTIMIZED_MRS") or "").strip().lower() not in _NO:
+        fix = report.export("FI_CXI_OPTIMIZED_MRS", "false")
+        yield report.about(variable, "libfabric needs FI_CXI_OPTIMIZED_MRS=false on Slingshot", fix=fix)

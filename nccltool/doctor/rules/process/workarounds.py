@@ -33,7 +33,7 @@ _LEFT: Mapping[str, tuple[str, str]] = {
 
 
 @for_text("PLG026", "warning", *_LEFT, covers=())
-def workaround_left_behind(_: JudgedHost, variable: Variable, text: str) -> Results:
+def workaround_left_behind(host: JudgedHost, variable: Variable, text: str) -> Results:
     """A library beside NCCL is told not to use something fast, as people do to work around a defect.
 
     Why: Such a setting helps with one release on one machine, and is copied to others with the rest. There it only
@@ -43,5 +43,7 @@ def workaround_left_behind(_: JudgedHost, variable: Variable, text: str) -> Resu
     Source: UCX, libfabric, ROCm, NVSHMEM, Open MPI, MVAPICH2, and aws-ofi-nccl documentation of each variable
     """
     pattern, effect = _LEFT[variable.name]
+    if variable.name == "NVSHMEM_DISABLE_CUDA_VMM" and host.get("NVSHMEM_REMOTE_TRANSPORT") == "libfabric":
+        return  # this transport needs it
     if re.fullmatch(pattern, text.strip()):
         yield report.better_unset(variable, f"{effect} ({escaped(shortened(text.strip(), 20))})")

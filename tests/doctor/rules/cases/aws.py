@@ -1,14 +1,22 @@
 """Cases of nccltool/doctor/rules/aws.py."""
 
+from typing import Any
+
 from nccltool.core.unknown import Unknown
+from nccltool.doctor.rules.base import JudgedHost
 from nccltool.hosts.facts import Cloud, Rdma, RdmaDevice
 from tests.doctor.rules.base import UNREAD, host, of
-from tests.doctor.rules.parts import interfaces, limits, plugin, rdma
+from tests.doctor.rules.parts import interfaces, limits, nvidia, plugin, rdma
 
 _EFA, _IB = rdma(8, driver="efa"), rdma()
 _FIRST = Rdma(devices=(RdmaDevice(name="rdmap0s6", driver="efa", device="0xefa0"),))
-_P5 = Cloud(provider="aws", product_name="p5.48xlarge")
 _OFI = plugin("libnccl-net-ofi.so", version="1.16.3")
+
+
+def _p5(devices: int, **given: Any) -> JudgedHost:
+    cloud = Cloud(provider="aws", product_name="p5.48xlarge")
+    return host(**{"rdma": rdma(devices, driver="efa"), "cloud": cloud, "nvidia": nvidia(), **given})
+
 
 CASES = (
     of(
@@ -158,14 +166,17 @@ CASES = (
     ),
     of(
         "AWS013",
-        fires=[host(rdma=rdma(1, driver="efa"), cloud=_P5), host(rdma=rdma(31, driver="efa"), cloud=_P5)],
+        fires=[_p5(1), _p5(7), _p5(3, cloud=Cloud(provider="aws", product_name="p4d.24xlarge"))],
         silent=[
-            host(rdma=rdma(32, driver="efa"), cloud=_P5),
-            host(rdma=rdma(1, driver="efa"), cloud=_P5, nodes=1),
-            host(rdma=rdma(1, driver="efa"), cloud=Cloud(provider="aws", product_name="g5.48xlarge")),
-            host(rdma=rdma(0), cloud=_P5),
+            _p5(8),
+            _p5(32),
+            _p5(4, cloud=Cloud(provider="aws", product_name="p4d.24xlarge")),
+            _p5(1, nodes=1),
+            _p5(1, nvidia=nvidia(1)),
+            _p5(1, cloud=Cloud(provider="aws", product_name="g5.48xlarge")),
+            _p5(0),
         ],
-        unknown=[host(), host(rdma=rdma(1, driver="efa"), cloud=_P5, nodes=None)],
+        unknown=[host(), _p5(1, nodes=None)],
     ),
     of(
         "AWS011",

@@ -8,7 +8,8 @@ _TORCH = Setting(name="torch", value="2.13.0+cu130")
 
 
 def _wheels(*names: str) -> JudgedHost:
-    return host(versions=Versions(packages=(_TORCH, *(Setting(name=name, value="2.29.3") for name in names))))
+    packages = (_TORCH, *(Setting(name=name, value="2.29.3") for name in names))
+    return host(versions=Versions(torch="2.13.0+cu130", packages=packages))
 
 
 def _loads(torch: str, nccl: str) -> JudgedHost:

@@ -35,6 +35,7 @@ def _offers(*symbols: str, nccl: tuple[int, int, int] | None = (2, 30, 7)) -> Ju
     return host(plugins=(Plugin(library=library, name="libnccl-net.so", symbols=symbols),), nccl=nccl)
 
 
+_LIBFABRIC = {"NVSHMEM_REMOTE_TRANSPORT": "libfabric", "NVSHMEM_DISABLE_CUDA_VMM": "1"}
 _EFA = "/opt/amazon/ofi-nccl/lib64/libnccl-net.so"
 _OFI, _NET = _plugin("libnccl-net-ofi.so"), _plugin("libnccl-net.so")
 
@@ -225,5 +226,19 @@ CASES = (
             host(plugins=()),
         ],
         unknown=[host(), _offers("ncclNetPlugin_v5", nccl=None)],
+    ),
+    of(
+        "PLG033",
+        fires=[
+            host({"NVSHMEM_REMOTE_TRANSPORT": "libfabric"}),
+            host({"NVSHMEM_REMOTE_TRANSPORT": "libfabric", "NVSHMEM_DISABLE_CUDA_VMM": "1"}),
+            host({"NVSHMEM_REMOTE_TRANSPORT": "LIBFABRIC", "FI_CXI_OPTIMIZED_MRS": "false"}),
+        ],
+        silent=[
+            host(),
+            host({"NVSHMEM_REMOTE_TRANSPORT": "ibrc"}),
+            host({**_LIBFABRIC, "FI_CXI_OPTIMIZED_MRS": "false"}),
+            host({**_LIBFABRIC, "NVSHMEM_LIBFABRIC_PROVIDER": "efa"}),
+        ],
     ),
 )
