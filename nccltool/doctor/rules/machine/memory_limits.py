@@ -70,29 +70,29 @@ def few_memory_maps(host: JudgedHost) -> Results:
         yield report.host(_MAPS, message, f"sysctl -w {_MAPS}=262144", evidence=(f"{_MAPS} = {text}",))
 
 
-@rule("LIM017", "warning", covers=(), needs=("cpu",))
+@rule("LIM017", "warning", covers=(), needs=("cpu", "rank"))
 def ranks_on_few_processors(host: JudgedHost) -> Results:
-    """A launcher that starts all ranks of a node may use fewer processors than there are ranks.
+    """The ranks of a node may use fewer processors than there are ranks, or a rank of Slurm may use one.
 
     Why: Ranks, the threads of NCCL, and data loaders take turns: a step takes many times as long, or times out.
-    Slurm gives a task one processor by default, and torchrun is one task.
+    Slurm gives a task one processor by default; torchrun with all its ranks is one task.
     Example: #SBATCH --ntasks-per-node=1 without --cpus-per-task, and torchrun --nproc-per-node=8
     Instead: #SBATCH --cpus-per-task=64, and srun --cpus-per-task=64
-    Source: Slurm documentation, sbatch, --cpus-per-task; sched_setaffinity(2)
+    Source: Slurm documentation, sbatch, --cpus-per-task; sched_setaffinity(2);
+    https://github.com/Lightning-AI/pytorch-lightning/issues/18650
     """
     ranks = host.integer("LOCAL_WORLD_SIZE") if host.get("TORCHELASTIC_RUN_ID") is not None else None
     ranks = ranks or host.integer("PET_NPROC_PER_NODE") or 1
-    if ranks < 2:
-        return
-    for name in ("SLURM_CPUS_ON_NODE", "SLURM_CPUS_PER_TASK"):
+    for name in ("SLURM_CPUS_ON_NODE", "SLURM_CPUS_PER_TASK") if ranks > 1 else ():
         given = host.number(name)
         if given is not None and 0 < given[1] < ranks:
             message = f"{counted(given[1], 'processor')} for {ranks} ranks"
             yield report.about(given[0], message, "request more: --cpus-per-task, also for srun")
             return
+    of_slurm = host.get("SLURM_PROCID") is not None and host.get("SLURM_STEP_ID") is not None
     allowed = numbers(or_none(host.facts.cpu.allowed) or "")
-    if 0 < len(allowed) < ranks:
-        remedy = "request more: --cpus-per-task in Slurm; or start the launcher unbound"
+    if allowed and len(allowed) < (ranks if ranks > 1 else 2 if of_slurm else 1):
+        remedy = "request more: --cpus-per-task, also for srun; or start the launcher unbound"
         lines = (f"Cpus_allowed_list: {or_none(host.facts.cpu.allowed)}",)
-        message = f"{counted(len(allowed), 'processor')} for {ranks} ranks"
+        message = f"{counted(len(allowed), 'processor')} for {counted(ranks, 'rank')}"
         yield report.host("processors", message, remedy, evidence=lines)

@@ -11,6 +11,7 @@ from nccltool.hosts.facts import NotKnown, or_none
 
 _ARP = ("net.ipv4.conf.all.arp_ignore", "net.ipv4.conf.all.arp_announce")
 _TABLE, _QUEUE = "net.ipv4.neigh.default.gc_thresh3", "net.core.somaxconn"
+_USUAL_QUEUE = 4096
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
@@ -123,18 +124,18 @@ def _reachable(host: JudgedHost) -> Iterator[ipaddress.IPv4Network | ipaddress.I
 
 @rule("HOST014", "warning", covers=(), needs=("kernel",))
 def short_accept_queue(host: JudgedHost) -> Results:
-    """Fewer connections may wait to be accepted than the job has ranks.
+    """Fewer connections may wait to be accepted than the job has ranks, and than the kernel allows by default.
 
     Why: At the start, all ranks connect to rank 0. The kernel drops those that do not fit into the queue: they try
     again after seconds, or the start times out. UCX reports "try to increase net.core.somaxconn".
     Example: net.core.somaxconn is 128 in a job of 512 ranks
     Instead: sysctl -w net.core.somaxconn=4096
-    Source: listen(2); https://github.com/openucx/ucx/issues/4237
+    Source: listen(2), 4096 since Linux 5.4; https://github.com/openucx/ucx/issues/4237
     """
     if not host.several_nodes:
         return
     ranks, text = known(host.nodes) * known(host.local_ranks), known(host.facts.kernel.sysctl(_QUEUE)).strip()
-    if text.isdecimal() and int(text) < ranks:
+    if text.isdecimal() and int(text) < min(ranks, _USUAL_QUEUE):
         message = f"the kernel lets {text} connections wait, and the job has {ranks} ranks"
-        remedy = f"sysctl -w {_QUEUE}={max(4096, ranks)}"
+        remedy = f"sysctl -w {_QUEUE}={_USUAL_QUEUE}"
         yield report.host(_QUEUE, message, remedy, evidence=(f"{_QUEUE} = {text}",))

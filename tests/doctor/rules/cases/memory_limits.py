@@ -50,10 +50,13 @@ CASES = (
             host({**_TORCHRUN, "SLURM_CPUS_ON_NODE": "1"}),
             host({"PET_NPROC_PER_NODE": "8", "SLURM_CPUS_PER_TASK": "4"}),
             host(_TORCHRUN, cpu=Cpu(allowed="0,64")),
+            host({"SLURM_PROCID": "0", "SLURM_STEP_ID": "0"}, cpu=Cpu(allowed="3")),
         ],
         silent=[
             host({**_TORCHRUN, "SLURM_CPUS_ON_NODE": "64"}, cpu=Cpu(allowed="0-63")),
             host(_TORCHRUN),
+            host({"SLURM_PROCID": "0", "SLURM_STEP_ID": "0"}, cpu=Cpu(allowed="3,67")),
+            host({"SLURM_PROCID": "0"}, cpu=Cpu(allowed="3")),
             host({"LOCAL_WORLD_SIZE": "8", "SLURM_CPUS_ON_NODE": "1"}),
             host({"TORCHELASTIC_RUN_ID": "7", "LOCAL_WORLD_SIZE": "1", "SLURM_CPUS_ON_NODE": "1"}),
         ],

@@ -75,11 +75,11 @@ CASES = (
         "HOST014",
         fires=[
             host(nodes=64, kernel=_sysctls(somaxconn="128")),
-            host(nodes=1024, kernel=_sysctls(somaxconn="4096")),
+            host(nodes=1024, kernel=_sysctls(somaxconn="1024")),
         ],
         silent=[
             host(kernel=_sysctls(somaxconn="16")),
-            host(nodes=64, kernel=_sysctls(somaxconn="4096")),
+            host(nodes=1024, kernel=_sysctls(somaxconn="4096")),
             host(nodes=1, local_ranks=256, kernel=_sysctls(somaxconn="128")),
             host(nodes=64, kernel=_sysctls(somaxconn="many")),
         ],

@@ -1,4 +1,4 @@
-"""Cases of nccltool/doctor/rules/nccl_of_torch.py."""
+"""Cases of nccltool/doctor/rules/process/nccl_of_torch.py."""
 
 from nccltool.doctor.rules.base import JudgedHost
 from nccltool.hosts.facts import Setting, Versions
