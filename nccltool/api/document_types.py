@@ -33,6 +33,7 @@ from nccltool.preflight.suite import Platform, Suite
 from nccltool.probe.document import ProbeDocument
 from nccltool.trace.document import TraceDocument
 from nccltool.train.result import Oracle, Restart, TrainingResult, TrainStep
+from nccltool.train.series import LeftOut
 from nccltool.triage.incident import Candidate, LogLine, Offender, Overview
 
 
@@ -148,6 +149,7 @@ class ScalingDocument(HeadedDocument, kw_only=True):
     asked: int
     runs: tuple[SeriesMember, ...]
     curves: tuple[ScalingCurve, ...]
+    left_out: tuple[LeftOut, ...] = ()
 
 
 class BaselineDocument(HeadedDocument, kw_only=True):

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from nccltool.probe.result import Run
     from nccltool.probe.run import Probe
     from nccltool.probe.world_sizes import WorldSize
+    from nccltool.train.series import LeftOut
 
 scaling = option(
     "--scaling",
@@ -36,7 +37,7 @@ global_batch = option(
 )
 _NOT_TOGETHER = (
     *("node_rank", "events", "loop", "serve", "split", "plot", "metrics", "min_busbw"),
-    *("tensorboard", "profile", "checkpoint", "kill_rank"),
+    *("tensorboard", "profile", "checkpoint", "kill_rank", "tune"),
 )
 _INTERRUPTED = 130
 
@@ -51,13 +52,13 @@ class PlannedRun:
     """`weak scaling` or the like; empty = of a probe."""
 
 
-def batches(sizes: Sequence[int], per_rank: int, asked: str | None) -> tuple[int, ...]:
+def batches(sizes: Sequence[int], per_rank: int, asked: str | None, unit: int = 1) -> tuple[int, ...]:
     """Sequences per rank of each run of strong scaling, all of them the same number together; () = none is asked
-    for. Raises BadInput."""
+    for. `unit`: what they are a multiple of. Raises BadInput."""
     if asked == "none":
         return ()
+    step = math.lcm(*sizes) * unit
     if asked is None:
-        step = math.lcm(*sizes)
         whole = math.ceil(per_rank * min(sizes) / step) * step
     elif asked.isascii() and asked.isdecimal() and 0 < len(asked) < 10 and int(asked):
         whole = int(asked)
@@ -66,10 +67,10 @@ def batches(sizes: Sequence[int], per_rank: int, asked: str | None) -> tuple[int
             f"--global-batch {asked[:20]!r} is not a number of sequences", "use a number from 1, or none"
         )
     for size in sizes:
-        if whole % size:
+        if whole % (size * unit):
+            parts = f" in {unit} parts each" if unit > 1 else ""
             raise BadInput(
-                f"--global-batch {whole} cannot be divided by --scaling {size}",
-                f"use a multiple of {math.lcm(*sizes)}",
+                f"--global-batch {whole} cannot be divided by --scaling {size}{parts}", f"use a multiple of {step}"
             )
     return tuple(whole // size for size in sizes)
 
@@ -98,8 +99,14 @@ def worlds(text: str, start: "StartOptions") -> "tuple[WorldSize, ...]":
     return world_sizes.of(sizes, joined, order.plan_launch(joined, os.environ))
 
 
-def carry_out(kind: "type[Probe]", planned: Sequence[PlannedRun], options: Mapping[str, Any]) -> NoReturn:
-    """Run all of them, one after the other, show how the speed grows, and end with the exit code of the worst."""
+def carry_out(
+    kind: "type[Probe]",
+    planned: Sequence[PlannedRun],
+    options: Mapping[str, Any],
+    left_out: "Sequence[LeftOut]" = (),
+) -> NoReturn:
+    """Run all of them, one after the other, show how the speed grows, and end with the exit code of the worst.
+    `left_out`: what has no place in the series."""
     import click
 
     from nccltool.cli.outlet import deliver_each, ready_to_deliver
@@ -120,7 +127,12 @@ def carry_out(kind: "type[Probe]", planned: Sequence[PlannedRun], options: Mappi
         (run.verdict for run in runs), key=lambda one: (one.exit_code != _INTERRUPTED, verdicts.badness(one))
     )
     series = ScalingSeries(
-        command=name, verdict=verdict, members=tuple(members), asked=len(planned), curves=judge.curves(runs)
+        command=name,
+        verdict=verdict,
+        members=tuple(members),
+        asked=len(planned),
+        curves=judge.curves(runs),
+        left_out=(*left_out, *judge.left_out(runs)),
     )
     deliver_each(lambda form, look: render(series, form, look))
     if series.curves and not options["quiet"]:

@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple
 from nccltool.core.statistics import Stats
 from nccltool.probe.result import Measurement, Run
 from nccltool.train.result import ModelShape, TrainingResult, TrainRun
+from nccltool.train.series import LeftOut
 
 ScalingKind = Literal["weak", "strong", "collective"]
 FEWEST = 2
@@ -88,6 +89,19 @@ def curves(runs: Iterable[Run]) -> tuple[ScalingCurve, ...]:
             found[same][timed.point.ranks] = timed
     made = [_curve(same, points) for same, points in sorted(found.items(), key=_order) if len(points) >= FEWEST]
     return tuple(_without_parts(made))
+
+
+def left_out(runs: Iterable[Run]) -> tuple[LeftOut, ...]:
+    """Strategies that runs could not train: they have no point there."""
+    found: dict[str, dict[int, str]] = defaultdict(dict)
+    for run in runs:
+        for one in run.trainings if isinstance(run, TrainRun) else ():
+            if one.status == "skip" and run.info.world_size:
+                found[one.strategy][run.info.world_size] = one.reason
+    return tuple(
+        LeftOut(of=name, ranks=tuple(sorted(reasons)), reason=reasons[min(reasons)])
+        for name, reasons in found.items()
+    )
 
 
 def _order(one: tuple[_Same, Mapping[int, _Timed]]) -> tuple[object, ...]:

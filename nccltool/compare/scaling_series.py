@@ -13,15 +13,19 @@ from nccltool.core.notices import verdict_line
 from nccltool.core.text import counted, escaped
 from nccltool.core.units import format_bytes, format_gb_per_s, format_seconds
 from nccltool.core.verdicts import Status, Verdict
+from nccltool.train.judge import NOT_KNOWN
+from nccltool.train.series import LeftOut
 
 FORMATS = ("table", "json", "csv")
 _OF_TRAINING = ("ranks", "sequences/s", "step", "compute", "exposed", "other", "efficiency", "95 % interval")
 _OF_COLLECTIVE = ("ranks", "busbw GB/s", "time", "efficiency", "95 % interval")
 _UNKNOWN = "?"
-LEGEND = (
+_PARTS = (
     "compute: the work of a rank while the others wait; exposed: waiting for communication; other: what ranks "
-    "lose to each other; efficiency: sequences per second and rank, relative to the fewest ranks"
+    "lose to each other"
 )
+_EFFICIENCY = "efficiency: sequences per second and rank, relative to the fewest ranks"
+_OF_PARTS = slice(3, 6)
 _COLUMNS = ("of", "detail", "kind", "bytes", "base", *(field.name for field in fields(ScalingPoint)))
 
 
@@ -51,6 +55,8 @@ class ScalingSeries:
     asked: int
     """Runs that were asked for: fewer came when it was interrupted."""
     curves: tuple[ScalingCurve, ...]
+    left_out: tuple[LeftOut, ...] = ()
+    """Strategies without a point at some numbers of ranks."""
 
 
 def render(series: ScalingSeries, form: str, look: Look = PLAIN) -> str:
@@ -64,6 +70,7 @@ def render(series: ScalingSeries, form: str, look: Look = PLAIN) -> str:
             asked=series.asked,
             runs=series.members,
             curves=series.curves,
+            left_out=series.left_out,
         )
     return _csv(series) if form == "csv" else "\n".join(_table(series, look)) + "\n"
 
@@ -74,15 +81,29 @@ def _table(series: ScalingSeries, look: Look) -> Iterator[str]:
         yield ""
         yield from look.wrapped(escaped(title(one)), "    ")
         yield from _curve(one, look).split("\n")
-    if any(one.kind != "collective" for one in series.curves):
+    notes = [f"{one.of}: no point at {_ranks(one)}: {one.reason}" for one in series.left_out]
+    trained = [one for one in series.curves if one.kind != "collective"]
+    unknown = dict.fromkeys(one.of for one in trained if not has_parts(one))
+    if unknown:
+        notes.append(f"compute and exposed of {', '.join(unknown)}: {NOT_KNOWN}")
+    if notes:
         yield ""
-        yield from look.wrapped(look.painted(LEGEND, "dim"), "    ")
+        for note in notes:
+            yield from look.wrapped(escaped(note), "    ")
+    if trained:
+        yield ""
+        legend = f"{_PARTS}; {_EFFICIENCY}" if len(unknown) < len({one.of for one in trained}) else _EFFICIENCY
+        yield from look.wrapped(look.painted(legend, "dim"), "    ")
     bad = [one for one in series.members if one.findings]
     for member in bad:
         yield ""
         yield from look.wrapped(escaped(f"{_where(member)}: {member.status}"), "    ")
         for finding in member.findings:
             yield from look.wrapped(escaped(f"    {finding.headline}"), "        ")
+
+
+def _ranks(one: LeftOut) -> str:
+    return f"{', '.join(map(str, one.ranks))} rank{'' if one.ranks == (1,) else 's'}"
 
 
 def _where(one: SeriesMember) -> str:
@@ -141,7 +162,18 @@ def title(one: ScalingCurve) -> str:
 
 def headers(curve: ScalingCurve) -> tuple[str, ...]:
     """Of the rows below."""
-    return _OF_COLLECTIVE if curve.kind == "collective" else _OF_TRAINING
+    if curve.kind == "collective":
+        return _OF_COLLECTIVE
+    return _OF_TRAINING if has_parts(curve) else _without_parts(_OF_TRAINING)
+
+
+def has_parts(curve: ScalingCurve) -> bool:
+    """Whether any run of several ranks knows what its steps are made of."""
+    return any(point.compute_s is not None for point in curve.points if point.ranks > 1)
+
+
+def _without_parts(cells: tuple[str, ...]) -> tuple[str, ...]:
+    return cells[: _OF_PARTS.start] + cells[_OF_PARTS.stop :]
 
 
 def row(point: ScalingPoint, curve: ScalingCurve) -> tuple[str, ...]:
@@ -153,7 +185,8 @@ def row(point: ScalingPoint, curve: ScalingCurve) -> tuple[str, ...]:
         return (str(point.ranks), format_gb_per_s(point.rate), format_seconds(point.time_s), *end)
     parts = (point.compute_s, point.exposed_s, other_s(point))
     times = (_UNKNOWN if one is None else format_seconds(one) for one in parts)
-    return (str(point.ranks), f"{point.rate:.4g}", format_seconds(point.time_s), *times, *end)
+    cells = (str(point.ranks), f"{point.rate:.4g}", format_seconds(point.time_s), *times, *end)
+    return cells if has_parts(curve) else _without_parts(cells)
 
 
 def other_s(point: ScalingPoint) -> float | None:

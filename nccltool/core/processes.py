@@ -193,6 +193,14 @@ def peak_rss_bytes() -> int | None:
     return int(peaks[0]) * 1024 if peaks else None
 
 
+def resident_bytes() -> int | None:
+    """Memory of this process that is resident now; None when it cannot be read."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, IndexError):
+        return None
+
+
 def give_back_free_memory() -> None:
     """Have the C library return what libraries have freed, so that steps do not add up. Not on musl."""
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)

@@ -85,6 +85,16 @@ def interval(seconds: Sequence[float]) -> tuple[float, float]:
     return min(blocks[low], centre), max(blocks[high], centre)
 
 
+def interval_of(values: Sequence[float], risk: float) -> tuple[float, float] | None:
+    """As `interval`, which is wrong in one of 20 cases, with another risk; None = too few values for it."""
+    blocks = sorted(_block_medians(values)) if values else []
+    if 2 * 0.5 ** len(blocks) > risk:
+        return None
+    low, high = _bounds(len(blocks), risk)
+    centre = median(values)
+    return min(blocks[low], centre), max(blocks[high], centre)
+
+
 def relative_half_width(seconds: Sequence[float]) -> float | None:
     """Half the interval, relative to the median; None when there are too few samples."""
     if len(seconds) < MIN_FOR_INTERVAL:
@@ -124,7 +134,7 @@ def _alike(blocks: Sequence[float]) -> bool:
 
 
 @functools.cache
-def _bounds(count: int) -> tuple[int, int]:
+def _bounds(count: int, risk: float = 0.05) -> tuple[int, int]:
     """Indices, in `count` sorted numbers, of the ends of the 95 % interval of the median they were drawn around.
 
     Each number is below it with the chance 1/2, so how many are is binomial: exact for any distribution (Conover
@@ -132,7 +142,7 @@ def _bounds(count: int) -> tuple[int, int]:
     have no interval of 95 %: theirs, the least and the greatest, is one of 93.75 %.
     """
     at_most = itertools.accumulate(math.comb(count, below) / 2**count for below in range(count))
-    low = max(sum(chance <= 0.025 for chance in at_most) - 1, 0)
+    low = max(sum(chance <= risk / 2 for chance in at_most) - 1, 0)
     return low, count - 1 - low
 
 

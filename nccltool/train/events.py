@@ -6,10 +6,12 @@ from typing import get_args
 
 from nccltool.launch.events import Event
 from nccltool.probe.events import SAMPLES_PER_EVENT, MeasuredWorld, Samples
-from nccltool.train.result import ModelShape
+from nccltool.train.result import EnergyUse, ModelShape
 
 RANKS_PER_EVENT = SAMPLES_PER_EVENT // 2
 """Two numbers of each."""
+MEMORY_PER_EVENT = 48
+"""Four numbers of each, of up to 13 digits."""
 PASSES_PER_EVENT = 48
 """Five numbers of each, of which two have up to 13 digits."""
 SHARE_OFF = 0.01
@@ -94,6 +96,25 @@ class TimedSteps(Event, frozen=True, tag="timed-steps"):
     """Median over the steps of what the rank waited for its input that waited longest; 0 = synthetic tokens."""
     late_ranks: tuple[tuple[int, float], ...] | None = None
     """(rank, seconds) of those that came late to the backward pass, the latest first; None = not measured."""
+    energy: tuple[EnergyUse, ...] = ()
+
+
+class MemorySeen(Event, frozen=True, tag="memory-seen"):
+    """Rank 0, before TimedSteps: memory after steps that follow each other, of the rank that has most."""
+
+    strategy: str
+    step: int
+    first: int
+    """The first of these steps."""
+    bytes: tuple[tuple[int, int, int, int], ...]
+    """Allocated, reserved, used on the device, resident; -1 = not known."""
+
+    @classmethod
+    def of(cls, strategy: str, step: int, seen: Sequence[tuple[int, int, int, int]]) -> "Iterator[MemorySeen]":
+        """In as many events as they need."""
+        for first in range(0, len(seen), MEMORY_PER_EVENT):
+            some = tuple(seen[first : first + MEMORY_PER_EVENT])
+            yield cls(strategy=strategy, step=step, first=first + 1, bytes=some)
 
 
 class OfRanks(Event, frozen=True, tag="of-ranks"):
@@ -106,16 +127,28 @@ class OfRanks(Event, frozen=True, tag="of-ranks"):
     ns: tuple[int, ...]
     """What each took for all steps without synchronisation; empty where it is not known."""
     peak_bytes: tuple[int | None, ...]
+    utilization: tuple[int | None, ...] = ()
+    """Of its GPU, in thousandths; () = it uses none."""
 
     @classmethod
     def of(
-        cls, strategy: str, step: int, ns: Sequence[int], peak_bytes: Sequence[int | None]
+        cls,
+        strategy: str,
+        step: int,
+        ns: Sequence[int],
+        peak_bytes: Sequence[int | None],
+        utilization: Sequence[int | None] = (),
     ) -> "Iterator[OfRanks]":
         """Of all ranks, in as many events as they need."""
         for first in range(0, len(peak_bytes), RANKS_PER_EVENT):
             these = slice(first, first + RANKS_PER_EVENT)
             yield cls(
-                strategy=strategy, step=step, first=first, ns=tuple(ns[these]), peak_bytes=tuple(peak_bytes[these])
+                strategy=strategy,
+                step=step,
+                first=first,
+                ns=tuple(ns[these]),
+                peak_bytes=tuple(peak_bytes[these]),
+                utilization=tuple(utilization[these]),
             )
 
 
@@ -134,6 +167,37 @@ class InputTimed(Event, frozen=True, tag="input-timed"):
         for first in range(0, len(waited_ns), RANKS_PER_EVENT):
             some = tuple(waited_ns[first : first + RANKS_PER_EVENT])
             yield cls(strategy=strategy, step=step, first=first, waited_ns=some)
+
+
+class VariantTried(Event, frozen=True, tag="variant-tried"):
+    """Rank 0: a setting of a strategy's overlap was tried; its steps follow."""
+
+    strategy: str
+    number: int
+    """0 = what was asked for."""
+    name: str
+    setting: str
+    is_exact: bool
+    reason: str = ""
+    """Why it was not timed."""
+    wrong: bool = False
+    """Its losses are not those of the reference."""
+    without_sync_ns: int | None = None
+    """Median of the same steps without communication."""
+
+
+class VariantTimed(Event, frozen=True, tag="variant-timed"):
+    """Rank 0: nanoseconds of a setting's steps, a stretch of them; those of all settings are in the same order."""
+
+    strategy: str
+    number: int
+    ns: tuple[int, ...]
+
+    @classmethod
+    def of(cls, strategy: str, number: int, ns: Sequence[int]) -> "Iterator[VariantTimed]":
+        """In as many events as they need."""
+        for first in range(0, len(ns), SAMPLES_PER_EVENT):
+            yield cls(strategy=strategy, number=number, ns=tuple(ns[first : first + SAMPLES_PER_EVENT]))
 
 
 class InputDealt(Event, frozen=True, tag="input-dealt"):
@@ -248,7 +312,10 @@ OfTraining = (
     | Diverged
     | Compared
     | OfRanks
+    | MemorySeen
     | TimedSteps
+    | VariantTried
+    | VariantTimed
     | InputDealt
     | InputTimed
     | InputWrong

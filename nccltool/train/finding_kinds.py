@@ -3,6 +3,7 @@
 from nccltool.core.findings import define
 
 TRAIN_WRONG = define("train-wrong", "answer", root_causes=("data-corruption",), page="findings-training.md")
+SETTING_WRONG = define("setting-wrong", "answer", suspects=(), page="findings-training.md")
 NOT_COMPARED = define("not-compared", "unknown", "warning", page="findings-training.md")
 REFERENCE_COST = define("reference-cost", "note", "info", page="findings-training.md")
 RESUMED = define("resumed", "note", "info", page="findings-training.md")

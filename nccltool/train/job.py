@@ -24,6 +24,8 @@ class TrainSpec(CommonOptions):
     """Steps that are held against the reference."""
     timed_steps: int = 10
     """Steps that are timed after them; 0 = none."""
+    tune: bool = False
+    """Time other settings of a strategy's overlap in turns with its own."""
     layers: int = 4
     width: int = 64
     heads: int = 4
@@ -35,6 +37,8 @@ class TrainSpec(CommonOptions):
     """Of each block, in the place of its feed-forward part; 0 = it has none."""
     given: tuple[str, ...] = ()
     """Sizes that were asked for: the others grow where ranks share them (nccltool.train.sharing)."""
+    series: tuple[int, ...] = ()
+    """Numbers of ranks of the runs that it belongs to: all train one model."""
     seed: int = 1
     learning_rate: float = 0.1
     momentum: float = 0.0

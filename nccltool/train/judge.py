@@ -17,7 +17,16 @@ from nccltool.launch.runner import LaunchOutcome
 from nccltool.probe import late_findings, late_rank, plan
 from nccltool.probe.late_findings import ArrivalsOf
 from nccltool.probe.run import info
-from nccltool.train import divergence, events, input_findings, peak_flops, pipeline_schedules, sharing
+from nccltool.train import (
+    divergence,
+    events,
+    input_findings,
+    peak_flops,
+    pipeline_schedules,
+    resources,
+    sharing,
+    tuning,
+)
 from nccltool.train.finding_kinds import RESUMED
 from nccltool.train.job import TrainJob, TrainSpec
 from nccltool.train.result import (
@@ -65,9 +74,14 @@ class _Heard:
         self.flowed: events.Flowed | None = next(reversed(said[events.Flowed]), None)
         self.routed: events.Routed | None = next(reversed(said[events.Routed]), None)
         self.passed: list[events.Passed] = said[events.Passed]
+        self.tried: list[events.VariantTried] = said[events.VariantTried]
+        self.variants: list[events.VariantTimed] = said[events.VariantTimed]
         self.dealt: events.InputDealt | None = next(reversed(said[events.InputDealt]), None)
         self.waits: list[events.InputTimed] = said[events.InputTimed]
         self.shards: list[events.InputWrong] = said[events.InputWrong]
+        self.memory: list[events.MemorySeen] = [
+            e for e in said[events.MemorySeen] if self.timed and e.step == self.timed.step
+        ]
         self.of_ranks = [e for e in said[events.OfRanks] if self.timed and e.step == self.timed.step]
         built: list[events.Built] = said[events.Built]
         self.shape = built[-1].shape if built else None
@@ -90,6 +104,7 @@ def judged(outcome: LaunchOutcome, begun: Begun) -> TrainRun:
         *(f for f in outcome.findings if f.is_error or f.kind is not WORLD_OF_ONE),
         *(_wrong(one) for one in heard if one.wrong),
         *(input_findings.wrong(one.name, one.shards) for one in heard if one.shards),
+        *(finding for one in trainings if one.tuning for finding in tuning.wrong(one.strategy, one.tuning)),
         *_late(trainings, state),
         *(slow for one in trainings if (slow := input_findings.slow(one, state)) is not None),
         *(plan.one_left_out(one.strategy, one.strategy, one.reason) for one in trainings if one.status == "skip"),
@@ -145,8 +160,15 @@ def _training(heard: _Heard) -> TrainingResult:
         slowest_rank=_slowest([ns for part in heard.of_ranks for ns in part.ns]),
         late_ranks=late_rank.of_pairs(timed.late_ranks) if timed and timed.late_ranks is not None else None,
         peak_memory_bytes=tuple(peak for part in heard.of_ranks for peak in part.peak_bytes),
+        throughput_tokens_per_s_per_rank=tokens_per_s / heard.state.world_size if tokens_per_s else None,
+        memory=tuple(resources.memory(heard.memory)),
+        gpu_utilization=tuple(
+            None if used is None else used / 1000 for part in heard.of_ranks for used in part.utilization
+        ),
+        energy=tuple(resources.energy(timed)) if timed else (),
         model_flop_utilisation=utilisation,
         model_flop_utilisation_source=source,
+        tuning=tuning.of(heard.tried, heard.variants),
         bubble=_bubble(heard.flowed, heard) if heard.flowed else None,
         experts=_experts(heard.routed) if heard.routed and heard.routed.choices else None,
         input=_input(heard.dealt, heard) if heard.dealt else None,

@@ -13,7 +13,7 @@ from nccltool.launch.launchers.base import LaunchPlan
 from nccltool.launch.options import StartOptions
 from nccltool.launch.order import LaunchOrder, joined, likely_backend, ordered, plan_launch
 from nccltool.probe import dtypes
-from nccltool.train import checkpoint_options, pipeline_schedules, sharing, strategies
+from nccltool.train import checkpoint_options, pipeline_schedules, sharing, strategies, tuning
 from nccltool.train.checkpoint_options import CheckpointOptions
 from nccltool.train.job import TrainJob, TrainSpec
 from nccltool.train.strategies import base, ddp, fsdp
@@ -28,7 +28,17 @@ SIZES: dict[str, dict[str, int]] = {
 SHORT_DTYPES = ("bfloat16", "float16")
 DTYPES = ("float32", "float64", *SHORT_DTYPES)
 _BYTES = 256
-_AS_GIVEN = ("data_workers", "steps", "seed", "learning_rate", "momentum", "clip_norm", "recompute")
+_AS_GIVEN = (
+    "data_workers",
+    "steps",
+    "seed",
+    "learning_rate",
+    "momentum",
+    "clip_norm",
+    "recompute",
+    "series",
+    "tune",
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -46,6 +56,7 @@ class TrainOptions:
     batch: int | None
     steps: int
     time_steps: int
+    tune: bool
     seed: int
     learning_rate: float
     momentum: float
@@ -58,6 +69,8 @@ class TrainOptions:
     """Those that are for some strategies only, by field, where they are not the default."""
     checkpoint: CheckpointOptions
     profile: str | None
+    series: tuple[int, ...] = ()
+    """Numbers of ranks of all runs of the series; () = it is a single run."""
 
 
 def from_options(options: TrainOptions, env: Mapping[str, str] = os.environ) -> LaunchOrder[TrainJob]:
@@ -154,6 +167,7 @@ def _possible(spec: TrainSpec, options: TrainOptions, start: StartOptions, where
             "use one or the other",
         )
     _staged(spec)
+    _tunable(spec)
     _installed(spec, options, where)
     if spec.checkpoint:
         checkpoint_options.see_that_it_goes_on(spec, options.checkpoint.at_step)
@@ -172,6 +186,17 @@ def _installed(spec: TrainSpec, options: TrainOptions, where: LaunchPlan) -> Non
         raise BadInput(
             "DeepSpeed is not installed here", "run pip install 'nccltool[deepspeed]' or choose another strategy"
         )
+
+
+def _tunable(spec: TrainSpec) -> None:
+    for name in spec.strategies if spec.tune and not spec.is_all else ():
+        if not tuning.has_variants(name):
+            known = [one for one in strategies.NAMES if tuning.has_variants(one)]
+            raise BadInput(
+                f"--tune is for {', '.join(known)}, not for {name}", "omit it or choose one of these strategies"
+            )
+    if spec.tune and spec.checkpoint:
+        raise BadInput("--tune cannot be combined with --checkpoint", "omit one of them")
 
 
 def _staged(spec: TrainSpec) -> None:

@@ -178,6 +178,67 @@ class TrainingInput:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class MemoryNow:
+    """Memory after a step, of the rank that has most; None = not known, or there is no GPU."""
+
+    step: int
+    """From 1 on, of the steps before those that are timed."""
+    allocated_bytes: int | None
+    """In use by tensors."""
+    reserved_bytes: int | None
+    """By torch's allocator."""
+    device_bytes: int | None
+    """In use on the device, whoever uses it."""
+    resident_bytes: int | None
+    """On the host."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EnergyUse:
+    """What all GPUs, or the processors of all hosts, took in a step."""
+
+    of: Literal["GPU", "host"]
+    counters: int
+    """How many GPUs or hosts."""
+    joules_per_step: float | None
+    joules_per_token: float | None
+    reason: str
+    """Why it is not known; else empty."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TunedSetting:
+    """A setting of a strategy's overlap, timed in turns with others."""
+
+    name: str
+    setting: str
+    """How to have it in torch."""
+    is_exact: bool
+    """It changes no number but by the order of sums."""
+    status: CheckStatus
+    """fail = its losses are not those of the reference; skip = it cannot be had here."""
+    reason: str
+    step_time_s: Stats | None
+    exposed_communication_ratio: float | None
+    ratio: float | None
+    """Median over rounds of its step over that of what was asked for; None = it is that, or was not timed."""
+    ratio_low: float | None
+    ratio_high: float | None
+    """95 % interval for all settings together; None = too few rounds."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Tuning:
+    """What a strategy's overlap depends on here."""
+
+    settings: tuple[TunedSetting, ...]
+    """The first is what was asked for."""
+    rounds: int
+    recommended: str | None
+    """The name of a setting; None = none is known to be faster."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class TrainingResult:
     """A smoke training in one way."""
 
@@ -213,6 +274,14 @@ class TrainingResult:
     """What the model needs of arithmetic, over what all GPUs could do in the time of a step at their peak."""
     model_flop_utilisation_source: str = ""
     """Whose peak, or why it is not known."""
+    throughput_tokens_per_s_per_rank: float | None = None
+    memory: tuple[MemoryNow, ...] = ()
+    """Over steps that began after the comparison; () = no step was timed, or an older release."""
+    gpu_utilization: tuple[float | None, ...] = ()
+    """Of each rank's GPU, over the last second of steps; () = ranks use none."""
+    energy: tuple[EnergyUse, ...] = ()
+    tuning: Tuning | None = None
+    """None = it was not asked for."""
     bubble: Bubble | None = None
     """None = there is no pipeline, or no step of it was timed."""
     experts: ExpertLoad | None = None

@@ -8,13 +8,16 @@ Training, section 3.2: layers are cut over no more ranks than a server has GPUs)
 to the next multiple.
 """
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any
 
+from nccltool.core.text import counted
+from nccltool.train import tuning
 from nccltool.train.job import TrainSpec
-from nccltool.train.strategies.base import Needs
+from nccltool.train.strategies.base import DataParallelOptions, Needs
 
 MOST = 8
 """GPUs of a server; also more stages or shares than that would only make the model of a smoke test large."""
@@ -41,17 +44,57 @@ def of(spec: TrainSpec, strategy: str, world: int, made_for: int = 0) -> Sharing
     if made_for and made_for != world:
         then = of(replace(spec, given=(*spec.given, "batch")), strategy, made_for)
         spec = replace(then.spec, given=SIZES)
-    module: Any = import_module(f"nccltool.train.strategies.{strategy}")
+    elif spec.series or spec.tune:
+        spec = replace(_grown(spec, _of_all(spec, strategy, world)), given=SIZES)
+    module = _module(strategy)
     if not hasattr(module, "needs"):
         return Sharing(ranks=1, spec=spec)
     exactly: int | None = getattr(module, "RANKS", None)
-    reason = f"{world} ranks cannot be split into groups of {exactly or f'2 to {MOST}'}"
+    reason = f"{counted(world, 'rank')} cannot be split into groups of {exactly or f'2 to {MOST}'}"
     for ranks in _groups(world, exactly):
         needs: Needs = module.needs(spec, ranks)
         reason = _lacks(spec, needs, ranks)
         if not reason:
             return Sharing(ranks=ranks, spec=_grown(spec, needs))
     return Sharing(ranks=0, spec=spec, reason=reason, applies=world >= (exactly or 1))
+
+
+def no_point(spec: TrainSpec, strategy: str, world: int) -> str:
+    """Why a curve of this strategy has no point at so many ranks; empty = it has one."""
+    module = _module(strategy)
+    reason: str = getattr(module, "NO_CURVE", "")
+    least: int = getattr(module, "LEAST_RANKS", 1)
+    if not reason and world < least:
+        reason = f"its layers need {least} ranks"
+    return reason or of(spec, strategy, world).reason
+
+
+def unit(spec: TrainSpec, strategy: str, worlds: Sequence[int]) -> int:
+    """What the sequences of a rank are a multiple of in each of these worlds."""
+    accumulate = spec.for_one(strategy).of(DataParallelOptions).accumulate
+    return math.lcm(accumulate, _of_all(replace(spec, series=tuple(worlds)), strategy, 0).sequences)
+
+
+def _of_all(spec: TrainSpec, strategy: str, world: int) -> Needs:
+    """What a model must have in each world of the series, and with each setting that is tried, where it can be."""
+    module, alone = _module(strategy), replace(spec, series=(), tune=False)
+    if not hasattr(module, "needs"):
+        return Needs()
+    tried = [alone]
+    if spec.tune and tuning.has_variants(strategy):
+        tried = [tuning.spec_of(alone, one) for one in tuning.variants(alone, strategy, world)]
+    pairs = ((one, of(one, strategy, ranks).ranks) for one in tried for ranks in spec.series or (world,))
+    needs: list[Needs] = [module.needs(one, ranks) for one, ranks in pairs if ranks]
+    return Needs(
+        heads=math.lcm(*(one.heads for one in needs)),
+        tokens=math.lcm(*(one.tokens for one in needs)),
+        parts=max((one.parts for one in needs), default=1),
+        sequences=math.lcm(*(one.sequences for one in needs)),
+    )
+
+
+def _module(strategy: str) -> Any:
+    return import_module(f"nccltool.train.strategies.{strategy}")
 
 
 SIZES = ("layers", "width", "heads", "context", "vocabulary", "batch")

@@ -71,6 +71,7 @@ terminated command-killed command-stopped deadline host-twice node-rank-twice
 rdzv-secret
 slurm-cancelled slurm-time-limit slurm-preempted slurm-requeued slurm-refused
 world-size world-of-one ranks-per-node version-mismatch duplicate-gpu
+setting-wrong
 plugin-failed unsupported split-impossible port-in-use interface-unusable run-dir-full torch-without-gpu
 backend-unavailable nothing-fits
 """

@@ -103,7 +103,7 @@ def test_a_size_that_was_asked_for_stays_and_fewer_ranks_share_it(
         ("pipeline", 4099, {}, {}, "4099 ranks cannot be split into groups of 2 to 8", True),
         ("three_d", 6, {}, {}, "6 ranks cannot be split into groups of 4", True),
         ("three_d", 2, {}, {}, "2 ranks cannot be split into groups of 4", False),
-        ("tp_fsdp", 1, {}, {}, "1 ranks cannot be split into groups of 2", False),
+        ("tp_fsdp", 1, {}, {}, "1 rank cannot be split into groups of 2", False),
         ("tensor", 8, {"heads": 3}, {}, "3 attention heads cannot be split across 2 ranks (--heads)", True),
         ("context", 8, {"context": 33}, {}, "33 tokens cannot be split across 2 ranks (--context)", True),
         ("tensor", 3, {"width": 64}, {}, "--width 64 cannot be divided by 6 attention heads", True),

@@ -156,6 +156,12 @@ def _taken(default: object, traits: "OptionTraits") -> dict[str, Any]:
         help="Steps to time afterwards; 0: none.",
     ),
     option(
+        "--tune",
+        is_flag=True,
+        settable="no",
+        help="Also time other settings of the overlap in turns and recommend the fastest.",
+    ),
+    option(
         "--learning-rate",
         type=Number(0),
         default=0.1,
@@ -248,24 +254,33 @@ def command(**options: Any) -> None:
 def _scaled(options: Mapping[str, Any]) -> NoReturn:
     """--scaling: weak and strong scaling, a run for each number of ranks. Raises BadInput."""
     from nccltool.train import options as train_options
+    from nccltool.train import series
     from nccltool.train.run import SmokeTrainings
 
     scaling.refuse(options)
     whole = asked(options, injected_fault())
     worlds = scaling.worlds(options["scaling"], whole.start)
-    per_rank = whole.batch or train_options.SIZES[whole.size]["batch"]
-    strong = scaling.batches([one.ranks for one in worlds], per_rank, options["global_batch"])
-    rows: list[tuple[str, Sequence[int | None]]] = [("weak scaling", [per_rank] * len(worlds))]
+    first = train_options.from_options(replace(whole, start=worlds[0].start(whole.start)))
+    made = series.of(first.job.train, [one.ranks for one in worlds], sequences=whole.batch)
+    ranks = [one.ranks for one in worlds if one.ranks in made.strategies]
+    strong = scaling.batches(ranks, made.sequences, options["global_batch"], made.unit)
+    rows: list[tuple[str, Sequence[int | None]]] = [("weak scaling", [made.sequences] * len(ranks))]
     if strong:
         rows.append(("strong scaling", strong))
     order = scaling.planned(
-        worlds,
+        [one for one in worlds if one.ranks in made.strategies],
         lambda world, batch: train_options.from_options(
-            replace(whole, start=world.start(whole.start), batch=batch)
+            replace(
+                whole,
+                start=world.start(whole.start),
+                batch=batch,
+                strategy=made.strategies[world.ranks],
+                series=tuple(ranks),
+            )
         ),
         rows,
     )
-    scaling.carry_out(SmokeTrainings, order, options)
+    scaling.carry_out(SmokeTrainings, order, options, made.left_out)
 
 
 def asked(options: Mapping[str, Any], fault: str = "") -> "TrainOptions":

@@ -25,7 +25,8 @@ def takes(strategy: str) -> dict[str, Field[Any]]:
 
 
 def options() -> dict[str, Field[Any]]:
-    return {name: field for strategy in NAMES for name, field in takes(strategy).items()}
+    """Those of `nccltool train`; the others are set by `--tune` alone."""
+    return {name: field for strategy in NAMES for name, field in takes(strategy).items() if field.metadata}
 
 
 def given(words: Mapping[str, Any]) -> "dict[str, OptionValue]":

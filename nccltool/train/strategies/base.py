@@ -73,11 +73,37 @@ class StrategyOptions:
     """What is for some ways to train only."""
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Variant:
+    """A setting of a strategy's overlap, which `--tune` compares with what was asked for."""
+
+    name: str
+    setting: str
+    """How to have it in torch."""
+    options: StrategyOptions
+    """All of the strategy's, with it."""
+    is_exact: bool = True
+    """It changes no number but by the order of sums."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TuningPlace:
+    """What the settings worth a comparison depend on."""
+
+    ranks: int
+    mib: float
+    """Of all parameters, and of their gradients."""
+    batch: int
+    """Sequences of a rank."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class DataParallelOptions(StrategyOptions):
     """Where each rank has a part of the batch."""
 
     accumulate: int = option(1, 10, "Micro-batches per rank and step (data parallel).", least=1)
+    sync_each: bool = False
+    """Gradients travel in each micro-batch's backward pass, not in the last one's alone."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,10 +1,14 @@
 """DistributedDataParallel."""
 
-from dataclasses import dataclass
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
-from nccltool.train.strategies.base import DataParallelOptions, option
+from nccltool.train.strategies.base import DataParallelOptions, TuningPlace, Variant, option
 
 _HOOKS = ("none", "fp16", "bf16", "powersgd")
+_BUCKETS_MIB = (1.0, 5.0, 25.0, 100.0)
+"""Around torch's 25; 5 was best over Gloo, and 10 to 25 over NCCL (Li and others 2020, PyTorch Distributed)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -15,3 +19,39 @@ class Options(DataParallelOptions):
     bucket_mib: float = option(25.0, 50, "DDP: gradient bucket size.", metavar="MIB", least=0.001, word="bucket")
     gradient_as_bucket_view: bool = option(False, 60, "DDP: make gradients views of the buckets.")
     static_graph: bool = option(False, 70, "DDP: declare that the graph never changes.")
+    small_first: bool = True
+    """With buckets of torch's size, the first one is of 1 MiB, as torch does it where no size is given."""
+
+
+def variants(own: Options, place: TuningPlace) -> Iterator[Variant]:
+    """Buckets decide what the backward pass hides: one that is larger than the model travels when it is over."""
+    whole = float(math.ceil(place.mib * 2))
+    yield Variant(
+        name="one bucket: no overlap",
+        setting=f"bucket_cap_mb={whole:g}, more than the model has",
+        options=replace(own, bucket_mib=whole, small_first=False),
+    )
+    for mib in _BUCKETS_MIB:
+        other = replace(own, bucket_mib=mib, small_first=False)
+        if mib < place.mib and other != own:
+            yield Variant(name=f"buckets of {mib:g} MiB", setting=f"bucket_cap_mb={mib:g}", options=other)
+    if not own.static_graph and own.accumulate == 1:
+        yield Variant(name="static graph", setting="static_graph=True", options=replace(own, static_graph=True))
+    if not own.gradient_as_bucket_view:
+        yield Variant(
+            name="gradients as views of buckets",
+            setting="gradient_as_bucket_view=True",
+            options=replace(own, gradient_as_bucket_view=True),
+        )
+    micro_batches = own.accumulate if own.accumulate > 1 else 2
+    if own.static_graph or place.batch % micro_batches:
+        return
+    accumulated = replace(own, accumulate=micro_batches)
+    if accumulated != own:
+        name = f"{micro_batches} micro-batches, the last one synchronized"
+        yield Variant(name=name, setting="no_sync() around all but the last", options=accumulated)
+    yield Variant(
+        name=f"{micro_batches} micro-batches, each synchronized",
+        setting="micro-batches without no_sync()",
+        options=replace(accumulated, sync_each=True),
+    )

@@ -1,1 +1,3 @@
 """nn.DataParallel."""
+
+NO_CURVE = "it runs in one process, so the number of ranks is always 1"

@@ -1,8 +1,16 @@
 """FSDP2 (fully_shard)."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
-from nccltool.train.strategies.base import DataParallelOptions, OffloadOptions, ShardOptions, option
+from nccltool.train.strategies.base import (
+    DataParallelOptions,
+    OffloadOptions,
+    ShardOptions,
+    TuningPlace,
+    Variant,
+    option,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,3 +26,59 @@ class Options(DataParallelOptions, ShardOptions, OffloadOptions):
     """Of gathered parameters and of the arithmetic; empty = as they are."""
     reduce_dtype: str = option("", 140, "FSDP: type for reduction.  [default: --param-dtype]", metavar="TYPE")
     """Empty = as they are."""
+    reshard_ranks: int = 0
+    """After the forward pass parameters stay whole in groups of so many ranks; 0 = of all, as `reshard` says."""
+    forward_prefetch: int = 0
+    """Blocks that are gathered ahead."""
+    backward_prefetch: int = 1
+    """The same in the backward pass, where torch gathers one ahead by itself."""
+
+
+def variants(own: Options, place: TuningPlace) -> Iterator[Variant]:
+    """What is gathered at once, how far ahead, and whether it is gathered again."""
+    if own.wrap != "model":
+        yield Variant(
+            name="whole model at once: no overlap",
+            setting="fully_shard(model) alone",
+            options=replace(own, wrap="model"),
+        )
+        yield from _prefetching(own)
+    if own.reshard and own.shard == "full":
+        yield Variant(
+            name="no resharding",
+            setting="reshard_after_forward=False",
+            options=replace(own, reshard=False),
+        )
+        some = next((ranks for ranks in range(place.ranks // 2, 1, -1) if place.ranks % ranks == 0), None)
+        if some is not None:
+            yield Variant(
+                name=f"resharding to {some} ranks",
+                setting=f"reshard_after_forward={some}",
+                options=replace(own, reshard_ranks=some),
+            )
+    if not own.reduce_dtype and not own.param_dtype:
+        yield Variant(
+            name="reduction in bfloat16",
+            setting="MixedPrecisionPolicy(reduce_dtype=torch.bfloat16)",
+            options=replace(own, reduce_dtype="bfloat16"),
+            is_exact=False,
+        )
+
+
+def _prefetching(own: Options) -> Iterator[Variant]:
+    yield Variant(
+        name="no backward prefetch",
+        setting="set_modules_to_backward_prefetch([itself])",
+        options=replace(own, backward_prefetch=0),
+    )
+    for blocks in (1, 2):
+        yield Variant(
+            name=f"forward prefetch of {blocks}",
+            setting=f"set_modules_to_forward_prefetch of {blocks}",
+            options=replace(own, forward_prefetch=blocks),
+        )
+    yield Variant(
+        name="backward prefetch of 2",
+        setting="set_modules_to_backward_prefetch of 2",
+        options=replace(own, backward_prefetch=2),
+    )

@@ -9,6 +9,7 @@ from nccltool.core.notices import circumstances, of_finding, shown, verdict_line
 from nccltool.core.text import counted, escaped, named
 from nccltool.core.units import format_seconds
 from nccltool.probe.headline import suspects
+from nccltool.train import resources, tuning
 from nccltool.train.result import Bubble, ExpertLoad, ModelShape, TrainingInput, TrainingResult, TrainRun
 
 HEADERS = ("strategy", "result", "step", "samples/s", "exposed %", "scaling %", "MFU %", "memory MiB")
@@ -17,12 +18,15 @@ _STATUSES = get_args(CheckStatus)
 _MOST_NAMED = 3
 _INTERRUPTED = 130
 _MFU = HEADERS.index("MFU %")
-DETAILS = ("strategy", "tokens/s", "loss error", "allowed")
+TUNED = ("setting", "step", "95 % interval", "exposed %", "ratio", "its interval")
+_ALIGN_TUNED: tuple[Align, ...] = ("left", "right", "right", "right", "right", "right")
+DETAILS = ("strategy", "tokens/s", "per rank", "loss error", "allowed")
 LEGEND = (
     "step: mean time of a step",
     "exposed: share of a step spent waiting for communication",
     "scaling: efficiency compared with rank 0 training its part of the batch alone",
     "memory: peak of any rank during the timed steps",
+    "per rank: tokens/s of each rank, which is tokens/s/GPU",
     "loss error: largest absolute error of the loss in any step; allowed: error in that step from rounding alone",
 )
 _TONES: dict[str, Tone] = {"pass": "pass", "fail": "fail", "unknown": "warn"}
@@ -35,8 +39,9 @@ def render(run: TrainRun, look: Look = PLAIN) -> str:
     legend = (line for text in LEGEND for line in look.wrapped(text, "    "))
     details = [*_details(run, look).split("\n"), *legend] if look.verbose and run.trainings else []
     found = [of_finding(one) for severity in SEVERITIES for one in run.findings if one.severity == severity]
-    notices = shown(look, found, len(head) + len(table) + 2)
-    return "\n\n".join("\n".join(block) for block in (head, table, details, notices) if block) + "\n"
+    tuned = [_tuned(one, look) for one in run.trainings]
+    notices = shown(look, found, len(head) + len(table) + sum(map(len, tuned)) + 2)
+    return "\n\n".join("\n".join(block) for block in (head, table, *tuned, details, notices) if block) + "\n"
 
 
 def headline(run: TrainRun) -> str:
@@ -90,13 +95,29 @@ def _details(run: TrainRun, look: Look) -> str:
         (
             training.strategy,
             _rate(training.throughput_tokens_per_s),
+            _rate(training.throughput_tokens_per_s_per_rank),
             _or_unknown(oracle.max_abs_error if oracle else None, ".2g"),
             _or_unknown(oracle.tolerance if oracle else None, ".2g"),
         )
         for training in run.trainings
         for oracle in (training.oracle,)
     ]
-    return look.table(DETAILS, rows, ("left", "right", "right", "right"))
+    return look.table(DETAILS, rows, ("left", "right", "right", "right", "right"))
+
+
+def _tuned(training: TrainingResult, look: Look) -> list[str]:
+    """What hides how much here."""
+    found = training.tuning
+    if found is None:
+        return []
+    rows = look.table(TUNED, list(tuning.rows(found)), _ALIGN_TUNED)
+    title = f"overlap of {training.strategy}, {counted(found.rounds, 'round')} in turns"
+    lines = [title, "", *rows.split("\n")]
+    lines += look.wrapped(escaped(f"{training.strategy}: {tuning.advice(found)}"), "    ")
+    left_out = [one for one in found.settings if one.status == "skip"]
+    for one in left_out:
+        lines += look.wrapped(escaped(f"{one.name}: left out: {one.reason}"), "    ")
+    return lines
 
 
 def _beside_trainings(run: TrainRun, verbose: bool) -> Iterator[str]:
@@ -111,6 +132,7 @@ def _beside_trainings(run: TrainRun, verbose: bool) -> Iterator[str]:
     slow = {f"rank {t.slowest_rank} in {t.strategy}": None for t in timed if t.slowest_rank is not None}
     if slow:
         yield f"at least 25 % slower than the typical rank, without communication: {', '.join(slow)}"
+    yield from resources.lines(timed, verbose)
     for training in run.trainings:
         yield from _parts(training, verbose)
     for training in run.trainings:

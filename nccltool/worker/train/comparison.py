@@ -49,8 +49,15 @@ class _Found:
 class ReferenceComparison:
     """One strategy and its reference. Every method is called by all ranks together."""
 
-    def __init__(self, strategy: Strategy, base: int, products: Products = "exact") -> None:
-        """`base`: the number in the run of the first step."""
+    def __init__(
+        self,
+        strategy: Strategy,
+        base: int,
+        products: Products = "exact",
+        losses: list[float] | None = None,
+    ) -> None:
+        """`base`: the number in the run of the first step. `losses`: takes the reference's."""
+        self._losses = [] if losses is None else losses
         self._strategy, self._setup, self._base = strategy, strategy.setup, base
         self._allowed = tolerance.of(self._setup.spec, self._setup.world, products)
         self._made: Reference | None = None
@@ -170,6 +177,7 @@ class ReferenceComparison:
         scale = strategy.scaler.scale if strategy.scaler else 1.0
         watched = strategy if tolerance.short_sum(self._setup.spec) else None
         found.losses = reference.forward_backward(tokens, scale, watched)
+        self._losses.append(sum(found.losses) / len(found.losses))
         found.norm = reference.gradient_norm()
         found.differences.append(reference.losses(mine, found.losses, number))
         found.differences.append(reference.gradients(strategy, number))

@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 
 from nccltool.launch import allowances, events
-from nccltool.train import longest_step, sharing
+from nccltool.train import longest_step, sharing, tuning
 from nccltool.train.checkpoints import Mark
 from nccltool.train.events import Built, NotTrained
 from nccltool.train.job import TrainSpec
@@ -22,6 +22,7 @@ from nccltool.worker.train.comparison import Outcome, ReferenceComparison
 from nccltool.worker.train.feed import feed
 from nccltool.worker.train.strategies.base import CannotTrain, Setup, Strategy
 from nccltool.worker.train.timed_steps import time_steps, write_trace
+from nccltool.worker.train.tuned_steps import tune
 
 
 class Trainer:
@@ -33,8 +34,9 @@ class Trainer:
 
     def run(self) -> None:
         """Train in each of the ways that were asked for."""
-        if self._group.size > 1 and "OMP_NUM_THREADS" not in os.environ:
-            # as torchrun does: threads of several ranks on one host only wait for each other
+        if (self._group.size > 1 or self._spec.series) and "OMP_NUM_THREADS" not in os.environ:
+            # as torchrun does: threads of several ranks on one host only wait for each other; and of a series
+            # the run of one rank must compute as the others do
             torch.set_num_threads(1)
         with contextlib.suppress(CheckpointsFailed):  # which has been reported
             if self._checkpoints is not None:
@@ -58,16 +60,22 @@ class Trainer:
         self._allow(strategy.setup.spec, is_first=True)  # its model may have grown with the world
         if self._checkpoints is not None and saved is not None:
             self._checkpoints.load(strategy, saved)
-        products = precision.products(self._group.device)
+        products, losses = precision.products(self._group.device), list[float]()
         with precision.exact():
-            comparison = ReferenceComparison(strategy, base, products)
-            outcome = self._compared(comparison, strategy, base, saved.step if saved else 0)
+            # not named here: the reference's memory is none of the timed steps
+            outcome = self._compared(
+                ReferenceComparison(strategy, base, products, losses), strategy, base, saved.step if saved else 0
+            )
         if outcome == "wrong":
             return
         strategy.report()
         if self._spec.timed_steps:
             _enter(strategy, base + self._spec.steps, f"the timed steps of {name}")
             time_steps(strategy, self._spec.timed_steps, base + self._spec.steps)
+        if self._spec.tune and losses and tuning.has_variants(name):
+            self._allow(strategy.setup.spec, is_first=True)
+            _enter(strategy, base + self._spec.steps, f"the settings of {name}")
+            tune(strategy, losses, products)
         if self._spec.profile:
             write_trace(strategy, Path(self._spec.profile))
         if strategy.setup.feed is not None:

@@ -15,17 +15,16 @@ from nccltool.core.findings import Subject
 from nccltool.probe import late_rank
 from nccltool.probe.events import Samples
 from nccltool.probe.late_rank import RankLateness
-from nccltool.train.events import Flowed, InputTimed, OfRanks, Passed, TimedSteps
+from nccltool.train.events import Flowed, InputTimed, MemorySeen, OfRanks, Passed, TimedSteps
 from nccltool.train.finding_kinds import PROFILE_NOT_WRITTEN
 from nccltool.train.strategies.base import DataParallelOptions
 from nccltool.worker import memory
-from nccltool.worker.train import arrivals, gradients, transformer
+from nccltool.worker.train import arrivals, gradients, metering, transformer
 from nccltool.worker.train.gradients import Scaler
+from nccltool.worker.train.metering import WARM_UP, MeteredSteps
 from nccltool.worker.train.stopwatch import Flow
 from nccltool.worker.train.strategies.base import Setup, Strategy
 
-WARM_UP = 2
-"""Steps before those that are timed."""
 _DRAWN_RANKS, _DRAWN_PASSES = 64, 2048
 """Of a pipeline: as many as a picture shows."""
 _TRACED = 8
@@ -41,9 +40,9 @@ def time_steps(strategy: Strategy, steps: int, index: int) -> None:
     group = setup.group
     _forget_peak(group.device)
     step = stepper(strategy)
-    _loop(setup, WARM_UP, step)
+    metered = metering.metered(setup, step, steps)
     peak = _peak_bytes(group.device)
-    compute_only = [compute_only_step(setup)] if _can_compute_alone(strategy) else []
+    compute_only = [compute_only_step(setup)] if can_compute_alone(strategy) else []
     if compute_only:
         _loop(setup, WARM_UP, *compute_only)
     if flow is not None:
@@ -65,7 +64,7 @@ def time_steps(strategy: Strategy, steps: int, index: int) -> None:
         return
     setup.channel.emit(
         *Samples.of(index, slowest),
-        *_of_ranks(setup, index, everybodys, computed_alone=bool(together)),
+        *_of_ranks(setup, index, everybodys, metered, computed_alone=bool(together)),
         TimedSteps(
             step=index,
             strategy=setup.name,
@@ -75,20 +74,23 @@ def time_steps(strategy: Strategy, steps: int, index: int) -> None:
             alone_ns=statistics.median_low(alone[0]) if alone else None,
             input_ns=statistics.median_low(longest_waits),
             late_ranks=None if late is None else late_rank.as_pairs(late),
+            energy=metered.energy,
         ),
     )
 
 
 def _of_ranks(
-    setup: Setup, index: int, rows: list[list[int]], *, computed_alone: bool
-) -> Iterator[OfRanks | InputTimed]:
+    setup: Setup, index: int, rows: list[list[int]], metered: MeteredSteps, *, computed_alone: bool
+) -> Iterator[OfRanks | MemorySeen | InputTimed]:
     """`rows`: of each rank ns without communication, its peak in bytes or -1, and ns that it waited for input."""
     yield from OfRanks.of(
         setup.name,
         index,
         [row[0] for row in rows] if computed_alone else [],
         [row[1] if row[1] >= 0 else None for row in rows],
+        metered.utilization,
     )
+    yield from MemorySeen.of(setup.name, index, metered.memory)
     if setup.feed is not None:
         yield from InputTimed.of(setup.name, index, [row[2] for row in rows])
 
@@ -197,7 +199,7 @@ def stepper(strategy: Strategy) -> Step:
     return step
 
 
-def _can_compute_alone(strategy: Strategy) -> bool:
+def can_compute_alone(strategy: Strategy) -> bool:
     """Not so a block again, with parameters that were cast for the first time only."""
     return strategy.WITHOUT_SYNC and not (strategy.setup.spec.recompute and strategy.setup.param_dtype)
 

@@ -29,7 +29,7 @@ def rows(run: TrainRun) -> list[list[str]]:
 def test_the_table() -> None:
     assert rows(judged(*RIGHT)) == [["ddp", "pass", "20", "ms", "400", "25", "50", "256"]]
     assert table.render(judged(*RIGHT)).startswith("PASS train: ddp equals the reference, 20 ms per step\n")
-    assert "\nddp          12800       1e-05  0.00011\n" in table.render(judged(*RIGHT), VERBOSE)
+    assert "\nddp          12800      6400       1e-05  0.00011\n" in table.render(judged(*RIGHT), VERBOSE)
     nothing = judged(NotTrained(strategy="ddp", reason="so"))
     assert rows(nothing) == [["ddp", "skip", "?", "?", "?", "?", "?"]]
     text = table.render(nothing)

@@ -285,7 +285,9 @@ class DataParallel(Strategy):
         super().__init__(setup)
         self.replica = setup.rank if replica is None else replica
         self.replicas = setup.world if replicas is None else replicas
-        accumulate = self.accumulate = setup.spec.of(DataParallelOptions).accumulate
+        options = setup.spec.of(DataParallelOptions)
+        accumulate, self._syncs_each = options.accumulate, options.sync_each
+        self.accumulate = accumulate
         if setup.spec.batch % accumulate:
             raise CannotTrain(f"--batch {setup.spec.batch} cannot be divided into --accumulate {accumulate} parts")
         self.micro_batches = self.replicas * accumulate
@@ -296,7 +298,7 @@ class DataParallel(Strategy):
         parts = tokens.chunk(self.micro_batches)
         last = (self.replica + 1) * accumulate - 1
         for index in range(self.replica * accumulate, last + 1):
-            with self.synchronising(index == last):
+            with self.synchronising(index == last or self._syncs_each):
                 losses[index] = self.one_pass(parts[index], accumulate, index == last)
         return losses
 

@@ -18,7 +18,8 @@ class Training(DataParallel):
         if options.static_graph and options.accumulate > 1:  # an assertion inside of torch 2.13
             raise CannotTrain("DDP cannot skip synchronization (--accumulate) with --static-graph")
         # torch begins with a small bucket where no size is given
-        sized = {} if options.bucket_mib == Options().bucket_mib else {"bucket_cap_mb": options.bucket_mib}
+        as_torch_does = options.small_first and options.bucket_mib == Options().bucket_mib
+        sized = {} if as_torch_does else {"bucket_cap_mb": options.bucket_mib}
         ddp = self.wrap_in_ddp(
             **sized,
             gradient_as_bucket_view=options.gradient_as_bucket_view,

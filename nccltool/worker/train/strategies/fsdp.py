@@ -1,10 +1,11 @@
 """FSDP2 (fully_shard): parameters, gradients and the optimizer's state are spread over ranks, block by block."""
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import torch
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
-from torch.distributed.fsdp import CPUOffloadPolicy, MixedPrecisionPolicy, fully_shard
+from torch.distributed.fsdp import CPUOffloadPolicy, FSDPModule, MixedPrecisionPolicy, fully_shard
 
 from nccltool.train.strategies.fsdp import Options
 from nccltool.worker.train import splitting
@@ -22,10 +23,22 @@ class Training(FullySharded):
         super().__init__(setup)
         self._options = setup.spec.of(Options)
         whole, policies = self.whole_model(), self._policies()
-        for part in whole if self._options.wrap == "block" else ():
-            fully_shard(part, **policies)
+        blocks = [fully_shard(part, **policies) for part in whole] if self._options.wrap == "block" else []
         self.model = fully_shard(whole, **policies)
+        self._prefetch(blocks)
         self.optimizer = self.sgd()
+
+    def _prefetch(self, blocks: Sequence[FSDPModule]) -> None:
+        """Gather blocks before they are needed, where that is asked for otherwise than torch does by itself."""
+        forward, backward = self._options.forward_prefetch, self._options.backward_prefetch
+        for index, block in enumerate(blocks):
+            if forward:
+                block.set_modules_to_forward_prefetch(blocks[index + 1 : index + 1 + forward])
+            if (
+                backward != 1
+            ):  # a block that is gathered already takes the place of the one that torch would choose
+                before = blocks[max(index - backward, 0) : index]
+                block.set_modules_to_backward_prefetch(before[::-1] or [block])
 
     def _policies(self) -> dict[str, Any]:
         options = self._options
@@ -34,7 +47,7 @@ class Training(FullySharded):
         )
         policies = {
             "mesh": self._mesh(),
-            "reshard_after_forward": options.reshard and options.shard != "grad",
+            "reshard_after_forward": options.reshard_ranks or (options.reshard and options.shard != "grad"),
             "mp_policy": MixedPrecisionPolicy(param_dtype=param_dtype, reduce_dtype=reduce_dtype),
         }
         if options.offload:  # pinned memory needs a device that it is pinned for

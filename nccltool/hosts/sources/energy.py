@@ -1,0 +1,64 @@
+"""Counters of energy: of a GPU, by NVML, and of the host's processor packages, by RAPL in /sys/class/powercap."""
+
+from importlib import import_module
+from typing import Any
+
+from nccltool.core.unknown import Unknown
+from nccltool.hosts.facts.leaves import Count, NotKnown, Number, known, or_unknown
+from nccltool.hosts.sources.base import Tree
+
+_ZONES = "/sys/class/powercap"
+
+
+@or_unknown
+def packages(tree: Tree) -> dict[str, tuple[int, int]]:
+    """Of each processor package microjoules so far, and where its counter starts over. Cores and memory are parts
+    of packages, or have counters on some models only: they are left out."""
+    found = {}
+    for zone in known(tree.names(_ZONES)):
+        if zone.count(":") != 1 or not str(tree.text(f"{_ZONES}/{zone}/name")).startswith("package"):
+            continue
+        here = f"{_ZONES}/{zone}"
+        found[zone] = known(tree.number(f"{here}/energy_uj")), known(tree.number(f"{here}/max_energy_range_uj"))
+    if not found:
+        raise NotKnown(f"{_ZONES} has no processor package")
+    return found
+
+
+def used_uj(before: dict[str, tuple[int, int]], after: dict[str, tuple[int, int]]) -> int:
+    """Microjoules between two readings of the same packages, of which each counter started over once at most."""
+    return sum((after[zone][0] - count) % (largest + 1) for zone, (count, largest) in before.items())
+
+
+class GpuMeter:
+    """NVML's counters of one GPU."""
+
+    def __init__(self, uuid: str, nvml: Any = None) -> None:
+        """`nvml`: a library with NVML's functions; None = the installed one."""
+        self._why = ""
+        try:
+            self._nvml = import_module("pynvml") if nvml is None else nvml
+            self._nvml.nvmlInit()
+            self._handle = self._nvml.nvmlDeviceGetHandleByUUID(uuid)
+        except ImportError:
+            self._why = "nvidia-ml-py is not installed"
+        except self._nvml.NVMLError as error:
+            self._why = f"NVML: {error}"
+
+    def energy_mj(self) -> Count:
+        """Millijoules since the driver was loaded: from Volta on."""
+        found: Count = self._asked("nvmlDeviceGetTotalEnergyConsumption")
+        return found
+
+    def utilization(self) -> Number:
+        """Share of the last 1/6 to 1 s in which a kernel ran."""
+        used = self._asked("nvmlDeviceGetUtilizationRates")
+        return used if isinstance(used, Unknown) else float(used.gpu) / 100
+
+    def _asked(self, name: str) -> Any:
+        if self._why:
+            return Unknown(self._why)
+        try:
+            return getattr(self._nvml, name)(self._handle)
+        except self._nvml.NVMLError as error:
+            return Unknown(f"NVML: {error}")

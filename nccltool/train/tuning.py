@@ -1,0 +1,178 @@
+"""Settings of a strategy's overlap that are timed in turns: which, and what came of it. Pure.
+
+Each round takes one step of every setting, so that what disturbs a machine for longer than a step disturbs all.
+A setting is compared with what was asked for by the ratio of their steps in the same round. The interval of the
+median ratio is one for all settings together (Bonferroni): chance alone finds a difference in one of twenty runs.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import fields, replace
+from importlib import import_module
+from statistics import median
+from typing import Any
+
+from nccltool.core import statistics
+from nccltool.core.findings import Finding, Subject
+from nccltool.core.units import format_seconds
+from nccltool.train import events
+from nccltool.train.finding_kinds import SETTING_WRONG
+from nccltool.train.job import TrainSpec
+from nccltool.train.result import TunedSetting, Tuning
+from nccltool.train.strategies.base import StrategyOptions, TuningPlace, Variant
+
+AS_ASKED = "as asked for"
+RISK = 0.05
+"""That chance alone makes a difference of any setting."""
+WORTH = 0.02
+"""What a recommended setting saves at the least: less is not worth a change."""
+_FLOAT, _DOUBLE = 4, 8
+
+
+def has_variants(strategy: str) -> bool:
+    return hasattr(_module(strategy), "variants")
+
+
+def variants(spec: TrainSpec, strategy: str, ranks: int) -> tuple[Variant, ...]:
+    """What was asked for, then the other settings."""
+    own: StrategyOptions = spec.of(_module(strategy).Options)
+    size = _DOUBLE if spec.dtype == "float64" else _FLOAT
+    parameters = spec.layers * 12 * spec.width**2 + (2 * spec.vocabulary + spec.context) * spec.width
+    place = TuningPlace(ranks=ranks, mib=size * parameters / 2**20, batch=spec.batch)
+    asked = Variant(name=AS_ASKED, setting="", options=own)
+    return (asked, *_module(strategy).variants(own, place))
+
+
+def spec_of(spec: TrainSpec, variant: Variant) -> TrainSpec:
+    """The training with this setting."""
+    changed = {
+        field.name: value
+        for field in fields(variant.options)
+        if (value := getattr(variant.options, field.name)) != field.default
+    }
+    return replace(spec, options=changed, tune=False)
+
+
+def _module(strategy: str) -> Any:
+    return import_module(f"nccltool.train.strategies.{strategy}")
+
+
+# ---- how long to measure, and what came of it
+
+
+def ratios(ns: Sequence[int], asked_ns: Sequence[int]) -> list[float]:
+    return [one / asked for one, asked in zip(ns, asked_ns, strict=True)]
+
+
+def is_enough(rounds: Sequence[Sequence[int]], precision: float) -> bool:
+    """Whether each interval is narrow enough. `rounds`: ns of each setting, the one asked for first."""
+    asked, *others = rounds
+    for ns in others:
+        found = statistics.interval_of(ratios(ns, asked), RISK / len(others))
+        if found is None or found[1] - found[0] > 2 * precision:
+            return False
+    return True
+
+
+def of(tried: Sequence[events.VariantTried], timed: Sequence[events.VariantTimed]) -> Tuning | None:
+    """None = nothing was tried."""
+    ns: dict[int, list[int]] = defaultdict(list)
+    for event in timed:
+        ns[event.number].extend(event.ns)
+    if not tried:
+        return None
+    compared = sum(event.number > 0 and bool(ns[event.number]) for event in tried)
+    settings = tuple(_setting(event, ns, compared) for event in tried)
+    return Tuning(
+        settings=settings,
+        rounds=len(ns[0]),
+        recommended=next((one.name for one in [_best(settings)] if one is not None), None),
+    )
+
+
+def _setting(event: events.VariantTried, ns: dict[int, list[int]], compared: int) -> TunedSetting:
+    mine, asked = ns[event.number], ns[0]
+    times = statistics.summarise([one / 1e9 for one in mine]) if mine else None
+    exposed = ratio = between = None
+    if times is not None and times.median and event.without_sync_ns is not None:
+        exposed = max(0.0, 1 - event.without_sync_ns / 1e9 / times.median)
+    if mine and event.number and len(mine) == len(asked):
+        by_round = ratios(mine, asked)
+        ratio, between = median(by_round), statistics.interval_of(by_round, RISK / compared)
+    return TunedSetting(
+        name=event.name,
+        setting=event.setting,
+        is_exact=event.is_exact,
+        status="fail" if event.wrong else "skip" if event.reason else "pass",
+        reason=event.reason,
+        step_time_s=times,
+        exposed_communication_ratio=exposed,
+        ratio=ratio,
+        ratio_low=None if between is None else between[0],
+        ratio_high=None if between is None else between[1],
+    )
+
+
+def _best(settings: Sequence[TunedSetting]) -> TunedSetting | None:
+    """The fastest of those that are faster beyond chance, change no result, and are worth it."""
+    faster = [
+        one
+        for one in settings
+        if one.status == "pass" and one.is_exact and one.ratio is not None and one.ratio <= 1 - WORTH
+        and one.ratio_high is not None and one.ratio_high < 1
+    ]  # fmt: skip
+    return min(faster, key=lambda one: one.ratio or 1.0, default=None)
+
+
+def wrong(strategy: str, tuning: Tuning) -> Iterator[Finding]:
+    """Settings with which the strategy trains something else."""
+    for one in tuning.settings:
+        if one.status == "fail":
+            yield SETTING_WRONG.finding(
+                subject=Subject(kind="operation", name=strategy),
+                message=f"{strategy} with {one.name} differs from the reference: {one.reason}",
+                evidence=(one.setting,),
+                remedy="do not train with this setting here; report it to PyTorch with the versions above",
+            )
+
+
+# ---- in words
+
+
+def advice(tuning: Tuning) -> str:
+    """What to set, or that nothing is known to be faster."""
+    best = next((one for one in tuning.settings if one.name == tuning.recommended), None)
+    if best is not None:
+        assert best.ratio is not None
+        assert best.ratio_low is not None
+        assert best.ratio_high is not None
+        saved = f"{1 - best.ratio:.0%} less time per step ({1 - best.ratio_high:.0%} to {1 - best.ratio_low:.0%})"
+        return f"use {best.name} ({best.setting}): {saved}"
+    compared = [one for one in tuning.settings if one.ratio is not None]
+    lows = [one.ratio_low for one in compared if one.ratio_low is not None]
+    if not lows:
+        return "unknown: too few rounds for an interval: use a longer --deadline or a smaller model"
+    slower = [one for one in compared if one.ratio_low is not None and one.ratio_low > 1]
+    missed = max(0.0, 1 - min(lows))
+    if slower:
+        return f"keep the setting as it is: none was measured to be faster, {len(slower)} to be slower"
+    return f"no difference was measured: one of up to {missed:.0%} would not be seen"
+
+
+def rows(tuning: Tuning) -> Iterator[tuple[str, ...]]:
+    """Of a table: setting, step and its interval, exposed communication, ratio and its interval."""
+    for one in tuning.settings:
+        if one.step_time_s is None:
+            yield one.name, one.status, "", "", "", ""
+            continue
+        low, high = one.step_time_s.seconds_between
+        has_interval = one.ratio_low is not None and one.ratio_high is not None
+        exposed = one.exposed_communication_ratio
+        yield (
+            one.name,
+            format_seconds(one.step_time_s.seconds),
+            f"{format_seconds(low)} - {format_seconds(high)}",
+            "?" if exposed is None else f"{100 * exposed:.0f}",
+            "" if one.ratio is None else f"{one.ratio:.2f}",
+            f"{one.ratio_low:.2f} - {one.ratio_high:.2f}" if has_interval else "",
+        )
