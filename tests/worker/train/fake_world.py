@@ -15,6 +15,7 @@ from torch.distributed.tensor import _redistribute
 from torch.distributed.tensor.debug import _clear_sharding_prop_cache
 from torch.testing._internal.distributed.fake_pg import FakeStore
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from nccltool.worker.channel import Channel
 from nccltool.worker.progress_page import ProgressPage
@@ -50,22 +51,29 @@ def rank_of(rank: int, world: int) -> Iterator[RankTools]:
 
 
 class Calls(TorchDispatchMode):  # type: ignore[misc]
-    """Counts calls by operation."""
+    """Counts calls, and the bytes of their whole tensors, by operation."""
 
     def __init__(self) -> None:
         super().__init__()
         self.counts: Counter[str] = Counter()
+        self.sizes: Counter[str] = Counter()
 
     def __torch_dispatch__(self, call: Any, types: Any, words: Any = (), options: Any = None) -> Any:
         came = call(*words, **(options or {}))
         if call.namespace in ("c10d", "_c10d_functional"):
             name = call.name().partition("::")[2]
             operation = _OPERATIONS.get(name, name)
-            self.counts.update([operation] if operation else [])
+            if operation:
+                self.counts[operation] += 1
+                self.sizes[operation] += max(map(_size, (*words, came)))
             if operation == "recv":
                 for tensor in words[0]:  # stages vote by ones whether all know their shapes
                     tensor.fill_(1 if tensor.dtype == torch.int32 else 0)
         return came
+
+
+def _size(part: Any) -> int:
+    return sum(one.numel() * one.element_size() for one in tree_leaves(part) if isinstance(one, torch.Tensor))
 
 
 def average(state: None, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:

@@ -1,4 +1,8 @@
-"""Context parallelism (Ulysses): ranks share each sequence; attention swaps tokens for heads."""
+"""Context parallelism (Ulysses): ranks share each sequence; attention swaps tokens for heads.
+
+A step of the default model on rank 0 of 4: 32 all_to_all, 1,048,576 bytes: 4 forward and 4 backward
+in each of 4 blocks, of a fourth of the tokens; 2 all_reduce, 939,524 bytes, of the gradients and the loss.
+"""
 
 from typing import Any, ClassVar
 

@@ -1,4 +1,8 @@
-"""DistributedDataParallel: every rank has the whole model, gradients are averaged by all_reduce in buckets."""
+"""DistributedDataParallel: every rank has the whole model, gradients are averaged by all_reduce in buckets.
+
+A step of the default model on rank 0 of 4: 1 all_reduce, 939,520 bytes: 4 for each of the
+234,880 gradients, in one bucket.
+"""
 
 from typing import ClassVar
 

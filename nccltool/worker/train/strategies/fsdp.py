@@ -1,4 +1,8 @@
-"""FSDP2 (fully_shard): parameters, gradients and the optimizer's state are spread over ranks, block by block."""
+"""FSDP2 (fully_shard): parameters, gradients and the optimizer's state are spread over ranks, block by block.
+
+A step of the default model on rank 0 of 4: 12 all_gather, 1,879,040 bytes: each of 6 parts in the
+forward pass, and again in the backward pass; 6 reduce_scatter, 939,520 bytes, of the gradients.
+"""
 
 from collections.abc import Sequence
 from typing import Any, ClassVar

@@ -1,4 +1,8 @@
-"""The older FullyShardedDataParallel: each part of the model is one flat parameter, of which ranks hold pieces."""
+"""The older FullyShardedDataParallel: each part of the model is one flat parameter, of which ranks hold pieces.
+
+A step of the default model on rank 0 of 4: 12 all_gather, 1,879,040 bytes: each of 6 parts in the
+forward pass, and again in the backward pass; 6 reduce_scatter, 939,520 bytes, of the gradients.
+"""
 
 import warnings
 from collections.abc import Iterator

@@ -2,6 +2,9 @@
 
 The devices are those of the ranks, which send activations on and gradients back; or, of one rank on a host with
 several GPUs, the first two of these.
+
+A step of the default model on rank 0 of 4: 1 send, 131,072 bytes, of activations, and 1 recv,
+131,072 bytes, of their gradients: 16 sequences with 32 tokens, 64 wide.
 """
 
 from collections.abc import Sequence

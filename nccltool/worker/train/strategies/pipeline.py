@@ -1,4 +1,8 @@
-"""Pipeline parallelism: each rank has some of the layers, and micro-batches flow through them."""
+"""Pipeline parallelism: each rank has some of the layers, and micro-batches flow through them.
+
+A step of the default model on rank 0 of 4: 9 send, 131,076 bytes, and 9 recv, 131,076 bytes: 8
+micro-batches with 2 sequences, and at first a number that says whether all know their shapes.
+"""
 
 from typing import ClassVar
 

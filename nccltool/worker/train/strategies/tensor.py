@@ -1,4 +1,8 @@
-"""Tensor parallelism: the linear layers of a block are cut by columns, then by rows; ranks share each sequence."""
+"""Tensor parallelism: the linear layers of a block are cut by columns, then by rows; ranks share each sequence.
+
+A step of the default model on rank 0 of 4: 24 all_reduce, 3,145,728 bytes: 2 forward and 4
+backward in each of 4 blocks, of 16 sequences with 32 tokens, 64 wide.
+"""
 
 from collections.abc import Mapping
 from typing import ClassVar

@@ -1,4 +1,9 @@
-"""Pipeline, data and tensor parallelism at once: two stages, pairs of ranks that share layers, and replicas."""
+"""Pipeline, data and tensor parallelism at once: two stages, pairs of ranks that share layers, and replicas.
+
+A step of the default model on rank 0 of 4: 5 send, 131,076 bytes, and 5 recv, 131,076 bytes: 4
+micro-batches, and a number as in `pipeline`; 82 all_reduce, 1,848,064 bytes: 6 in each of 2 blocks for each
+micro-batch, and 34 averages of parameters over the replicas.
+"""
 
 from typing import ClassVar
 

@@ -1,4 +1,9 @@
-"""Tensor parallelism in pairs of ranks, FSDP2 between the pairs: a mesh of two dimensions."""
+"""Tensor parallelism in pairs of ranks, FSDP2 between the pairs: a mesh of two dimensions.
+
+A step of the default model on rank 0 of 4: 12 all_gather, 1,085,440 bytes, and 6 reduce_scatter,
+542,720 bytes, as in `fsdp`, but of half of each block; 24 all_reduce, 1,572,864 bytes, as in `tensor`, but of half
+of the sequences.
+"""
 
 from typing import ClassVar
 

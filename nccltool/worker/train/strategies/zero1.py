@@ -1,4 +1,8 @@
-"""ZeRO stage 1 (ZeroRedundancyOptimizer): as ddp, but each rank updates a part of the parameters and sends it."""
+"""ZeRO stage 1 (ZeroRedundancyOptimizer): as ddp, but each rank updates a part of the parameters and sends it.
+
+A step of the default model on rank 0 of 4: 1 all_reduce, 939,520 bytes, of the gradients; 69
+broadcast, 939,520 bytes: each parameter, from the rank that updates it.
+"""
 
 from typing import ClassVar
 
