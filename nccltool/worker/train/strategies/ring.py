@@ -4,6 +4,10 @@ With n ranks that have T tokens each, keys and values are handed on n-1 times in
 pass their gradients as often the other way: 2 x batch x heads x T x width numbers at a time. A rank never has all
 tokens: what it has seen so far is scaled when a larger score comes (Milakov and Gimelshein 2018, Online normalizer
 calculation for softmax; Liu and others 2023, Ring Attention).
+
+A step of the default model on rank 0 of 4: 24 send, 1,572,864 bytes, and 24 recv, 1,572,864 bytes: in each of 4
+blocks 3 forward and 3 backward, of keys and values together; 2 all_reduce, 939,524 bytes, of the
+gradients and the loss.
 """
 
 from typing import Any, ClassVar
