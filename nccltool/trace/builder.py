@@ -23,6 +23,14 @@ _LATEST_US = 1e17
 """Three thousand years: a time beyond it is none."""
 _GPU_WORK = frozenset({"kernel", "gpu_memcpy", "gpu_memset"})
 _ANNOTATIONS = frozenset({"user_annotation", "cpu_op"})
+_OLD_CATEGORIES = {
+    "Operator": "cpu_op",
+    "Kernel": "kernel",
+    "Memcpy": "gpu_memcpy",
+    "Memset": "gpu_memset",
+    "Runtime": "cuda_runtime",
+}
+"""As releases of Kineto up to 2021 wrote them."""
 
 
 @dataclass(slots=True)
@@ -196,7 +204,7 @@ def _event(raw: Mapping[str, Any]) -> _Event | None:
     args, category = raw.get("args"), raw.get("cat")
     return _Event(
         name=name,
-        category=category if isinstance(category, str) else "",
+        category=_OLD_CATEGORIES.get(category, category) if isinstance(category, str) else "",
         begin_s=begin / 1e6,
         end_s=(begin + took) / 1e6,
         args=args if isinstance(args, dict) else {},

@@ -6,7 +6,7 @@ import msgspec
 
 from nccltool.core.documents import SCHEMA, RunDocument, encoded
 from nccltool.trace.report import TraceReport
-from nccltool.trace.result import NamedTime, RankTrace, StepArrivals, TimeUse
+from nccltool.trace.result import NamedTime, RankTrace, StepArrivals, TimeLoss, TimeUse
 
 _MOST_NAMES = 10
 
@@ -45,6 +45,7 @@ class TraceDocument(RunDocument, kw_only=True):
 
     step_s: float | None
     late_rank: int | None
+    losses: tuple[TimeLoss, ...]
     ranks: tuple[TracedRank, ...]
     arrivals: tuple[StepArrivals, ...]
     unmatched: tuple[UnmatchedGroup, ...]
@@ -64,6 +65,7 @@ def document(report: TraceReport) -> TraceDocument:
         findings=report.findings,
         step_s=report.step_s,
         late_rank=report.late_rank,
+        losses=report.losses,
         ranks=tuple(map(_rank, report.traces)),
         arrivals=report.arrivals,
         unmatched=tuple(

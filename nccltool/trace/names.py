@@ -12,7 +12,7 @@ _OPERATION = re.compile(
 )
 _STEP = re.compile(r"(?:ProfilerStep#|nccltool step )(\d{1,15})$")
 _OPTIMIZER = re.compile(r"Optimizer\.step#")
-_INPUT = re.compile(r"enumerate\(DataLoader\)|DataLoader|DataPipe")
+_INPUT = re.compile(r"enumerate\(DataLoader\)|DataLoader|DataPipe|nccltool input$")
 _RANK_IN_NAME = re.compile(r"rank[-_.]?(\d{1,7})(?!\d)", re.IGNORECASE)
 _WORDS = {
     "allreduce": "all_reduce",

@@ -7,16 +7,15 @@ from statistics import median
 from nccltool.core import verdicts
 from nccltool.core.documents import RunInfo, begun_now
 from nccltool.core.findings import Finding, FindingKind, Subject
+from nccltool.core.text import counted
 from nccltool.core.units import format_seconds
 from nccltool.core.verdicts import Verdict
 from nccltool.trace import finding_kinds
 from nccltool.trace.arrivals import BY_CHANCE, arrivals
+from nccltool.trace.losses import MUCH, Part, input_excess, losses, shares, waited
 from nccltool.trace.matching import matched
-from nccltool.trace.result import MatchedGroup, RankTrace, StepArrivals
+from nccltool.trace.result import Cause, MatchedGroup, RankTrace, StepArrivals, TimeLoss
 
-MUCH = 0.1
-"""Share of the steps' time that is worth a warning: what a DataLoader or a loop that is set up well leaves unused
-is under 10 %."""
 _RUN = Subject(kind="run", name="trace")
 _STEPS = "mark steps: torch.profiler.profile(schedule=...) with prof.step() in the loop, on every rank"
 
@@ -29,6 +28,8 @@ class TraceReport:
     traces: tuple[RankTrace, ...]
     groups: tuple[MatchedGroup, ...]
     arrivals: tuple[StepArrivals, ...]
+    losses: tuple[TimeLoss, ...]
+    """The largest first."""
     findings: tuple[Finding, ...]
     verdict: Verdict
 
@@ -46,7 +47,8 @@ class TraceReport:
 def report(traces: Sequence[RankTrace], damage: Mapping[str, str], command: tuple[str, ...]) -> TraceReport:
     groups = matched(traces)
     last = arrivals(groups, traces)
-    findings = tuple(_findings(traces, damage, groups, last))
+    lost = losses(traces, last)
+    findings = tuple(_findings(traces, damage, groups, last, lost))
     hosts = tuple(dict.fromkeys(one.host for one in traces if one.host))
     known = [one.world_size for one in traces if one.world_size]
     return TraceReport(
@@ -60,6 +62,7 @@ def report(traces: Sequence[RankTrace], damage: Mapping[str, str], command: tupl
         traces=tuple(traces),
         groups=groups,
         arrivals=last,
+        losses=lost,
         findings=findings,
         verdict=verdicts.of_findings(findings, can_tell=any(one.use.window_s for one in traces)),
     )
@@ -70,11 +73,15 @@ def _findings(
     damage: Mapping[str, str],
     groups: Sequence[MatchedGroup],
     last: Sequence[StepArrivals],
+    lost: Sequence[TimeLoss],
 ) -> Iterator[Finding]:
-    for one in last:
-        if one.rank is not None:
-            yield _late(one, traces)
-    yield from _shares(traces, last)
+    for loss in lost:
+        if loss.cause == "late rank":
+            yield from (_late(one, traces) for one in last if one.rank == loss.rank)
+        elif loss.cause == "communication":
+            yield _communication(loss, traces, last)
+        else:
+            yield _of_one(loss, loss.cause, traces)
     for file, wrong in damage.items():
         yield finding_kinds.TRACE_DAMAGED.finding(
             subject=Subject(kind="file", name=file),
@@ -98,6 +105,7 @@ def _late(one: StepArrivals, traces: Sequence[RankTrace]) -> Finding:
     on = f" on {host}" if host else ""
     where = on or " its host"
     lost = sum(one.waited_s) / max(1, len(one.ranks) - 1)
+    more = input_excess(one.rank, traces)
     return finding_kinds.TRACE_LATE_RANK.finding(
         subject=Subject(kind="rank", name=str(one.rank)),
         message=(
@@ -107,71 +115,62 @@ def _late(one: StepArrivals, traces: Sequence[RankTrace]) -> Finding:
         evidence=(
             f"{one.collectives} collectives of group {one.group}, matched by number; "
             f"each other rank waited {format_seconds(lost)} in them",
-            f"by chance, this happens in fewer than {BY_CHANCE:.0%} of healthy traces".replace("%", " %"),
+            f"by chance, this happens in fewer than {_percent(BY_CHANCE)} of healthy traces",
+            *([f"it waits for input for {_percent(more)} of its steps longer than the others"] if more else []),
         ),
         remedy=f"compare its operators and kernels with those of another rank, and check{where}: "
         "other processes (top), CPU binding, clocks, and input",
     )
 
 
-_SHARES = (
-    (
-        "input_s",
+_OF_ONE: Mapping[Cause, tuple[FindingKind, str, str]] = {
+    "input": (
         finding_kinds.TRACE_INPUT,
         "waits for the DataLoader for {share} of its steps",
         "add workers and prefetching to the DataLoader, or move the data to faster storage",
     ),
-    (
-        "launch_s",
+    "launch": (
         finding_kinds.TRACE_LAUNCH,
         "has an idle GPU for {share} of its steps while the CPU runs operators and launches kernels",
         "use larger batches, torch.compile, or CUDA graphs, and remove calls that wait for the GPU",
     ),
-    (
-        "exposed_s",
-        finding_kinds.TRACE_EXPOSED,
-        "computes nothing during {share} of its steps while it communicates",
-        "overlap it: DDP's bucket_cap_mb, FSDP's prefetching; measure the network with nccltool probe",
-    ),
-)
+}
 
 
-def _shares(traces: Sequence[RankTrace], last: Sequence[StepArrivals]) -> Iterator[Finding]:
-    """For each way to lose time, the rank that loses most of it."""
-    for name, kind, text, remedy in _SHARES:
-        shares = {
-            one.rank if one.rank is not None else one.file: lost / one.use.window_s
-            for one in traces
-            if one.use.window_s and (lost := getattr(one.use, name)) is not None
-        }
-        if shares and max(shares.values()) >= MUCH:
-            waits = _waited(max(shares, key=shares.__getitem__), traces, last) if name == "exposed_s" else ()
-            yield _share(kind, shares, text, remedy, waits)
-
-
-def _waited(rank: int | str, traces: Sequence[RankTrace], last: Sequence[StepArrivals]) -> tuple[str, ...]:
-    """How much of the communication of a rank was waiting for others, which no faster network mends."""
-    window_s = next((one.use.window_s for one in traces if one.rank == rank), 0.0)
-    waits = [one.waited_s[one.ranks.index(rank)] for one in last if isinstance(rank, int) and rank in one.ranks]
-    if not waits or not window_s:
-        return ("unknown: how much of that was waiting for other ranks",)
-    return (f"it waited for the last rank to arrive during {max(waits) / window_s * 100:.0f} % of its steps",)
-
-
-def _share(
-    kind: FindingKind, shares: Mapping[int | str, float], text: str, remedy: str, more: tuple[str, ...]
-) -> Finding:
-    worst = max(shares, key=shares.__getitem__)
-    is_rank = isinstance(worst, int)
-    who = f"rank {worst}" if is_rank else str(worst)
-    share = f"{shares[worst] * 100:.0f} %"
-    others = f"median of all {len(shares)} traces: {median(shares.values()) * 100:.0f} %"
+def _of_one(loss: TimeLoss, part: Part, traces: Sequence[RankTrace]) -> Finding:
+    """What the trace of one rank shows, beside those of the others."""
+    kind, text, remedy = _OF_ONE[loss.cause]
+    who = loss.file if loss.rank is None else f"rank {loss.rank}"
+    typical = median(share for share, _ in shares(part, traces))
     return kind.finding(
-        subject=Subject(kind="rank" if is_rank else "file", name=str(worst)),
-        message=f"{who} {text.format(share=share)}",
-        evidence=(*more, others, f"limit: {MUCH * 100:.0f} %"),
+        subject=Subject(kind="file", name=who) if loss.rank is None else Subject(kind="rank", name=str(loss.rank)),
+        message=f"{who} {text.format(share=_percent(loss.share))}",
+        evidence=(f"median of all {len(traces)} traces: {_percent(typical)}", _LIMIT),
         remedy=remedy,
     )
+
+
+def _communication(loss: TimeLoss, traces: Sequence[RankTrace], last: Sequence[StepArrivals]) -> Finding:
+    waits = [share for trace in traces if (share := waited(trace, last)) is not None]
+    what, more = "communicate", "; unknown: how much of that is waiting for other ranks"
+    if waits:
+        what, more = (
+            "exchange data",
+            f", without waits for the last rank (up to {_percent(max(waits))} of a rank's steps)",
+        )
+    return finding_kinds.TRACE_EXPOSED.finding(
+        subject=_RUN,
+        message=f"ranks compute nothing during {_percent(loss.share)} of their steps while they {what}",
+        evidence=(f"median of {counted(len(traces), 'trace')}{more}", _LIMIT),
+        remedy="overlap it: DDP's bucket_cap_mb, FSDP's prefetching; measure the network with nccltool probe",
+    )
+
+
+def _percent(share: float) -> str:
+    return f"{share * 100:.0f} %"
+
+
+_LIMIT = f"limit: {_percent(MUCH)}"
 
 
 def _unmatched(group: MatchedGroup) -> Finding:

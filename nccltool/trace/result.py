@@ -2,6 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
+
+Cause = Literal["input", "launch", "late rank", "communication"]
+"""Why time is lost: a rank waits for its DataLoader; a GPU waits for its CPU; ranks wait for one; data moves while
+nothing is computed."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -122,3 +127,16 @@ class StepArrivals:
     """How probable it is that a rank of a healthy job is last so often."""
     why_not: str = ""
     """Why no rank is named."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TimeLoss:
+    """Time that steps lose for one reason."""
+
+    cause: Cause
+    share: float
+    """Of the time of the steps."""
+    rank: int | None
+    """Whose share it is; None = that of the typical rank, or the trace does not say whose it is."""
+    file: str = ""
+    """Its trace; empty = all."""

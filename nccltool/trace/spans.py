@@ -36,6 +36,17 @@ class Spans:
     def total(self) -> float:
         return sum(end - begin for begin, end in self)
 
+    def joined(self, gap: float) -> "Spans":
+        """With the gaps up to this length."""
+        found = Spans()
+        for begin, end in self:
+            if found._ends and begin - found._ends[-1] <= gap:
+                found._ends[-1] = end
+            else:
+                found._begins.append(begin)
+                found._ends.append(end)
+        return found
+
     def __and__(self, other: "Spans") -> "Spans":
         return Spans(_common(self, other))
 

@@ -1,6 +1,6 @@
 """Traces for people: the verdict, findings, what each rank's time was used for, who came last, and top kernels."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import median
 
 from nccltool.core import notices
@@ -10,7 +10,7 @@ from nccltool.core.text import counted, escaped, shortened
 from nccltool.core.units import format_seconds
 from nccltool.trace.document import to_json
 from nccltool.trace.report import TraceReport
-from nccltool.trace.result import NamedTime, RankTrace, StepArrivals
+from nccltool.trace.result import Cause, NamedTime, RankTrace, StepArrivals
 
 FORMATS = ("table", "json")
 _MOST_RANKS = 16
@@ -24,7 +24,7 @@ def renderer(form: str, look: Look) -> Callable[[TraceReport], str]:
 
 
 def render(report: TraceReport, look: Look) -> str:
-    head = verdict_line(look, report.verdict.status, f"trace: {_headline(report)}")
+    head = verdict_line(look, report.verdict.status, f"trace: {headline(report)}")
     head += look.wrapped(INDENT + escaped(_circumstances(report)), 2 * INDENT)
     below = [[_ranks(report, look)], list(_arrivals(report, look)), [_names(report, look)]]
     taken = len(head) + sum(len("\n".join(block).split("\n")) + 1 for block in below) + 2
@@ -32,10 +32,22 @@ def render(report: TraceReport, look: Look) -> str:
     return "\n\n".join("\n".join(block) for block in (head, found, *below) if any(block)) + "\n"
 
 
-def _headline(report: TraceReport) -> str:
-    step = "no steps marked" if report.step_s is None else f"{format_seconds(report.step_s)} per step"
-    late = "" if report.late_rank is None else f"suspect: rank {report.late_rank}; "
-    return f"{late}{step}"
+_COSTS: Mapping[Cause, str] = {
+    "input": "waiting for input",
+    "launch": "launching kernels",
+    "late rank": "waiting for the late rank",
+    "communication": "exposed communication",
+}
+
+
+def headline(report: TraceReport) -> str:
+    """Who is late, what costs most, and how long a step takes."""
+    step, of = "no steps marked", "the time"
+    if report.step_s is not None:
+        step, of = f"{format_seconds(report.step_s)} per step", "a step"
+    late = [] if report.late_rank is None else [f"suspect: rank {report.late_rank}"]
+    most = [f"{_COSTS[one.cause]} takes {one.share * 100:.0f} % of {of}" for one in report.losses[:1]]
+    return "; ".join((*late, *most, step))
 
 
 def _circumstances(report: TraceReport) -> str:

@@ -75,3 +75,8 @@ class TrainJob(Job):
 
     def new_state(self) -> TrainState:
         return TrainState()
+
+
+def trace_file(strategy: str, rank: int) -> str:
+    """The name of a profiler trace, which TensorBoard's plugin finds; Perfetto and Chrome open it too."""
+    return f"{strategy}-rank{rank}.pt.trace.json.gz"

@@ -11,7 +11,7 @@ MOST_OF_A_PAGE = 2_000
 MOST_OF_THE_CHANGELOG = 2_400
 """Nobody reads it from the first to the last line."""
 MOST_OF_ALL = (
-    45_000 + 2_500 + 3_500 + 3_000 + 1_400 + 2_000 + 2_500 + 550 + 300 + 250 + 800 + 200 + 750 + 750 + 400 + 1_850
+    45_000 + 2_500 + 3_500 + 3_000 + 1_400 + 2_000 + 2_500 + 550 + 300 + 250 + 800 + 200 + 750 + 750 + 400 + 1_900
 )
 """Of the commands that there were at first; the page that a security team signs, with what came beside it; what
 other programs build on: the API, schemas, plug-ins, more formats, schedulers and clusters; pairs of

@@ -33,7 +33,7 @@ def test_the_late_rank() -> None:
     found = _findings(ranks_of([[30_000.0, 900]] * 8))
     assert found["trace-late-rank"].subject.name == "1"
     assert found["trace-late-rank"].suspect is not None
-    assert found["trace-exposed"].evidence[0] == ("it waited for the last rank to arrive during 29 % of its steps")
+    assert list(found) == ["trace-late-rank"]
 
 
 def test_nothing_to_see() -> None:

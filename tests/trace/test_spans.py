@@ -1,5 +1,7 @@
 """Sets of times, compared with sets of whole numbers."""
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
@@ -20,6 +22,9 @@ def test_as_sets(one: list[tuple[float, float]], other: list[tuple[float, float]
     assert _cells(a & b) == _cells(a) & _cells(b)
     assert _cells(a - b) == _cells(a) - _cells(b)
     assert _cells(a | b) == _cells(a) | _cells(b)
+    assert _cells(a.joined(2)) == _cells(a) | {
+        cell for (_, end), (begin, _) in pairwise(a) if begin - end <= 2 for cell in range(int(end), int(begin))
+    }
     assert (a.total, len(a), bool(a)) == (len(_cells(a)), len(list(a)), bool(_cells(a)))
 
 

@@ -1,5 +1,7 @@
 """What time was used for, on GPUs and on CPUs."""
 
+import pytest
+
 from nccltool.trace.result import TimeUse
 from nccltool.trace.spans import Spans
 from nccltool.trace.time_use import RankActivity, time_use
@@ -39,3 +41,13 @@ def test_what_the_trace_does_not_have_is_unknown() -> None:
     assert time_use(RankActivity(window=(0, 10), has_gpu=False)) == _use(10, None, None, None, None, None, 10)
     empty = time_use(RankActivity(window=(float("inf"), float("-inf")), has_gpu=False))
     assert (empty, empty.hidden_s) == (_use(0, None, None, None, None, None, None), None)
+
+
+def test_python_between_launches_is_launching() -> None:
+    of = RankActivity(
+        window=(0, 1e-3),
+        has_gpu=True,
+        compute=Spans([(0, 1e-4)]),
+        cpu=Spans([(1e-4, 2e-4), (2.5e-4, 3e-4), (5e-4, 6e-4)]),
+    )
+    assert time_use(of).launch_s == pytest.approx(3e-4)

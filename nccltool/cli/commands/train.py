@@ -228,6 +228,7 @@ def _taken(default: object, traits: "OptionTraits") -> dict[str, Any]:
 @shared.history
 def command(**options: Any) -> None:
     """Run small training jobs and check every step against a single-process reference."""
+    from nccltool.cli import profiles
     from nccltool.cli.screen import carry_out
     from nccltool.train import options as train_options
     from nccltool.train import tensorboard
@@ -239,16 +240,18 @@ def command(**options: Any) -> None:
     if options["global_batch"]:
         raise BadInput("--global-batch needs --scaling", "for a single run, use --batch: sequences per rank")
     order = train_options.from_options(asked(options, injected_fault()))
-    if not options["tensorboard"] or not order.leads:
-        carry_out(SmokeTrainings, order, options)
-    folder = Path(options["tensorboard"])
-    tensorboard.ready(folder)
+    folder = options["tensorboard"] if order.leads else None
+    if folder:
+        tensorboard.ready(Path(folder))
 
-    def write_events(run: "Run") -> None:
+    def at_end(run: "Run") -> None:
         assert isinstance(run, TrainRun)
-        tensorboard.write(folder, run.info, run.trainings)
+        if order.leads and options["profile"] and not options["quiet"]:
+            profiles.tell(run, order.job.train.profile)
+        if folder:
+            tensorboard.write(Path(folder), run.info, run.trainings)
 
-    carry_out(SmokeTrainings, order, options, write_events)
+    carry_out(SmokeTrainings, order, options, at_end)
 
 
 def _scaled(options: Mapping[str, Any]) -> NoReturn:

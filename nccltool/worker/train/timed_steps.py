@@ -17,6 +17,7 @@ from nccltool.probe.events import Samples
 from nccltool.probe.late_rank import RankLateness
 from nccltool.train.events import Flowed, InputTimed, MemorySeen, OfRanks, Passed, TimedSteps
 from nccltool.train.finding_kinds import PROFILE_NOT_WRITTEN
+from nccltool.train.job import trace_file
 from nccltool.train.strategies.base import DataParallelOptions
 from nccltool.worker import memory
 from nccltool.worker.train import arrivals, gradients, metering, transformer
@@ -160,10 +161,9 @@ def _loop(setup: Setup, steps: int, *kinds: Step, waits: list[int] | None = None
 def write_trace(strategy: Strategy, folder: Path) -> None:
     """A profiler trace of some more steps, after those that are timed: it would slow them."""
     setup, step = strategy.setup, stepper(strategy)
-    tokens = setup.tokens(1)
+    drawing = contextlib.nullcontext() if setup.feed is None else record_function("nccltool input")
     setup.slot.phase("profiling")
-    # so that TensorBoard's plugin finds it; Perfetto and Chrome open it too
-    file = folder / f"{setup.name}-rank{setup.rank}.pt.trace.json.gz"
+    file = folder / trace_file(setup.name, setup.rank)
     activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if setup.device.type == "cuda" else [])]
     setup.group.meet()
     try:
@@ -172,6 +172,8 @@ def write_trace(strategy: Strategy, folder: Path) -> None:
         with profile(activities=activities) as profiler:
             for number in range(1, _TRACED + 1):
                 with record_function(f"nccltool step {number}"):
+                    with drawing:
+                        tokens, _ = setup.drawn(number)
                     step(tokens)
                     setup.group.settle()
         profiler.export_chrome_trace(str(file))
