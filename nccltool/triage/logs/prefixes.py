@@ -37,8 +37,10 @@ _BEFORE = re.compile(
     | (?P<letter>(?:node|host|worker|server|trainer|machine)[-_][a-z]):[ ](?=\S)(?!Test[ ])
     | (?P<clush>(?!(?:gpu|cuda)\d*:|mlx|step|epoch|iter|slurmstepd)[a-z][\w-]*\d[\w-]*):[ ](?=\S)(?!Test[ ])
     | [A-Z][a-z]{2}[ ]{1,2}\d{1,2}[ ][\d:]{8}[ ](?P<syslog>[\w.-]+)[ ]
-      (?=kernel:|systemd|nv-fabric|nvidia|slurm|kubelet)
-    | \d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:?\d\d)[ ](?:std(?:out|err)[ ][FP][ ])?
+      (?=kernel:|systemd|nv-fabric|nvidia|slurm|kubelet|[\w.-]+\[\d+\]:)
+    | \d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:?\d\d)[ ]
+      (?:std(?:out|err)[ ][FP][ ]|(?P<isolog>[\w.-]+)[ ]
+      (?=kernel:|systemd|nv-fabric|nvidia|slurm|kubelet|[\w.-]+\[\d))?
     | \d{4}-\d\d-\d\d[ ]\d\d:\d\d:\d\d(?:[.,]\d+)?[ ]
       (?=Traceback[ ]|[A-Za-z_][\w.]*(?:Error|Exception)\b|[ ]+File[ ]")
     | \d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d+)?Z?[ ](?:[-|][ ])?(?:\[?[\w./-]{1,40}\]?(?:[ ][-|])?[ ])?
@@ -51,8 +53,28 @@ _BEFORE = re.compile(
     )""",
     re.VERBOSE,
 )
+_LOGGED = re.compile(
+    r"""(?:
+      \[?(?P<pdsh>\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3})(?:\]:?|:)[ ](?=\S)
+    | [\[(](?:[Gg]lobal[ _])?[Rr]ank[ :=_]{0,2}(?P<of>\d+)(?:/\d+)?[\])]:?[ ]?
+    | [\[(](?:host(?:name)?=)?(?P<beside>[a-z][\w.-]*\d)[ ,:|/@]{1,2}[Rr]ank[ :=]?(?P<on>\d+)[\])]:?[ ]?
+    | [\[(][Rr]ank[ :=]?(?P<at>\d+)[ ,|/@]{1,2}(?:host(?:name)?=)?(?P<behind>[a-z][\w.-]*\d)[\])]:?[ ]?
+    | [Rr]ank(?::[ ]|=)?(?P<plainly>\d+)(?::|,|[ ]\||(?<==\d)|(?<==\d\d))[ ](?=\S)
+    | \[\d{4}-\d\d-\d\d[ T][\d:.,]{8,15}\](?:[ ]?\[\w[\w.:-]*\]){0,3}?[ ]?
+      \[[Rr]ank[ :=]?(?P<logged>\d+)\](?:[ ]?\[\w+\])?[ ]?(?:-[ ])?
+    | \d{4}-\d\d-\d\d[ T][\d:.,]{8,15}(?:[ ][-|][ ][\w.:]+){0,3}?[ ][-|][ ]
+      [Rr]ank[ :=]?(?P<piped>\d+)[ ][-|][ ](?:[\w.:]+[ ][-|][ ])?
+    | \[NeMo[ ][A-Z][ ]\d{4}-\d\d-\d\d[ ][\d:]{8}[ ][\w.:]+[ ]rank:(?P<nemo>\d+)\][ ]
+    | (?:CRITICAL|ERROR|WARNING|INFO):[\w.]+:(?=\[[Rr]ank)
+    )""",
+    re.VERBOSE,
+)
+"""How loggers of trainers write the rank, and the host beside it, and parallel shells an address."""
+_OF_RANKED = ("of", "on", "at", "plainly", "logged", "piped", "nemo")
 _OF_ACTOR = re.compile(r"^Worker_TP(\d+)(?:_EP\d+)?$|\brank=(\d+)$")
 """Actors of vLLM that are named after their rank: of one group of tensor parallelism, its number is the rank."""
+_LOGGED_STARTS = frozenset("[(0123456789rRCEWI")
+"""What _LOGGED can begin with: the other lines are spared the time."""
 _STARTS = frozenset("[(| 0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 
 _TIMES = re.compile(
@@ -69,10 +91,23 @@ _CLOCK = re.compile(r":\d\d:\d\d")
 _WHERE_TIMES_STAND = 160
 """Characters from the beginning of a line in which its time is looked for."""
 
-_HOSTS = ("pod", "compose", "syslog", "clush", "letter", "bracket", "crashed")
+_HOSTS = (
+    "pod",
+    "compose",
+    "syslog",
+    "isolog",
+    "beside",
+    "behind",
+    "colon",
+    "clush",
+    "letter",
+    "bracket",
+    "crashed",
+)
 _WRITERS = (
     *("mpi", "prte", "task", "label", "local", "rank", "plain", "sglang"),
-    *("pod", "compose", "actor", "pid", "ip", "skypid", "skyip", "clush", "letter", "bracket"),
+    *("pod", "compose", "actor", "pid", "ip", "skypid", "skyip", "clush", "letter", "bracket", "pdsh"),
+    *_OF_RANKED,
 )
 """Parts of a label that do not change from line to line, as times do."""
 
@@ -85,6 +120,8 @@ def unlabelled(text: str) -> tuple[str, dict[str, str]]:
         if start >= len(text) or text[start] not in _STARTS:
             break
         match = _BEFORE.match(text, start)
+        if match is None and text[start] in _LOGGED_STARTS and _may_name(text, start):
+            match = _LOGGED.match(text, start)
         if match is None or match.end() == start:
             break
         parts |= {name: value for name, value in match.groupdict().items() if value}
@@ -92,11 +129,17 @@ def unlabelled(text: str) -> tuple[str, dict[str, str]]:
     return text[start:], parts
 
 
+def _may_name(text: str, start: int) -> bool:
+    """Whether a rank or an address can stand there."""
+    return text.find("ank", start, start + _WHERE_TIMES_STAND) >= 0 or "." in text[start : start + 5]
+
+
 def line(file: str, number: int, text: str) -> SourceLine:
     message, parts = unlabelled(text)
     rank = parts.get("rank") or parts.get("mpi") or parts.get("prte") or parts.get("sglang")
     if rank is None and (own := _OF_ACTOR.search(parts.get("actor", ""))):
         rank = own[1] or own[2]
+    rank = rank or next((parts[name] for name in _OF_RANKED if name in parts), None)
     if rank is None and "plain" in parts:
         rank = parts["plain"].lower().removeprefix("rank").strip()
     task = parts.get("task") or parts.get("label") or parts.get("skytask")
@@ -110,7 +153,7 @@ def line(file: str, number: int, text: str) -> SourceLine:
         rank=int(rank) if rank else None,
         task=int(task) if task else None,
         pid=int(pid) if pid else None,
-        address=parts.get("ip") or parts.get("rayip") or parts.get("skyip"),
+        address=parts.get("ip") or parts.get("rayip") or parts.get("skyip") or parts.get("pdsh"),
         time=time_of(text),
     )
 

@@ -46,6 +46,48 @@ def test_the_message_and_who_wrote_it(text: str, message: str, known: dict[str, 
 
 
 @pytest.mark.parametrize(
+    ("before", "known"),
+    [
+        ("[rank 3/16] ", {"rank": 3}),
+        ("(rank=3) ", {"rank": 3}),
+        ("rank=13 ", {"rank": 13}),
+        ("[global rank 3] ", {"rank": 3}),
+        ("[2026-11-25 02:11:09,123][train][ERROR][rank3] - ", {"rank": 3}),
+        ("[2026-11-25 02:11:09] [rank 3] ", {"rank": 3}),
+        ("2026-11-25 02:11:09,123 - ERROR - rank 3 - ", {"rank": 3}),
+        ("2026-11-25 02:11:09 | ERROR | rank3 | train:main:12 - ", {"rank": 3}),
+        ("[NeMo E 2026-11-25 02:11:09 nemo_logging:393 rank:3] ", {"rank": 3}),
+        ("ERROR:root:[rank3] ", {"rank": 3}),
+        ("(RayTrainWorker pid=4411, ip=10.0.3.12) [rank=11] ", {"rank": 11, "pid": 4411, "address": "10.0.3.12"}),
+        ("[host=gpu-7 rank=11] ", {"host": "gpu-7", "rank": 11}),
+        ("[gpu-7|rank3] ", {"host": "gpu-7", "rank": 3}),
+        ("[rank3@gpu-7] ", {"host": "gpu-7", "rank": 3}),
+        ("10.0.3.12: [rank11]: ", {"address": "10.0.3.12", "rank": 11}),
+        ("[10.0.3.12] ", {"address": "10.0.3.12"}),
+    ],
+)
+def test_names_of_ranks_and_hosts(before: str, known: dict[str, object]) -> None:
+    made = line("f", 1, f"{before}OSError: gone")
+    assert made.text == "OSError: gone"
+    about = {"host": made.host, "rank": made.rank, "pid": made.pid, "address": made.address}
+    assert {name: value for name, value in about.items() if value is not None} == known
+
+
+@pytest.mark.parametrize(
+    ("text", "host"),
+    [
+        ("2026-11-25T02:11:09.123456+00:00 gpu-7 kernel: x", "gpu-7"),
+        ("Nov 25 02:11:09 gpu-7 torchrun[44]: x", "gpu-7"),
+        ("2026-11-25T02:11:09.5Z stderr F hello", None),
+        ("rank 3 is late", None),
+        ("[rank 3 of gpu-7] hello", None),
+    ],
+)
+def test_the_host_of_a_line_of_a_system(text: str, host: str | None) -> None:
+    assert line("f", 1, text).host == host
+
+
+@pytest.mark.parametrize(
     ("text", "expected"),
     [
         ("[2025-08-04 02:17:33] n:1:1 x", "2025-08-04 02:17:33"),
