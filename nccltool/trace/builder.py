@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, TypeGuard
 
+from nccltool.core.text import escaped
 from nccltool.trace import names
 from nccltool.trace.json_events import EVENTS
 from nccltool.trace.result import NamedTime, RankTrace, TracedCollective, TracedStep
@@ -16,6 +17,7 @@ MOST_COLLECTIVES = 400_000
 MOST_NAMES = 20_000
 """Of kernels and operators; all others are one row."""
 MOST_STEPS = 100_000
+MOST_RANKS = 1_000_000
 OTHERS = "(others)"
 _MOST_SHOWN = 50
 _LONGEST_NAME = 300
@@ -47,7 +49,9 @@ class _Names:
 
     def most(self) -> tuple[NamedTime, ...]:
         order = sorted(self.rows.items(), key=lambda item: (-item[1][1], item[0]))[:_MOST_SHOWN]
-        return tuple(NamedTime(name=name, count=int(count), total_s=total) for name, (count, total) in order)
+        return tuple(
+            NamedTime(name=escaped(name), count=int(count), total_s=total) for name, (count, total) in order
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,14 +157,14 @@ class TraceBuilder:
         groups = _groups(info)
         steps, steps_from = self._all_steps()
         window = (steps[0].begin_s, steps[-1].end_s) if steps else (self._first, self._last)
-        rank = names.count_of(info, "rank")
+        rank, ranks = names.count_of(info, "rank"), names.count_of(info, "world_size")
         spans = {name: collector.spans() for name, collector in self._spans.items()}
         return RankTrace(
             file=self._file,
             rank=names.rank_in(self._file.rpartition("/")[2]) if rank is None else rank,
             host=names.text_of(self._head, "host_name"),
             backend=names.text_of(info, "backend"),
-            world_size=names.count_of(info, "world_size"),
+            world_size=None if ranks is None or ranks > MOST_RANKS else ranks,
             groups=groups,
             steps=steps,
             steps_from=steps_from,

@@ -4,6 +4,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from nccltool.core.text import escaped
+
 _NCCL = re.compile(r"(?:void )?(?:nccl(?:Sym[a-z]*)?(?:Dev)?Kernel|mscclKernel)")
 _OPERATION = re.compile(
     r"(?P<op>All_?Reduce|All_?Gather|Reduce_?Scatter|All_?To_?All|Broadcast|Reduce|Send_?Recv|Send|Recv|Gather"
@@ -70,11 +72,11 @@ def rank_in(file_name: str) -> int | None:
 
 
 def text_of(args: Mapping[str, Any], key: str) -> str:
-    """A short text argument; empty if it is missing or anything else."""
+    """A short text argument, escaped: half a surrogate fits in no document. Empty = missing, or something else."""
     value = args.get(key)
     if isinstance(value, int) and not isinstance(value, bool):
         value = str(value) if abs(value) < 1 << 63 else ""
-    return value[:200] if isinstance(value, str) else ""
+    return escaped(value[:200]) if isinstance(value, str) else ""
 
 
 def count_of(args: Mapping[str, Any], key: str) -> int | None:

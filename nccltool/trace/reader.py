@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from nccltool.core.errors import BadInput
+from nccltool.core.text import escaped
 from nccltool.trace.builder import TraceBuilder
 from nccltool.trace.files import TraceFile
 from nccltool.trace.json_events import TraceEventReader
@@ -11,7 +12,7 @@ from nccltool.trace.result import RankTrace
 
 def read(file: Path) -> tuple[RankTrace, str]:
     """(the trace, how it is damaged; empty = it is not). Raises BadInput for what is no trace."""
-    source, builder = TraceFile(file), TraceBuilder(str(file))
+    source, builder = TraceFile(file), TraceBuilder(escaped(str(file)))
     events = TraceEventReader(source.pieces())
     for key, value in events.entries():
         builder.take(key, value)

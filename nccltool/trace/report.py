@@ -17,7 +17,7 @@ from nccltool.trace.matching import matched
 from nccltool.trace.result import Cause, MatchedGroup, RankTrace, StepArrivals, TimeLoss
 
 _RUN = Subject(kind="run", name="trace")
-_STEPS = "mark steps: torch.profiler.profile(schedule=...) with prof.step() in the loop, on every rank"
+_STEPS = "profile the same steps on every rank: torch.profiler.profile(schedule=...), with prof.step() in the loop"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -20,7 +20,7 @@ def trace(paths: Sequence[str], command: tuple[str, ...]) -> TraceReport:
         except BadInput as error:
             if file in named:
                 raise
-            damage[str(file)] = f"{error.message}; it was left out"
+            damage[escaped(str(file))] = f"{escaped(error.message)}; it was left out"
             refused.append(error)
             continue
         traces.append(one)

@@ -1,10 +1,13 @@
 """All traces of a run."""
 
+import json
+import os
 from pathlib import Path
 
 import pytest
 
 from nccltool.core.errors import BadInput
+from nccltool.trace.document import to_json
 from nccltool.trace.run import trace
 from tests.trace.samples import SHIPPED, event, write
 
@@ -32,3 +35,23 @@ def test_files_of_a_folder_that_are_no_traces(tmp_path: Path) -> None:
     assert found.findings[0].message.endswith("b.json is not a trace: it is empty; it was left out")
     with pytest.raises(BadInput):
         trace([str(tmp_path), str(other)], ())
+
+
+def test_half_surrogates_and_names_that_are_not_utf8(tmp_path: Path) -> None:
+    write(
+        Path(os.fsdecode(bytes(tmp_path) + b"/\xff.json")),
+        event("a\ud800", 1, 9),
+        event("gloo:reduce\udc80", 1, 9),
+    )
+    Path(os.fsdecode(bytes(tmp_path) + b"/\xfe.json")).touch()
+    document = json.loads(to_json(trace([str(tmp_path)], ())))
+    assert document["ranks"][0]["operators"][0]["name"] == "a\\ud800"
+    assert document["ranks"][0]["file"].endswith("\\udcff.json")
+
+
+def test_a_world_of_too_many_ranks(tmp_path: Path) -> None:
+    for rank in (0, 1):
+        collective = event("gloo:all_reduce", 1, 1, "user_annotation")
+        content = {"distributedInfo": {"rank": rank, "world_size": 10**17}, "traceEvents": [collective]}
+        (tmp_path / f"{rank}.json").write_text(json.dumps(content))
+    assert trace([str(tmp_path)], ()).info.world_size is None
