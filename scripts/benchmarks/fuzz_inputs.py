@@ -307,6 +307,18 @@ def _recording(random: Random) -> FuzzInput:
     return FuzzInput(target="recording", words=words, files=files)
 
 
+def _trace(random: Random) -> FuzzInput:
+    samples = fuzz_samples.traces()
+    content = mutations.data(random.choice(samples), random)
+    name = "t/rank1.json"
+    if random.random() < 0.4:
+        name, content = "t/rank1.json.gz", fuzz_samples.packed(content, random.randrange(3))
+        content = mutations.data(content, random) if random.random() < 0.5 else content
+    place = random.choice(("t", "t", name))
+    words = ("trace", place, *random.choice(((), ("-v",))), *_form(random, ("table", "json")))
+    return FuzzInput(target="trace", words=words, files={"t/rank0.json": samples[0], name: content})
+
+
 def _checkpoint(random: Random) -> FuzzInput:
     content = mutations.data(fuzz_samples.mark(), random)
 
@@ -366,6 +378,7 @@ TARGETS: Mapping[str, Callable[[Random], FuzzInput]] = {
     "far end": _said,
     "logs": _logs,
     "recording": _recording,
+    "trace": _trace,
     "checkpoint": _checkpoint,
     "other results": fuzz_results.other_results,
     "pairs": fuzz_results.pairs,

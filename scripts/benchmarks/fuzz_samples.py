@@ -202,6 +202,24 @@ def recordings() -> tuple[bytes, ...]:
     )
 
 
+@cache
+def traces() -> tuple[bytes, ...]:
+    """Of torch.profiler: the ranks of a run over Gloo, and one of a GPU."""
+    from tests.trace.samples import event, info
+
+    files = sorted((_TESTS / "docs/shipped/traced").iterdir())
+    labels = {"Process Group Name": "0", "Collective name": "allreduce", "In msg nelems": 8, "dtype": "Float"}
+    events = [
+        event("ProfilerStep#1", 0, 90.5, "user_annotation"),
+        event("aten::mm", 1, 20),
+        event("cudaLaunchKernel", 2, 3.5, "cuda_runtime", correlation=7),
+        event("ampere_sgemm", 30, 20, "kernel", correlation=7),
+        event("ncclDevKernel_AllReduce_Sum_f32_RING_LL", 50, 30, "kernel", **labels),
+    ]
+    gpu = msgspec.json.encode({"distributedInfo": info(1, 4), "host_name": "n1", "traceEvents": events})
+    return (*(file.read_bytes() for file in files), gpu)
+
+
 def pickled(recording: bytes) -> bytes:
     return pickle.dumps(msgspec.json.decode(recording), protocol=2)
 

@@ -1,0 +1,239 @@
+"""Do traces alone say what slows a job? Real torchrun jobs over Gloo with a profiler, put into each state.
+
+scripts/bench trace --trials 20 --seed 1         twenty of each state
+scripts/bench trace --only late,healthy          those whose names have one of these words
+scripts/bench trace --out trials.jsonl           goes on where it was cut off
+
+Launch-bound jobs exist on GPUs only. Their traces are made of those of CPU jobs: each operator launches a kernel.
+"""
+
+import argparse
+import gzip
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks import extent
+from nccltool.trace.report import TraceReport
+from nccltool.trace.run import trace
+
+_JOB = Path(__file__).with_name("trace_job.py")
+_LONGEST_S = 300
+_LAUNCH_US = 4.0
+_NEEDED = 0.95
+
+
+@dataclass(frozen=True, kw_only=True)
+class State:
+    """What is done to a job, and what its traces have to say."""
+
+    name: str
+    cause: str
+    """The largest loss; "any" = it does not count, "not launch" = any other."""
+    state: Callable[[random.Random, int], str]
+    """What the job is told, given one of its ranks."""
+    late: bool = False
+    """Whether that rank is to be named as late; if not, none is, but one whose input is slow may be."""
+    ranks: tuple[int, ...] = (2, 3, 4)
+    tiny_us: float = 0.0
+    """What a kernel takes, where the traces become those of a GPU."""
+
+
+def _seconds(chance: random.Random) -> str:
+    return f"{chance.uniform(0.1, 0.2):.3f}"
+
+
+def _network(chance: random.Random, _: int) -> str:
+    return f"network:{chance.randrange(100, 300)}mbit"
+
+
+STATES = (
+    State(name="healthy", cause="any", state=lambda *_: "healthy"),
+    State(name="slow input", cause="input", state=lambda chance, _: f"input:{_seconds(chance)}"),
+    State(
+        name="slow input of a rank",
+        cause="input of the rank",
+        state=lambda chance, rank: f"input:{_seconds(chance)}:{rank}",
+    ),
+    State(name="slow network", cause="communication", state=_network),
+    State(
+        name="slow rank",
+        cause="late rank",
+        state=lambda chance, rank: f"{chance.choice(('sleep', 'work'))}:{_seconds(chance)}:{rank}",
+        late=True,
+    ),
+    State(
+        name="late rank of 4",
+        cause="late rank",
+        state=lambda chance, rank: f"{chance.choice(('sleep', 'work'))}:{_seconds(chance)}:{rank}",
+        late=True,
+        ranks=(4,),
+    ),
+    State(name="launch-bound, made of a CPU job", cause="launch", state=lambda *_: "tiny", tiny_us=2.0),
+    State(name="GPU-bound, made of a CPU job", cause="not launch", state=lambda *_: "tiny", tiny_us=60.0),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TraceTrial:
+    """A state of a job, and what its traces said."""
+
+    state: str
+    seed: int
+    told: str
+    ranks: int
+    rank: int
+    cause: str
+    late_rank: int | None
+    losses: tuple[str, ...]
+    is_right: bool
+    accused: bool
+    """An innocent rank was named."""
+    load: float
+
+
+def main(options: Sequence[str] = ()) -> bool:
+    """Print a line a trial, then the table; whether 19 of 20 are right and no innocent was named."""
+    asked = _asked(options)
+    file = Path(asked.out) if asked.out else None
+    before = file.read_text().splitlines() if file and file.exists() else []
+    done = [TraceTrial(**json.loads(line)) for line in before]
+    for seed in range(asked.seed, asked.seed + asked.trials):
+        left = [one for one in _chosen(asked.only) if (one.name, seed) not in {(t.state, t.seed) for t in done}]
+        for ranks, states in _by_ranks(left, seed).items():
+            for trial in _tried(states, seed, ranks):
+                done.append(trial)
+                if file:
+                    with file.open("a") as lines:
+                        lines.write(json.dumps(asdict(trial)) + "\n")
+    print("\n".join(_table(done)))
+    return all(_is_met(done, one.name) for one in _chosen(asked.only))
+
+
+def _asked(options: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser("scripts/bench trace")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--trials", type=int, default=extent.of(20, 1), help="of each state")
+    parser.add_argument(
+        "--only", default=extent.of("", "slow rank"), help="words of the names, separated by commas"
+    )
+    parser.add_argument("--out", default="", help="JSON lines; trials that are there are not repeated")
+    return parser.parse_args(options)
+
+
+def _chosen(only: str) -> list[State]:
+    words = [word for word in only.split(",") if word]
+    return [one for one in STATES if not words or any(word in one.name for word in words)]
+
+
+def _by_ranks(states: Sequence[State], seed: int) -> dict[int, list[State]]:
+    """The states of one job: those with as many ranks."""
+    found: dict[int, list[State]] = {}
+    for one in states:
+        found.setdefault(random.Random(f"{seed} ranks").choice(one.ranks), []).append(one)
+    return found
+
+
+def _tried(states: Sequence[State], seed: int, ranks: int) -> Iterator[TraceTrial]:
+    told, late = [], []
+    for number, one in enumerate(states):
+        chance = random.Random(f"{seed} {one.name}")
+        late.append(chance.randrange(ranks))
+        told.append(f"{number}={one.state(chance, late[-1])}")
+    with tempfile.TemporaryDirectory(prefix="trace-", ignore_cleanup_errors=True) as folder:
+        if said := _run(ranks, folder, told):
+            print(f"seed {seed}, {ranks} ranks: NO TRIAL: {said[-600:]}", flush=True)
+            return
+        for number, one in enumerate(states):
+            here = Path(folder) / str(number)
+            if one.tiny_us:
+                for file in here.iterdir():
+                    _as_gpu(file, one.tiny_us)
+            yield _scored(one, seed, told[number], ranks, late[number], trace([str(here)], ()))
+
+
+def _run(ranks: int, folder: str, told: Sequence[str]) -> str:
+    """What went wrong. In a network namespace of its own, whose loopback can be shaped."""
+    job = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(ranks)]
+    argv = ["unshare", "-n", "sh", "-c", 'ip link set lo up && exec "$@"', "sh", *job, str(_JOB), folder, *told]
+    env = os.environ | {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
+    with subprocess.Popen(argv, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as started:
+        try:
+            output, _ = started.communicate(timeout=_LONGEST_S)
+        except subprocess.TimeoutExpired:
+            started.terminate()  # torchrun ends its ranks
+            return f"no end within {_LONGEST_S} s"
+    return output if started.returncode else ""
+
+
+def _as_gpu(file: Path, kernel_us: float) -> None:
+    """Each innermost operator launches a kernel; a collective is one of NCCL's that takes little."""
+    with gzip.open(file, "rt") as packed:
+        document = json.load(packed)
+    events = [one for one in document["traceEvents"] if one.get("ph") == "X"]
+    operators = sorted((one for one in events if one.get("cat") == "cpu_op"), key=lambda one: float(one["ts"]))
+    made: list[dict[str, Any]] = []
+    free = 0.0
+    for one, after in zip(operators, [*operators[1:], None], strict=True):
+        if after is None or after["ts"] >= one["ts"] + one["dur"]:
+            begin = max(free, one["ts"] + _LAUNCH_US)
+            free = begin + kernel_us
+            made.append(
+                {"cat": "cuda_runtime", "name": "cudaLaunchKernel", "ts": one["ts"], "dur": _LAUNCH_US / 2}
+            )
+            made.append({"cat": "kernel", "name": one["name"], "ts": begin, "dur": kernel_us})
+    kept = [one for one in events if not str(one["name"]).startswith("gloo:")]
+    document["traceEvents"] = kept + [{"ph": "X", **one} for one in made]
+    with gzip.open(file, "wt") as packed:
+        json.dump(document, packed)
+
+
+def _scored(state: State, seed: int, told: str, ranks: int, rank: int, report: TraceReport) -> TraceTrial:
+    most = report.losses[0] if report.losses else None
+    cause: str = most.cause if most else ""
+    if state.cause == "input of the rank" and cause == "input" and most and most.rank == rank:
+        cause = state.cause
+    fits = {"any": True, "not launch": cause != "launch"}.get(state.cause, cause == state.cause)
+    may_be_late = state.late or state.cause == "input of the rank"
+    accused = report.late_rank is not None and not (may_be_late and report.late_rank == rank)
+    trial = TraceTrial(
+        state=state.name,
+        seed=seed,
+        told=told.partition("=")[2],
+        ranks=ranks,
+        rank=rank,
+        cause=cause,
+        late_rank=report.late_rank,
+        losses=tuple(f"{one.cause} {one.share:.2f} {one.rank}" for one in report.losses),
+        is_right=fits and not accused and (report.late_rank == rank or not state.late),
+        accused=accused,
+        load=round(os.getloadavg()[0], 1),
+    )
+    print(
+        f"{state.name}, seed {seed}: {trial.told}, rank {rank} of {ranks}: {'; '.join(trial.losses) or 'nothing'},"
+        f" late {trial.late_rank}: {'ok' if trial.is_right else 'WRONG'}",
+        flush=True,
+    )
+    return trial
+
+
+def _is_met(trials: Sequence[TraceTrial], name: str) -> bool:
+    mine = [one for one in trials if one.state == name]
+    return sum(one.is_right for one in mine) >= _NEEDED * len(mine) > 0 and not any(one.accused for one in mine)
+
+
+def _table(trials: Sequence[TraceTrial]) -> Iterator[str]:
+    yield "| state | right | an innocent rank named | load |"
+    yield "|---|---|---|---|"
+    for name in dict.fromkeys(one.state for one in trials):
+        mine = [one for one in trials if one.state == name]
+        loads = [one.load for one in mine]
+        right, accused = sum(one.is_right for one in mine), sum(one.accused for one in mine)
+        yield f"| {name} | {right}/{len(mine)} | {accused} | {min(loads)} to {max(loads)} |"
