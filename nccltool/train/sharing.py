@@ -90,6 +90,7 @@ def _of_all(spec: TrainSpec, strategy: str, world: int) -> Needs:
         tokens=math.lcm(*(one.tokens for one in needs)),
         parts=max((one.parts for one in needs), default=1),
         sequences=math.lcm(*(one.sequences for one in needs)),
+        experts=max((one.experts for one in needs), default=0),
     )
 
 

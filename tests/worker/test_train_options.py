@@ -180,3 +180,25 @@ def test_what_tensorboard_reads(start: Start, tmp_path: Path) -> None:
         assert seen["loss"] == [(step["step"], pytest.approx(step["loss"])) for step in training["steps"]]
         assert seen["timed/samples_per_s"] == [(4, pytest.approx(training["throughput_samples_per_s"]))]
         assert "timed/model_flop_utilisation" not in seen
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("strategy", ["ddp", "fsdp", "pipeline"])
+def test_settings_of_overlap_train_the_same(start: Start, strategy: str) -> None:
+    ended = trained(start, strategy, *SMALL, "--nodes", "2", "--steps", "3", "--time-steps", "0", "--tune")
+    tuned = right(ended)[strategy]["tuning"]
+    assert {one["status"] for one in tuned["settings"]} == {"pass"}
+    assert len(tuned["settings"]) >= 5
+    assert tuned["rounds"] >= 10
+    assert [one["ratio"] is None for one in tuned["settings"]] == [True] + [False] * (len(tuned["settings"]) - 1)
+
+
+@pytest.mark.slow
+def test_a_series_of_ranks_that_share_a_model(start: Start) -> None:
+    words = ("--scaling", "1,2", "--steps", "2", "--time-steps", "5", "--global-batch", "none")
+    ended = start("tensor,pipeline,moe,ring", *words, "--format", "json", argv=TRAIN).wait(LIMIT_S)
+    assert (ended.code, ended.litter) == (0, []), ended.said
+    document = json.loads(ended.stdout)
+    assert (document["left_out"], len(document["runs"])) == ([], 2)
+    curves = {curve["of"]: [point["ranks"] for point in curve["points"]] for curve in document["curves"]}
+    assert curves == {name: [1, 2] for name in ("tensor", "pipeline", "moe", "ring")}

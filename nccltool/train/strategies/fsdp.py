@@ -39,14 +39,14 @@ def variants(own: Options, place: TuningPlace) -> Iterator[Variant]:
     if own.wrap != "model":
         yield Variant(
             name="whole model at once: no overlap",
-            setting="fully_shard(model) alone",
+            setting="fully_shard(model) alone; every rank then holds all parameters at once",
             options=replace(own, wrap="model"),
         )
         yield from _prefetching(own)
     if own.reshard and own.shard == "full":
         yield Variant(
             name="no resharding",
-            setting="reshard_after_forward=False",
+            setting="reshard_after_forward=False; parameters stay whole until the backward pass",
             options=replace(own, reshard=False),
         )
         some = next((ranks for ranks in range(place.ranks // 2, 1, -1) if place.ranks % ranks == 0), None)
