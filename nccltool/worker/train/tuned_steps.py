@@ -104,24 +104,30 @@ def _time(whole: Sequence[_Tried], asked: Setup) -> tuple[list[list[int]], dict[
     chosen = [one.strategy for one in whole if one.strategy is not None]
     alone, keys = _yardsticks(whole)
     kinds = [*map(timed_steps.stepper, chosen), *alone.values()]
+    begin = time.monotonic()
     for _ in range(_WARM_UP):
         _round(kinds, range(len(kinds)), asked)
     took = [list[int]() for _ in kinds]
     shuffling = random.Random(spec.seed)  # noqa: S311 - all ranks shuffle alike
-    begin, is_enough = time.monotonic(), False
-    while not is_enough:
+    while rounds := group.from_rank_0(_rounds_to_go(took[: len(whole)], time.monotonic() - begin)):
         mine = list[list[int]]()
-        for _ in range(_ROUNDS):
+        for _ in range(rounds):
             order = shuffling.sample(range(len(kinds)), len(kinds))  # the same on all ranks
             mine.append(_round(kinds, order, asked))
         slowest = iter(group.maximum([ns for row in mine for ns in row]))
-        for _ in range(_ROUNDS):
+        for _ in range(rounds):
             for times in took:
                 times.append(next(slowest))
-        is_over = time.monotonic() - begin > _BUDGET_S or len(took[0]) >= _MOST_ROUNDS
-        is_enough = bool(group.from_rank_0(is_over or tuning.is_enough(took[: len(whole)], _PRECISION)))
     medians = {key: statistics.median_low(times) for key, times in zip(alone, took[len(whole) :], strict=True)}
     return took[: len(whole)], {number: medians[key] for number, key in keys.items()}
+
+
+def _rounds_to_go(took: Sequence[Sequence[int]], spent_s: float) -> int:
+    """Until the next look; 0 = the intervals are narrow, or there is no time left."""
+    done = len(took[0])
+    if done >= _MOST_ROUNDS or (done and tuning.is_enough(took, _PRECISION)):
+        return 0
+    return max(min(int((_BUDGET_S - spent_s) * (done + _WARM_UP) / spent_s), _ROUNDS), 0 if done else 1)
 
 
 def _round(kinds: Sequence[Callable[[Tensor], None]], order: Sequence[int], asked: Setup) -> list[int]:

@@ -125,3 +125,19 @@ def _one_impossible() -> tuple[Any, ...]:
 
     asked = Variant(name=tuning.AS_ASKED, setting="", options=Options())
     return asked, replace(asked, name="three parts", options=Options(accumulate=3))
+
+
+@pytest.mark.parametrize(
+    ("done", "spent_s", "rounds"),
+    [(0, 0.1, 10), (0, 30.0, 2), (0, 70.0, 1), (20, 50.0, 4), (20, 59.9, 0), (500, 10.0, 0)],
+)
+def test_rounds_are_as_many_as_there_is_time_for(done: int, spent_s: float, rounds: int) -> None:
+    noisy = [
+        [100 + 50 * (number % 2) for number in range(done)],
+        [100 + 70 * (number % 3) for number in range(done)],
+    ]
+    assert tuned_steps._rounds_to_go(noisy, spent_s) == rounds
+
+
+def test_identical_steps_are_enough_at_once() -> None:
+    assert tuned_steps._rounds_to_go([[100] * 10, [100] * 10], 1.0) == 0
