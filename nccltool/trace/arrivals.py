@@ -17,6 +17,8 @@ BY_CHANCE = 0.01
 """In at most this share of healthy traces is any rank named, all ranks and groups together (Bonferroni)."""
 LEAST_SHARE = 0.02
 """Of a step that the others wait for it, at least: less gains nobody anything."""
+LEAST_SHARE_ON_CPUS = 0.1
+"""Ranks that share cores are late for some time: at a load of 24 on 2 cores by 7 % of a step, in a healthy run."""
 LEAST_S = 1e-3
 """On CPUs a lateness under 1 ms cannot be told from noise: `probe.late_rank` has the measurement."""
 
@@ -103,7 +105,6 @@ def _why_not(trace: RankTrace, steps: Sequence[object], chance: float | None, ga
         return "no step has collectives"
     if chance > BY_CHANCE:
         return f"no rank is last more often than chance explains in {len(steps)} steps"
-    limit = median(step.seconds for step in trace.steps) * LEAST_SHARE
-    if not trace.has_gpu:
-        limit = max(limit, LEAST_S)
+    step_s = median(step.seconds for step in trace.steps)
+    limit = step_s * LEAST_SHARE if trace.has_gpu else max(step_s * LEAST_SHARE_ON_CPUS, LEAST_S)
     return "" if gain >= limit else f"steps would be shorter by under {limit * 1e3:.2g} ms without its lateness"

@@ -142,6 +142,7 @@ def test_traces_rows_and_a_stream_that_can_be_collected(start: Start, tmp_path: 
         with gzip.open(folder / f"ddp-rank{rank}.pt.trace.json.gz") as file:
             names = [event.get("name") for event in json.load(file)["traceEvents"]]
         assert {"nccltool step 1", "nccltool step 8", "gloo:all_reduce"} <= set(names)
+    assert f" per step; nccltool trace {folder}/ddp-rank*" in ended.stderr
     log = tmp_path / "log"
     log.write_text(ended.stdout)
     again = start("collect", str(log), "--format", "json", argv=NCCLTOOL).wait(LIMIT_S)
