@@ -94,8 +94,8 @@ def _setting(event: events.VariantTried, ns: dict[int, list[int]], compared: int
     mine, asked = ns[event.number], ns[0]
     times = statistics.summarise([one / 1e9 for one in mine]) if mine else None
     exposed = ratio = between = None
-    if times is not None and times.median and event.without_sync_ns is not None:
-        exposed = max(0.0, 1 - event.without_sync_ns / 1e9 / times.median)
+    if mine and event.without_sync_ns is not None:
+        exposed = max(0.0, 1 - event.without_sync_ns / median(mine))  # a share: medians on both sides
     if mine and event.number and len(mine) == len(asked):
         by_round = ratios(mine, asked)
         ratio, between = median(by_round), statistics.interval_of(by_round, RISK / compared)
