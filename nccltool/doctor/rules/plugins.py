@@ -20,10 +20,10 @@ _KNOWN_NETWORKS = (
 
 
 def _file_names(kind: str, word: str) -> tuple[str, ...]:
-    """The files that NCCL tries for a plugin that is named so (src/plugin/plugin_open.cc)."""
+    """The files that NCCL or RCCL tries for a plugin that is named so (src/plugin/plugin_open.cc)."""
     if "/" in word or (word.startswith("lib") and word.endswith(".so")):
         return (word.rpartition("/")[2],)
-    return (word, f"libnccl-{kind}-{word}.so")
+    return (word, f"libnccl-{kind}-{word}.so", f"librccl-{kind}-{word}.so")
 
 
 def _found(host: JudgedHost, kind: str, word: str) -> bool:

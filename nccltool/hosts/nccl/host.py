@@ -59,11 +59,12 @@ class NcclHost:
 
     @cached_property
     def net_plugins(self) -> tuple[Plugin, ...]:
-        """The network plugins that NCCL would find. Raises NotKnown. Needs `plugins`."""
+        """The network plugins that NCCL or RCCL would find. Raises NotKnown. Needs `plugins`."""
         asked = self.get("NCCL_NET_PLUGIN")
         if asked is not None and asked.lower() in ("none", ""):
             return ()
-        files = ("libnccl-net.so",) if asked is None else tuple(map(_library, values.split(asked)))
+        files = {"libnccl-net.so"} if asked is None else set(map(_library, values.split(asked)))
+        files |= {name.replace("libnccl-", "librccl-") for name in files}  # as RCCL calls them
         found = known(self.facts.plugins)
         return tuple(plugin for plugin in found if plugin.name in files and plugin.library.origin != "vendor")
 

@@ -25,7 +25,7 @@ _VENDOR = (
 )  # fmt: skip
 """Where vendors put plugins; the loader only searches them when LD_LIBRARY_PATH or ld.so.conf says so."""
 _PLUGIN = re.compile(
-    r"libnccl-(net|tuner|profiler|env|gin|collnet)\b.*\.so[.\d]*|libnccl-ofi-tuner\.so[.\d]*|libnccl-\w+\.so"
+    r"lib[nr]ccl-(net|tuner|profiler|env|gin|collnet)\b.*\.so[.\d]*|libnccl-ofi-tuner\.so[.\d]*|lib[nr]ccl-\w+\.so"
 )
 _SYMBOL = re.compile(rb"nccl(?:Net|CollNet|Tuner|Profiler|Env|Gin)(?:Plugin)?_v\d+\b|nccl\w*Plugin_v\d+\b")
 _RCCL = re.compile(rb"RCCL version\s*:?\s*(\d+\.\d+\.\d+)")

@@ -76,6 +76,7 @@ def test_plugins_and_who_finds_them(tmp_path: Path) -> None:
     put(tmp_path, "/p/libnccl-net.so", dynstr=b"\0ncclNetPlugin_v9\0")
     put(tmp_path, "/p/libnccl-tuner-x.so", dynstr=b"\0ncclTunerPlugin_v4\0")
     put(tmp_path, "/p/libnccl.so.2")
+    put(tmp_path, "/p/librccl-net.so", dynstr=b"\0ncclNetPlugin_v8\0")
     put(
         tmp_path,
         "/opt/amazon/ofi-nccl/lib/libnccl-net-ofi.so",
@@ -89,9 +90,10 @@ def test_plugins_and_who_finds_them(tmp_path: Path) -> None:
         ("plugin.so", "variable", ()),
         ("libnccl-net.so", "LD_LIBRARY_PATH", ("ncclNetPlugin_v9",)),
         ("libnccl-tuner-x.so", "LD_LIBRARY_PATH", ("ncclTunerPlugin_v4",)),
+        ("librccl-net.so", "LD_LIBRARY_PATH", ("ncclNetPlugin_v8",)),
         ("libnccl-net-ofi.so", "vendor", ("ncclNetPlugin_v10",)),
     ]
-    assert found[3].library.version == "1.16.3"
+    assert found[4].library.version == "1.16.3"
 
 
 @pytest.mark.parametrize(("dynstr", "exported"), [(b"\0ibv_reg_mr_iova2\0", True), (b"\0ibv_reg_mr\0", False)])

@@ -51,6 +51,8 @@ CASES = (
             host({"NCCL_NET_PLUGIN": "ofi"}, plugins=(_OFI,)),
             host({"NCCL_NET_PLUGIN": "none"}),
             host({"NCCL_NET_PLUGIN": "/x/libnccl-net-ofi.so"}, plugins=(_OFI,)),
+            host({"NCCL_NET_PLUGIN": "librccl-net.so"}, plugins=(_plugin("librccl-net.so"),)),
+            host({"NCCL_NET_PLUGIN": "anp"}, plugins=(_plugin("librccl-net-anp.so"),)),
         ],
         unknown=[UNREAD, host({"NCCL_NET_PLUGIN": "ofi"})],
     ),

@@ -11,6 +11,7 @@ CASES = (
         fires=[host(network=_HSN, plugins=())],
         silent=[
             host(network=_HSN, plugins=(plugin(),)),
+            host(network=_HSN, plugins=(plugin("librccl-net.so"),)),
             host(network=net(nic("eth0", "10.0.0.1/16", driver="ena")), plugins=()),
             host(network=_HSN, plugins=(), nodes=1),
         ],
