@@ -260,10 +260,12 @@ def _more_ranks_than_named(host: JudgedHost) -> Results:
         if variable and gpus > 1 and known(host.local_ranks) > gpus:
             message = f"{host.local_ranks} ranks on a node share {gpus} GPUs"
             yield report.about(variable, message, f"start {gpus} ranks per node, or list more GPUs")
-    allocated = host.number("SLURM_GPUS_ON_NODE")
-    if allocated is not None and 0 < allocated[1] < known(host.local_ranks) and host.get("SLURM_STEP_ID") is None:
-        message = f"{host.local_ranks} ranks on a node share the {allocated[1]} GPUs that Slurm has allocated"
-        yield report.about(allocated[0], message, "request as many GPUs per node as ranks: --gpus-per-node")
+    # tasks of a job may be processors that a script asks for: torchrun alone says how many ranks it starts
+    allocated, ranks = host.number("SLURM_GPUS_ON_NODE"), host.integer("PET_NPROC_PER_NODE") or 0
+    if allocated is not None and 0 < allocated[1] < ranks:
+        message = f"{ranks} ranks on a node share the {allocated[1]} GPUs that Slurm has allocated"
+        remedy = "request as many GPUs per node as ranks: --gpus-per-node"
+        yield report.about(allocated[0], message, remedy, severity="warning")
 
 
 @for_value("LCH006", "warning", *_MARKS, needs=("rank",))

@@ -2,6 +2,7 @@
 
 import re
 
+from nccltool.core.findings import Severity
 from nccltool.core.unknown import Unknown
 from nccltool.doctor import report
 from nccltool.doctor.rules.base import JudgedHost, Results, Variable, escaped, for_number, for_text, rule
@@ -109,8 +110,8 @@ def hasty_rendezvous(host: JudgedHost, variable: Variable, text: str) -> Results
 def nodes_unlike_allocation(host: JudgedHost, variable: Variable, allocated: int) -> Results:
     """PET_NNODES is another number of nodes than Slurm has allocated.
 
-    Why: With more, torchrun waits for nodes that do not exist until it times out. With fewer, the other nodes wait
-    for a job that is complete, or each node trains a job of its own.
+    Why: With more, torchrun waits for nodes that do not exist until it times out. With fewer, each node may train
+    a job of its own, which some want.
     Example: PET_NNODES=4 in an allocation of two nodes
     Instead: PET_NNODES=$SLURM_JOB_NUM_NODES
     Source: pytorch documentation, torchrun; Slurm documentation, sbatch, output environment variables
@@ -119,4 +120,5 @@ def nodes_unlike_allocation(host: JudgedHost, variable: Variable, allocated: int
     step = host.integer("SLURM_STEP_NUM_NODES") or allocated  # a step may have some of the nodes
     if re.fullmatch(r"\d{1,9}", wanted) and allocated > 0 and int(wanted) not in (step, allocated):
         message = f"the allocation has {allocated}, and PET_NNODES is {int(wanted)}"
-        yield report.about(variable, message, "export PET_NNODES=$SLURM_JOB_NUM_NODES", part="")
+        severity: Severity | None = "info" if int(wanted) < allocated else None
+        yield report.about(variable, message, "export PET_NNODES=$SLURM_JOB_NUM_NODES", part="", severity=severity)

@@ -140,10 +140,11 @@ CASES = (
             host({"LOCAL_WORLD_SIZE": "16"}, local_ranks=None, nvidia=nvidia()),
             host({"CUDA_VISIBLE_DEVICES": "0,1,2,3"}),
             host({"HIP_VISIBLE_DEVICES": "0,1", "LOCAL_WORLD_SIZE": "4"}, local_ranks=None),
-            host({"SLURM_GPUS_ON_NODE": "4", "SLURM_NTASKS_PER_NODE": "8"}, local_ranks=None),
+            host({"SLURM_GPUS_ON_NODE": "4", "PET_NPROC_PER_NODE": "8"}, local_ranks=None),
         ],
         silent=[
-            host({"SLURM_GPUS_ON_NODE": "8"}, nvidia=nvidia()),
+            host({"SLURM_GPUS_ON_NODE": "4", "SLURM_NTASKS_PER_NODE": "48"}, local_ranks=48, nvidia=NO_GPUS),
+            host({"SLURM_GPUS_ON_NODE": "8", "PET_NPROC_PER_NODE": "8"}, nvidia=nvidia()),
             host(nvidia=nvidia()),
             host(nvidia=nvidia(visible_gpus=1)),
             host({"NCCL_MULTI_RANK_GPU_ENABLE": "1"}, nvidia=nvidia(4)),
