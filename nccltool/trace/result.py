@@ -55,7 +55,7 @@ class TimeUse:
     input_s: float | None
     """Waiting for the DataLoader with neither computation nor communication."""
     launch_s: float | None
-    """The GPU had nothing to do while the CPU ran operators and launched kernels."""
+    """The GPU had nothing to do while the CPU ran operators, launches, and Python between them."""
     other_s: float | None
     """What no event explains."""
 

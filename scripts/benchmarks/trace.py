@@ -25,7 +25,8 @@ from nccltool.trace.report import TraceReport
 from nccltool.trace.run import trace
 
 _JOB = Path(__file__).with_name("trace_job.py")
-_LONGEST_S = 300
+_LONGEST_S = 600
+_OF_A_JOB = 12
 _LAUNCH_US = 4.0
 _NEEDED = 0.95
 
@@ -105,14 +106,15 @@ def main(options: Sequence[str] = ()) -> bool:
     file = Path(asked.out) if asked.out else None
     before = file.read_text().splitlines() if file and file.exists() else []
     done = [TraceTrial(**json.loads(line)) for line in before]
-    for seed in range(asked.seed, asked.seed + asked.trials):
-        left = [one for one in _chosen(asked.only) if (one.name, seed) not in {(t.state, t.seed) for t in done}]
-        for ranks, states in _by_ranks(left, seed).items():
-            for trial in _tried(states, seed, ranks):
-                done.append(trial)
-                if file:
-                    with file.open("a") as lines:
-                        lines.write(json.dumps(asdict(trial)) + "\n")
+    known = {(one.state, one.seed) for one in done}
+    seeds = range(asked.seed, asked.seed + asked.trials)
+    left = [(one, seed) for seed in seeds for one in _chosen(asked.only) if (one.name, seed) not in known]
+    for ranks, trials in _jobs(left):
+        for trial in _tried(trials, ranks):
+            done.append(trial)
+            if file:
+                with file.open("a") as out:
+                    out.write(json.dumps(asdict(trial)) + "\n")
     print("\n".join(_table(done)))
     return all(_is_met(done, one.name) for one in _chosen(asked.only))
 
@@ -133,25 +135,28 @@ def _chosen(only: str) -> list[State]:
     return [one for one in STATES if not words or any(word in one.name for word in words)]
 
 
-def _by_ranks(states: Sequence[State], seed: int) -> dict[int, list[State]]:
-    """The states of one job: those with as many ranks."""
-    found: dict[int, list[State]] = {}
-    for one in states:
-        found.setdefault(random.Random(f"{seed} ranks").choice(one.ranks), []).append(one)
-    return found
+def _jobs(trials: Sequence[tuple[State, int]]) -> Iterator[tuple[int, list[tuple[State, int]]]]:
+    """(how many ranks a job has, the trials that it goes through): starting one takes longer than a trial."""
+    found: dict[int, list[tuple[State, int]]] = {}
+    for one, seed in trials:
+        mine = found.setdefault(random.Random(f"{seed} ranks").choice(one.ranks), [])
+        mine.append((one, seed))
+    for ranks, mine in found.items():
+        for first in range(0, len(mine), _OF_A_JOB):
+            yield ranks, mine[first : first + _OF_A_JOB]
 
 
-def _tried(states: Sequence[State], seed: int, ranks: int) -> Iterator[TraceTrial]:
+def _tried(trials: Sequence[tuple[State, int]], ranks: int) -> Iterator[TraceTrial]:
     told, late = [], []
-    for number, one in enumerate(states):
+    for number, (one, seed) in enumerate(trials):
         chance = random.Random(f"{seed} {one.name}")
         late.append(chance.randrange(ranks))
         told.append(f"{number}={one.state(chance, late[-1])}")
     with tempfile.TemporaryDirectory(prefix="trace-", ignore_cleanup_errors=True) as folder:
         if said := _run(ranks, folder, told):
-            print(f"seed {seed}, {ranks} ranks: NO TRIAL: {said[-600:]}", flush=True)
+            print(f"{ranks} ranks: NO TRIALS: {said[-600:]}", flush=True)
             return
-        for number, one in enumerate(states):
+        for number, (one, seed) in enumerate(trials):
             here = Path(folder) / str(number)
             if one.tiny_us:
                 for file in here.iterdir():

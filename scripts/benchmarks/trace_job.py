@@ -21,7 +21,7 @@ from torch.utils.data import DataLoader, Dataset
 
 WIDTH, DEPTH, BATCH = 256, 4, 512
 WARM_UP, STEPS = 2, 12
-_TINY = 2000
+_TINY = 1000
 """Operators of a step that take next to nothing."""
 
 

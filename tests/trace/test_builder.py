@@ -106,3 +106,8 @@ def test_names_and_collectives_are_bounded(monkeypatch: pytest.MonkeyPatch) -> N
     trace = taker.built()
     rest = [(one.count, round(one.total_s * 1e6)) for one in trace.operators if one.name == builder.OTHERS]
     assert (rest, len(trace.collectives), trace.is_cut) == ([(3, 3)], 3, True)
+
+
+def test_categories_of_older_releases() -> None:
+    old = built(event("aten::mm", 0, 9, "Operator"), event("gemm", 9, 3, "Kernel"))
+    assert ([one.name for one in old.operators], [one.name for one in old.kernels]) == (["aten::mm"], ["gemm"])
