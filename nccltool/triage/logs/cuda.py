@@ -13,7 +13,8 @@ failure
     version.build        `ERROR_NO_BINARY_FOR_GPU|ErrorNoKernelImage|ERROR_UNSUPPORTED_PTX|ErrorUnsupportedPtx`
     version.build        `CUDA_ERROR_INVALID_IMAGE|ErrorInvalidKernelImage|ErrorInvalidDeviceFunction`
     cuda.no-device       `CUDA_ERROR_NO_DEVICE|cudaErrorNoDevice|hipErrorNoDevice|ErrorDevicesUnavailable`
-    cuda.no-device       `CUDA_ERROR_DEVICE_UNAVAILABLE|you might not have a CUDA gpu`
+    cuda.no-device       `CUDA_ERROR_DEVICE_UNAVAILABLE|you might not have a CUDA gpu|MPS client failed`
+    cuda.no-device       `procedural call between the MPS`
     cuda.invalid-device  `CUDA_ERROR_INVALID_DEVICE|cudaErrorInvalidDevice|hipErrorInvalidDevice`(?![A-Za-z_])
     app.assert           `CUDA_ERROR_ASSERT|cudaErrorAssert|hipErrorAssert`
     cuda.launch          `CUDA_ERROR_LAUNCH_TIMEOUT|cudaErrorLaunchTimeout|hipErrorLaunchTimeOut`

@@ -24,7 +24,7 @@ failure
                      Batch job submission|Job submit/allocate|Invalid |[Uu]nrecognized|Unknown|CPU binding|
                      Memory spec|Unable to open|hostfile))
     app.launch       `pyxis: |enroot` => (?:pyxis|enroot\S*): .*(?:fail|couldn't|could not|error|denied|No such)
-    app.launch       `error: pyxis: `
+    app.launch       `error: pyxis: |container creation failed: |Image architecture doesn`
     app.launch       `OCI runtime `(?:exec|create) failed
     app.launch       `rror response from daemon` => [Ee]rror response from daemon:
     job.node-failed  `Cannot communicate with node ` => with node (?P<node>[\w.-]+)\.

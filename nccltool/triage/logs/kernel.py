@@ -41,7 +41,7 @@ failure
     kernel.gpu-lost     `config space inaccessible|from D3cold to D0` => (?:nvidia|amdgpu) (?P<gpu>[\da-f:.]+\d)
     kernel.ecc          `amdgpu` => amdgpu (?P<gpu>[\da-f:.]+):.*\b[Uu]ncorrectable (?:hardware )?errors? detected
     kernel.gpu-lost     ^(?P<gpu>[\da-fA-F:.]+) .*NVIDIA.*`(rev ff)`
-    kernel.gpu-lost     `No devices were found`
+    kernel.gpu-lost     `No devices were found|cannot allocate unhealthy devices`
     kernel.ecc          (?:(?P<gpu>[\da-fA-F]{4,8}:[\da-fA-F]{2}:[\da-fA-F.]+).*)?(?:DRAM|SRAM|ECC|
                         HBM)\b.*[Uu]`ncorrectable`(?!\s*:\s*0)\s*:?\s*[1-9]
     kernel.ecc          `ECC error` => (?i)(?:dcgm|health|unhealthy).*(?:uncorrectable|double.bit) ECC error
@@ -163,7 +163,7 @@ doubt
     kernel.xid-note     (?<!S)`Xid (`(?:PCI:)?(?P<gpu>[\da-fA-F:.]+)\): (?P<xid>{NOTES})
     kernel.aer          `AER`: (?:Multiple )?(?P<severity>[Cc]orrect\w*)
     kernel.hung         `BUG: soft lockup|hard LOCKUP|self-detected stall|detected stalls on CPUs`
-    kernel.hung         `uninterruptible sleep (D-state)`
+    kernel.hung         `uninterruptible sleep (D-state)|uninterruptible kernel sleep`
     kernel.hung         task (?P<name>\S+):(?P<pid>\d+) `blocked for more than`
 state
     fabric.clique       `clique_id|cliqueId|CliqueId` => (?i)cliqueid\W{1,3}(?P<clique>\w+)|clique_id

@@ -16,6 +16,7 @@ failure
     ib.no-memory  `ENOMEM` => (?i)(?:ibv_|fi_mr|rdma|\bMR\b|register).*ENOMEM
     host.no-space  `o space left on device|isk quota exceeded|tale file handle|quota exceeded (os error` => ^
                   (?!.*(?:Error\b|NCCL|RCCL|/dev/shm|psm_|sem\.|nccl-|torch_|\bshm\b|docker|ucx|UCX|memory|libfabric)).*
+    host.no-space `ot enough space left in`
     limits.files  `file-max limit`
     limits.files  `ulimit -n|LimitNOFILE|RLIMIT_NOFILE` => (?i)\b(?:exceed\w*|reached|exhausted)\b
     limits.files  `rrno 24`\b

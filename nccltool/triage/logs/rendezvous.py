@@ -29,6 +29,7 @@ failure
     store.no-environment  environment variable (?P<name>[A-Z_]+) `expected, but not set`
     store.no-environment  `No rendezvous handler for`
     store.too-few         (?P<joined>\d+) of (?P<expected>\d+)` nodes joined`
+    store.too-few         waiting for all (?P<expected>\d+) `members to join`
     store.rendezvous      `RendezvousTimeoutError|RendezvousConnectionError|RendezvousClosedError`
     store.rendezvous      `rendezvous` => (?i)tim(?:ed?|ed )[ -]?out\b.{0,40}\bto complete (?:the )?rendezvous
     store.rendezvous      `failed to shutdown the rendezvous|RendezvousStateError`
@@ -55,7 +56,7 @@ echo
     store.closed          `TCPStore server has shut down|got 0 bytes|remote server shutdown or crash`
     store.get-failed      `retrieving ncclUniqueId from|retreiving ncclUniqueId from` \[?(?P<peer>\d+)
     store.get-failed      `wait timeout after` (?P<limit>\d+)ms
-    store.get-failed      `Socket Timeout|Wait timeout for key`
+    store.get-failed      `Socket Timeout|Wait timeout for key|seconds waiting for key: `
 doubt
     store.lookup-retry    `gai error` => \((?P<host>[\w.-]+), (?P<port>\d+)\) cannot be retrieved
     store.retry           `client socket has failed to connect` => failed to connect to \[?(?P<host>[\w.:-]+?)\]?:

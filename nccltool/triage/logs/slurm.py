@@ -43,6 +43,7 @@ failure
                      specification|not permitted|mutually exclusive|not built with|plugin name|directive|
                      [Cc]an't (?:set|open)|[Ii]ncompatible|environment variables?|batch script|multi-prog|
                      getcwd|no such file|No such file|too big|is empty)
+    app.launch       `cannot bind local task`
     app.launch       `slurmstepd: error: ` => couldn't find the program|No executable program|Could not open
                      [ ]std\w+ file|[Pp]ermission denied
     job.time-limit   `JobState=TIMEOUT|Reason=TimeLimit`

@@ -8,7 +8,7 @@ doubt
     host.no-storage  `in progress operations using this service will wait`
     host.no-storage  `ptlrpc_expire_one_request` => timed out|network error
     host.no-storage  `LNet` => LNet(?:Error)?: .*(?:[Tt]imed out|unreachable)
-    host.no-storage  `ceph: ` => \bceph: (?:mds\d+ (?:hung|caps stale)|
+    host.no-storage  `ceph: ` => \b(?:lib)?ceph: (?:mds\d+ (?:hung|caps stale)|
                      .*\bosd\d+\b.*(?:down|socket closed|timeout))
     host.no-storage  `mmfs` => \bmmfs\w*: .*\b(?:expel\w*|not responding|lost connection|timed out|lease)\b
     host.no-storage  `eegfs|eeGFS` => (?i)communication error|no response|timed out|unreachable

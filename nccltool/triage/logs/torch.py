@@ -32,7 +32,8 @@ failure
     torch.stuck          `ran for more than set timeout|Get timed out: some object|DataLoader timed out after`
     torch.stuck          `DeepEP error: ` => (?i)time(?:d )?out
     torch.stuck          `RPC call to `\w+ timed out
-    torch.stuck          `Expired timers: [`
+    torch.stuck          `Expired timers: [|possible GIL induced hang`
+    torch.stuck          `subsequent heartbeat. Waited|initial heartbeat. Waited`
     hvd.uneven           `uneven workload distribution|Uneven inputs|uneven inputs`
     hvd.uneven           `at least one rank that exhausted inputs`
     torch.stuck          `This thread has been waiting for` => rendezvous|Rendezvous
@@ -49,6 +50,7 @@ failure
     torch.oom            `nhandled cuda error` => - out of memory$
     torch.oom            `RESOURCE_EXHAUSTED`:.*(?i:out of memory)
     torch.oom            `OOM when allocating|CUBLAS_STATUS_ALLOC_FAILED|cudaErrorMemoryAllocation`
+    torch.oom            `CUDNN_STATUS_ALLOC_FAILED`
     host.oom             `DefaultCPUAllocator`: (?:can't|not enough)
     host.oom             ^(?:numpy\S*)?`MemoryError`\b
     host.oom             `killed by signal: Killed`

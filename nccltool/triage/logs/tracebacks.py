@@ -15,7 +15,7 @@ from nccltool.triage.logs.patterns import LogPattern, event, table
 PATTERNS = table(
     r"""
 failure
-    app.exception   ^(?!Lustre)(?P<type>(?:[A-Za-z_]\w*\.)*\w*`Error|Exception`)(?:: (?P<message>.*))?$
+    app.exception   ^(?!Lustre|LNet)(?P<type>(?:[A-Za-z_]\w*\.)*\w*`Error|Exception`)(?:: (?P<message>.*))?$
     app.segfault    `Segmentation fault|Caught signal 11`
     app.segfault    (?<!due to )`SIGSEGV`
     app.assert      `device-side assert triggered`
