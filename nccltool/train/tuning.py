@@ -151,7 +151,7 @@ def advice(tuning: Tuning) -> str:
     compared = [one for one in tuning.settings if one.ratio is not None]
     lows = [one.ratio_low for one in compared if one.ratio_low is not None]
     if not lows:
-        return "unknown: a minute was too short for intervals: use a smaller model or --batch"
+        return "unknown: ten minutes were too short for intervals: use a smaller model or --batch"
     slower = [one for one in compared if one.ratio_low is not None and one.ratio_low > 1]
     missed = max(0.0, 1 - min(lows))
     if slower:

@@ -136,7 +136,7 @@ def test_too_few_rounds_prove_nothing() -> None:
     found = tuning.of(tried(3), drawn(1, [1.0, 0.5, 1.0], rounds=5))
     assert found is not None
     assert (found.recommended, found.settings[1].ratio_high) == (None, None)
-    assert tuning.advice(found).startswith("unknown: a minute was too short")
+    assert tuning.advice(found).startswith("unknown: ten minutes were too short")
 
 
 def test_a_setting_with_other_losses_is_an_error() -> None:

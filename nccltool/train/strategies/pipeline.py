@@ -13,6 +13,10 @@ if TYPE_CHECKING:
 Options = PipelineOptions
 
 
+_KEEPS = {"gpipe": "; a rank then keeps the activations of all micro-batches"}
+"""What a schedule costs besides time."""
+
+
 def needs(spec: "TrainSpec", ranks: int) -> Needs:
     """Each stage has a part, and each micro-batch a sequence."""
     options = spec.of(PipelineOptions)
@@ -25,7 +29,7 @@ def variants(own: PipelineOptions, place: TuningPlace) -> Iterator[Variant]:
         if schedule != own.schedule:
             yield Variant(
                 name=f"schedule {schedule}",
-                setting=f"--schedule {schedule}",
+                setting=f"--schedule {schedule}{_KEEPS.get(schedule, '')}",
                 options=replace(own, schedule=schedule, stages=None),
             )
     yield Variant(

@@ -18,8 +18,9 @@ from nccltool.worker.train.strategies.base import CannotTrain, Setup, Strategy
 _PRECISION = 0.02
 """Half the interval of a ratio that is narrow enough."""
 _ROUNDS, _MOST_ROUNDS = 10, 500
-"""Between two looks at the intervals, and in all."""
-_BUDGET_S = 60.0
+"""Between two looks at the intervals, and in all. Ten make an interval for up to 25 settings."""
+_BUDGET_S, _LONGEST_S = 60.0, 600.0
+"""So long it takes, and at most, where steps are so long that it would not be ten rounds."""
 _WARM_UP = 2
 _ANOTHER_RANK = "another rank cannot do it"
 
@@ -127,7 +128,11 @@ def _rounds_to_go(took: Sequence[Sequence[int]], spent_s: float) -> int:
     done = len(took[0])
     if done >= _MOST_ROUNDS or (done and tuning.is_enough(took, _PRECISION)):
         return 0
-    return max(min(int((_BUDGET_S - spent_s) * (done + _WARM_UP) / spent_s), _ROUNDS), 0 if done else 1)
+    in_a_second = (done + _WARM_UP) / spent_s
+    affordable = int((_BUDGET_S - spent_s) * in_a_second)
+    if done + affordable < _ROUNDS:
+        affordable = min(_ROUNDS - done, int((_LONGEST_S - spent_s) * in_a_second))
+    return max(min(affordable, _ROUNDS), 0 if done else 1)
 
 
 def _round(kinds: Sequence[Callable[[Tensor], None]], order: Sequence[int], asked: Setup) -> list[int]:

@@ -129,7 +129,16 @@ def _one_impossible() -> tuple[Any, ...]:
 
 @pytest.mark.parametrize(
     ("done", "spent_s", "rounds"),
-    [(0, 0.1, 10), (0, 30.0, 2), (0, 70.0, 1), (20, 50.0, 4), (20, 59.9, 0), (500, 10.0, 0)],
+    [
+        (0, 0.1, 10),
+        (0, 70.0, 10),  # too few for an interval in a minute
+        (5, 300.0, 5),
+        (0, 300.0, 2),
+        (0, 700.0, 1),
+        (20, 50.0, 4),
+        (20, 59.9, 0),
+        (500, 10.0, 0),
+    ],
 )
 def test_rounds_are_as_many_as_there_is_time_for(done: int, spent_s: float, rounds: int) -> None:
     noisy = [
