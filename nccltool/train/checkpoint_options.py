@@ -80,11 +80,15 @@ def _check_restarts(options: CheckpointOptions, where: LaunchPlan) -> None:
 
 def see_that_it_goes_on(spec: TrainSpec, at_step: int | None) -> None:
     """Raises BadInput when the checkpoints that this host sees are of another training, or behind the drill."""
-    if spec.of(ddp.Options).comm_hook == "powersgd":
-        raise BadInput(
-            "--comm-hook powersgd cannot be combined with --checkpoint: its state is not saved",
-            "use another hook",
-        )
+    of_ddp = spec.of(ddp.Options)
+    unsaved = {
+        f"--comm-hook {of_ddp.comm_hook}": of_ddp.comm_hook in ddp.CARRYING,
+        "--sync-batch-norm": of_ddp.sync_batch_norm,
+        "--adamw": of_ddp.adamw,
+        "--lr-warmup": of_ddp.lr_warmup > 0,
+    }
+    for word in (word for word, given in unsaved.items() if given):
+        raise BadInput(f"{word} cannot be combined with --checkpoint: its state is not saved", "omit one of them")
     for name in spec.strategies:
         folder = Path(spec.checkpoint, name)
         for step in checkpoints.steps(folder)[:1]:

@@ -45,7 +45,7 @@ def _is_finite_alone(event: Diverged) -> bool:
     return math.isfinite(float(event.expected))
 
 
-_TELLING = ("parameters", "loss", "gradient", "share", "update")
+_TELLING = ("parameters", "loss", "gradient", "share", "update", "state", "compression")
 """What is of one rank alone comes before what ranks have from each other: parameters that changed between two
 steps spoil every rank's loss, wrong data one rank's loss and every rank's gradient."""
 
@@ -73,7 +73,13 @@ def _ranks(there: Sequence[Diverged], world: int, replicas: int, micro_batches: 
     return "all ranks", None
 
 
-_WORDS = {"update": "the updated parameters", "share": "the weight of a micro-batch in the gradient"}
+_WORDS = {
+    "update": "the updated parameters",
+    "share": "the weight of a micro-batch in the gradient",
+    "state": "the state carried to the next step",
+    "compression": "the compression error",
+}
+_SINGULAR = ("loss", "gradient", "share", "state", "compression")
 
 
 def _what(event: Diverged) -> str:
@@ -81,7 +87,7 @@ def _what(event: Diverged) -> str:
 
 
 def _differ(event: Diverged) -> str:
-    return "differs" if event.what in ("loss", "gradient", "share") else "differ"
+    return "differs" if event.what in _SINGULAR else "differ"
 
 
 def _evidence(event: Diverged, is_compressed: bool) -> Iterable[str]:

@@ -307,7 +307,9 @@ def _oracle(heard: _Heard) -> Oracle | None:
     apart = [(abs(loss - own), number, own) for number, loss, own in losses if math.isfinite(loss + own)]
     error, at, own = max(apart, key=lambda one: one[0], default=(None, 1, 0.0))
     last = max((step.number for step in heard.steps), default=1)
-    of_numbers = [row for event in heard.compared for row in event.errors if row[0] != "share"]
+    of_numbers = [
+        row for event in heard.compared for row in event.errors if row[0] not in ("share", "compression")
+    ]
     relative = max((tolerance for _, _, tolerance in of_numbers), default=None)
     first = min((event.number for event in heard.wrong), default=None)
     return Oracle(
@@ -317,6 +319,16 @@ def _oracle(heard: _Heard) -> Oracle | None:
         loss_error=_worst(heard.compared, "loss"),
         gradient_error=_worst(heard.compared, "gradient"),
         parameter_error=_worst(heard.compared, "update"),
+        compression_error=_worst(heard.compared, "compression"),
+        compression_bound=max(
+            (
+                tolerance
+                for event in heard.compared
+                for name, _, tolerance in event.errors
+                if name == "compression"
+            ),
+            default=None,
+        ),
         relative_tolerance=relative,
         rule=heard.compared[0].rule if heard.compared else "",
         first_step=first,
@@ -356,7 +368,10 @@ def _slowest(rank_ns: Sequence[int]) -> int | None:
 
 def _wrong(heard: _Heard) -> Finding:
     micro_batches = heard.compared[0].micro_batches if heard.compared else 0
-    is_compressed = heard.spec.of(ddp.Options).comm_hook == "powersgd"
+    of_ddp = heard.spec.of(ddp.Options)
+    is_compressed = (
+        of_ddp.comm_hook in ddp.COMPRESSED or of_ddp.sync_batch_norm
+    )  # no sum of those of micro-batches
     world = heard.state.world_size
     replicas = heard.shape.replicas if heard.shape else 0
     return divergence.finding(heard.name, heard.wrong, world, replicas, micro_batches, is_compressed)

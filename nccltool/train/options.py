@@ -32,7 +32,6 @@ _AS_GIVEN = (
     "data_workers",
     "steps",
     "seed",
-    "learning_rate",
     "momentum",
     "clip_norm",
     "recompute",
@@ -58,7 +57,7 @@ class TrainOptions:
     time_steps: int
     tune: bool
     seed: int
-    learning_rate: float
+    learning_rate: float | None
     momentum: float
     dtype: str
     clip_norm: float | None
@@ -106,6 +105,7 @@ def _spec(options: TrainOptions, where: LaunchPlan) -> TrainSpec:
         is_all=options.strategy == "all",
         options=own,
         timed_steps=options.time_steps,
+        learning_rate=_learning_rate(options),
         dtype=dtype,
         profile=user_files.folder("--profile", options.profile) if options.profile else "",
         data=_data(options, shape["vocabulary"]),
@@ -115,6 +115,12 @@ def _spec(options: TrainOptions, where: LaunchPlan) -> TrainSpec:
         given=tuple(given),
         **{name: getattr(options, name) for name in _AS_GIVEN},
     )
+
+
+def _learning_rate(options: TrainOptions) -> float:
+    """A step of AdamW is about as long as this for each parameter, whatever the gradient."""
+    default = 0.001 if options.own.get("adamw") else TrainSpec.learning_rate
+    return default if options.learning_rate is None else options.learning_rate
 
 
 def _data(options: TrainOptions, vocabulary: int) -> str:
@@ -160,6 +166,7 @@ def _possible(spec: TrainSpec, options: TrainOptions, start: StartOptions, where
             f"--batch {spec.batch} cannot be divided into --accumulate {of_ddp.accumulate} parts",
             f"use a multiple of {of_ddp.accumulate}",
         )
+    _together(spec)
     if param_dtype and spec.dtype != "float32":
         raise BadInput(
             f"--param-dtype {param_dtype} cannot be combined with -d {spec.dtype}: both set the data type "
@@ -176,6 +183,35 @@ def _possible(spec: TrainSpec, options: TrainOptions, start: StartOptions, where
             "--comm-hook bf16 needs NCCL: torch refuses it on CPUs", "use --comm-hook fp16 or hosts with GPUs"
         )
     return spec
+
+
+def _together(spec: TrainSpec) -> None:
+    """Raises BadInput for options of ways to update, to compress and to normalize that exclude each other."""
+    of_ddp = spec.of(ddp.Options)
+    hook, batch_norm, is_adamw = of_ddp.comm_hook, of_ddp.sync_batch_norm, of_ddp.adamw
+    excluded = (
+        (
+            hook == "topk" and spec.dtype == "float16",
+            "--comm-hook topk cannot be combined with -d float16: an overflow would be carried to all later steps",
+        ),
+        (
+            hook != "none" and batch_norm,
+            "--sync-batch-norm cannot be combined with --comm-hook: the gradient of a rank alone has no reference",
+        ),
+        (
+            spec.recompute and batch_norm,
+            "--sync-batch-norm cannot be combined with --recompute: "
+            "the second forward pass would update the running statistics again",
+        ),
+        (bool(spec.momentum) and is_adamw, "--momentum cannot be combined with --adamw: it is for SGD"),
+        (
+            of_ddp.lr_warmup >= spec.steps,
+            f"--lr-warmup {of_ddp.lr_warmup} leaves none of --steps {spec.steps} for the decay",
+        ),
+    )
+    for given, message in excluded:
+        if given:
+            raise BadInput(message, "omit one of them or choose another value")
 
 
 def _installed(spec: TrainSpec, options: TrainOptions, where: LaunchPlan) -> None:

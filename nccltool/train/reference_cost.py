@@ -64,19 +64,21 @@ class ModelNumbers:
 def needs(spec: TrainSpec, numbers: ModelNumbers, sequences: int, micro_batches: int) -> ReferenceNeeds:
     """`sequences`: of the global batch."""
     element = _DOUBLE if spec.dtype == "float64" else _FLOAT
-    tokens = -(-sequences // micro_batches) * spec.context
+    own = spec.of(ddp.Options)
+    passes = own.accumulate if own.sync_batch_norm else micro_batches
+    tokens = -(-sequences // passes) * spec.context
     activations = tokens * (_PER_BLOCK * spec.width * spec.layers + _PER_SCORE * spec.vocabulary) * element
-    hook = spec.of(ddp.Options).comm_hook
-    copies = {"none": 1, "powersgd": 3}.get(hook, 2)  # buckets and what PowerSGD owes; sums of rounded gradients
-    momentum = bool(spec.momentum)
+    # buckets and what PowerSGD owes; sums of rounded gradients, and exact ones; what each rank left out
+    copies = {"none": 1, "powersgd": 3, "int8": 3, "topk": 3 + sequences // spec.batch}.get(own.comm_hook, 2)
+    moments = 2 if own.adamw else int(bool(spec.momentum))
     return ReferenceNeeds(
         model=numbers.all * element,
         gradients=numbers.all * element * copies,
-        optimizer=numbers.all * element * momentum,
+        optimizer=numbers.all * element * moments,
         activations=activations,
         comparison=numbers.largest * (element + 2 * _DOUBLE)
         + min(SHARES_BYTES, numbers.mine * micro_batches * _DOUBLE),
-        beside=numbers.mine * element * (1 + momentum) + activations,
+        beside=numbers.mine * element * (1 + moments) + activations,
     )
 
 

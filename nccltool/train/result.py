@@ -52,6 +52,12 @@ class Oracle:
     """The first step that differed; None = none did."""
     ranks: tuple[int, ...] = ()
     """Ranks that differed in that step."""
+    compression_error: float | None = None
+    """Norm of what compression changed in the average gradient, over the norm of what was compressed, in the step
+    in which it comes closest to what the form of compression allows; None = gradients travel as they are, or
+    PowerSGD compresses them."""
+    compression_bound: float | None = None
+    """How large that may be."""
 
 
 PassKind = Literal["forward", "backward", "backward-input", "backward-weight"]

@@ -53,6 +53,7 @@ class Tolerance:
 _COMPRESSED = (
     "; the reference compresses its gradients too (PowerSGD), so the distance from exact gradients is not checked"
 )
+_COMPARED_TOO = "; the reference compresses its gradients too ({})"
 
 
 def short_sum(spec: TrainSpec) -> str:
@@ -75,7 +76,7 @@ def of(spec: TrainSpec, ranks: int = 1, products: Products = "exact") -> Toleran
         roundings[sums] = round(roundings[sums] * _amplified(spec))
     parts = [f"{count:.4g} x {_LAST_PLACE[name]:.3g} ({name})" for name, count in roundings.items()]
     value = sum(count * _LAST_PLACE[name] for name, count in roundings.items())
-    note = _COMPRESSED if hook == "powersgd" else ""
+    note = _COMPRESSED if hook == "powersgd" else _COMPARED_TOO.format(hook) if hook in ddp.COMPRESSED else ""
     if products == "made exact":
         note += "; TF32 is off in these steps"
     return Tolerance(value, f"step x {' + '.join(parts)}{note}")

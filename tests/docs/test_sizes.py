@@ -11,7 +11,23 @@ MOST_OF_A_PAGE = 2_000
 MOST_OF_THE_CHANGELOG = 2_400
 """Nobody reads it from the first to the last line."""
 MOST_OF_ALL = (
-    45_000 + 2_500 + 3_500 + 3_000 + 1_400 + 2_000 + 2_500 + 550 + 300 + 250 + 800 + 200 + 750 + 750 + 400 + 1_900
+    45_000
+    + 2_500
+    + 3_500
+    + 3_000
+    + 1_400
+    + 2_000
+    + 2_500
+    + 550
+    + 300
+    + 250
+    + 800
+    + 200
+    + 750
+    + 750
+    + 400
+    + 1_900
+    + 250
 )
 """Of the commands that there were at first; the page that a security team signs, with what came beside it; what
 other programs build on: the API, schemas, plug-ins, more formats, schedulers and clusters; pairs of
@@ -20,7 +36,7 @@ jobs; how often attach is right; the cases in which localization fails; whom
 triage suspects, and its unseen rounds; watching a job; rounds of another collector; trainings like a
 plan, and steps on slow links; jobs on several hosts, in Slurm, and in containers; training with files; traces of
 profilers, their keys and findings, uneven exchanges and experts; what trainings take besides time, and their
-overlap."""
+overlap; compression, batch norms, and AdamW."""
 LINES_OF_THE_README = 120
 
 GENERATED = (

@@ -77,6 +77,21 @@ def test_the_folder_of_other_hosts_is_not_made_here(tmp_path: Path) -> None:
             {},
             "--comm-hook powersgd cannot be combined with --checkpoint: its state is not saved",
         ),
+        (
+            ("--adamw", "--checkpoint", "/tmp"),
+            {},
+            "--adamw cannot be combined with --checkpoint: its state is not saved",
+        ),
+        (
+            ("--sync-batch-norm", "--checkpoint", "/tmp"),
+            {},
+            "--sync-batch-norm cannot be combined with --checkpoint: its state is not saved",
+        ),
+        (
+            ("--comm-hook", "topk", "--checkpoint", "/tmp"),
+            {},
+            "--comm-hook topk cannot be combined with --checkpoint: its state is not saved",
+        ),
     ],
 )
 def test_words_that_cannot_be_used(words: tuple[str, ...], env: dict[str, str], message: str) -> None:

@@ -65,6 +65,12 @@ LOST_IN_A_SHORT_SUM: dict[str, Any] = {"shares": Shares.of((1.03, 0.0), off=0.26
             "the gradient is all zeros: it was lost or never arrived",
         ),
         (
+            (diverged(1, "state"), diverged(0, "compression")),
+            "1",
+            "ddp: the state carried to the next step of rank 1 differs from the reference in step 2",
+            None,
+        ),
+        (
             (diverged(0, "update"), diverged(1, "update")),
             None,
             "ddp: the updated parameters of all ranks differ from the reference in step 2",

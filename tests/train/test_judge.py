@@ -154,6 +154,14 @@ def test_a_right_training() -> None:
     assert (done.oracle.loss_error, done.oracle.relative_tolerance) == (1e-7, 2 * TOLERANCE)
 
 
+def test_what_compression_lost_is_told_beside_what_it_may_lose() -> None:
+    lossy = [msgspec.structs.replace(one, errors=(*one.errors, ("compression", "0.5", 0.9))) for one in BOTH]
+    (done,) = judged(step(1), step(2), *lossy).trainings
+    assert done.oracle is not None
+    assert (done.oracle.compression_error, done.oracle.compression_bound) == (0.5, 0.9)
+    assert done.oracle.relative_tolerance == 2 * TOLERANCE
+
+
 def test_without_memory_for_the_reference_nothing_is_known() -> None:
     """The steps that were right, and the times, are shown all the same."""
     lacking = NotCompared(strategy="ddp", rank=1, reason="rank 1 ran out of memory in the reference")

@@ -131,6 +131,31 @@ def test_an_option_crosses_to_the_workers_as_it_was_given() -> None:
                     "--comm-hook bf16 needs NCCL: torch refuses it on CPUs",
                     "use --comm-hook fp16",
                 ),
+                (
+                    "fsdp --adamw --momentum 0.5",
+                    "--momentum cannot be combined with --adamw: it is for SGD",
+                    "omit one",
+                ),
+                ("zero1 --lr-warmup 6", "--lr-warmup 6 leaves none of --steps 6 for the decay", "omit one"),
+                ("tensor --adamw", "--adamw is for ddp, fsdp, zero1, not for tensor", "omit it"),
+                (
+                    "ddp --sync-batch-norm --recompute",
+                    "--sync-batch-norm cannot be combined with --recompute: "
+                    "the second forward pass would update the running statistics again",
+                    "omit one",
+                ),
+                (
+                    "ddp --sync-batch-norm --comm-hook int8",
+                    "--sync-batch-norm cannot be combined with --comm-hook: "
+                    "the gradient of a rank alone has no reference",
+                    "omit one",
+                ),
+                (
+                    "ddp --comm-hook topk -d fp16",
+                    "--comm-hook topk cannot be combined with -d float16: "
+                    "an overflow would be carried to all later steps",
+                    "omit one",
+                ),
             )
         ),
         (("fsdp", "--param-dtype", ""), "", "--param-dtype: '' is not a data type for training", "choose from bf"),

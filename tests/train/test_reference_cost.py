@@ -38,6 +38,8 @@ def test_125m_on_8_gpus() -> None:
         ({"dtype": "float64"}, "model", 2 * 652_000_000),
         ({"options": {"comm_hook": "bf16"}}, "gradients", 2 * 652_000_000),
         ({"options": {"comm_hook": "powersgd"}}, "gradients", 3 * 652_000_000),
+        ({"options": {"sync_batch_norm": True}}, "activations", 8 * 11_727_273_984),
+        ({"options": {"comm_hook": "topk"}}, "gradients", (3 + 64 // OF_125M.batch) * 652_000_000),
     ],
 )
 def test_options_that_take_memory(changes: dict[str, object], term: str, factor: int) -> None:

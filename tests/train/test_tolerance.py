@@ -43,6 +43,11 @@ from nccltool.train.tolerance import Products
             "step x 1024 x 1.19e-07 (float32); the reference compresses its gradients too (PowerSGD), so "
             "the distance from exact gradients is not checked",
         ),
+        (
+            {"options": {"comm_hook": "int8"}},
+            64 * 2**-23,
+            "step x 64 x 1.19e-07 (float32); the reference compresses its gradients too (int8)",
+        ),
     ],
 )
 def test_it_is_derived_from_the_types(changes: dict[str, str], first: float, reason: str) -> None:

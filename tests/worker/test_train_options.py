@@ -80,9 +80,77 @@ def test_powersgd_is_held_against_powersgd(start: Start) -> None:
     assert "(PowerSGD)" not in trainings["zero1"]["oracle"]["rule"]
 
 
+@pytest.mark.parametrize("hook", [pytest.param("topk", marks=pytest.mark.slow), "int8"])
+def test_compression_is_held_against_what_it_may_lose(start: Start, hook: str) -> None:
+    words = ("--comm-hook", hook, "--bucket", "0.01", *SMALL, *QUICK, "--nodes", "4")
+    (training,) = right(trained(start, "ddp", *words)).values()
+    oracle = training["oracle"]
+    assert (oracle["loss_error"], oracle["gradient_error"]) == (0, 0)
+    assert 0 < oracle["compression_error"] < oracle["compression_bound"] < 1
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--accumulate", "2"),
+        pytest.param(("--nodes", "4", "--momentum", "0.5", "--time-steps", "2"), marks=pytest.mark.slow),
+        pytest.param(("--nodes", "8", "-d", "bfloat16"), marks=pytest.mark.slow),
+        pytest.param(("-d", "half"), marks=pytest.mark.slow),
+    ],
+    ids=lambda words: " ".join(words),
+)
+def test_batch_norms_of_all_ranks(start: Start, words: tuple[str, ...]) -> None:
+    right(trained(start, "ddp", "--sync-batch-norm", *SMALL, *QUICK, *words))
+
+
+ADAMW = ("--adamw", "--lr-warmup", "2")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("ddp,fsdp,zero1", *LIMITED, "--accumulate", "2"),
+        pytest.param(("ddp,fsdp,zero1", "--nodes", "4", "--time-steps", "2"), marks=pytest.mark.slow),
+        pytest.param(("ddp,fsdp,zero1", "--nodes", "8"), marks=pytest.mark.slow),
+        pytest.param(("ddp,fsdp", "-d", "half"), marks=pytest.mark.slow),
+        pytest.param(("fsdp", "--offload", "--param-dtype", "bf16"), marks=pytest.mark.slow),
+        pytest.param(("ddp", "--sync-batch-norm"), marks=pytest.mark.slow),
+    ],
+    ids=lambda words: " ".join(words),
+)
+def test_adamw_with_a_schedule(start: Start, words: tuple[str, ...]) -> None:
+    for training in right(trained(start, *words[:1], *ADAMW, *SMALL, *QUICK, *words[1:])).values():
+        assert training["oracle"]["parameter_error"] <= training["oracle"]["relative_tolerance"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_stale_statistic_is_caught_on_its_rank(start: Start, rank: int) -> None:
+    fault = f"forget:rank={rank},step=2"
+    ended = trained(start, "ddp", "--sync-batch-norm", *SMALL, *QUICK, NCCLTOOL_FAULT=fault)
+    (problem,) = ended.problems
+    assert (ended.code, problem["code"], problem["subject"]["name"]) == (1, "train-wrong", str(rank)), ended.said
+
+
+@pytest.mark.parametrize(
+    "step", [2, pytest.param(1, marks=pytest.mark.slow), pytest.param(4, marks=pytest.mark.slow)]
+)
+def test_a_lost_residual_is_caught_on_its_rank(start: Start, step: int) -> None:
+    ended = trained(
+        start, "ddp", "--comm-hook", "topk", *SMALL, *QUICK, NCCLTOOL_FAULT=f"forget:rank=1,step={step}"
+    )
+    (problem,) = ended.problems
+    assert (ended.code, problem["code"], problem["subject"]["name"]) == (1, "train-wrong", "1"), ended.said
+    assert problem["message"].endswith(f"of rank 1 differs from the reference in step {step}")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("drill", ["sum", "duplicate:rank=1", "lose:rank=1", "scale:rank=1", "corrupt:rank=1"])
-@pytest.mark.parametrize("words", [("--comm-hook", "powersgd"), ("-d", "half"), LIMITED], ids=lambda w: w[-1])
+@pytest.mark.parametrize(
+    "words",
+    [("--comm-hook", "powersgd"), ("--comm-hook", "topk"), ADAMW, ("-d", "half"), LIMITED],
+    ids=lambda w: w[-1],
+)
 def test_wrong_arithmetic_is_caught_all_the_same(start: Start, drill: str, words: tuple[str, ...]) -> None:
     fault = f"{drill}{',' if ':' in drill else ':'}step=2"
     ended = trained(start, "ddp", *words, *QUICK, NCCLTOOL_FAULT=fault)

@@ -164,10 +164,9 @@ def _taken(default: object, traits: "OptionTraits") -> dict[str, Any]:
     option(
         "--learning-rate",
         type=Number(0),
-        default=0.1,
         metavar="RATE",
         settable="project",
-        help="Learning rate of plain SGD.",
+        help="Learning rate.  [default: 0.1; AdamW: 0.001]",
     ),
     option(
         "--momentum",

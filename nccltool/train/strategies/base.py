@@ -117,6 +117,17 @@ class PipelineOptions(StrategyOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
+class OptimizerOptions(StrategyOptions):
+    """Where another optimizer than plain SGD can be compared."""
+
+    adamw: bool = option(False, 6, "DDP, FSDP, ZeRO-1: AdamW instead of SGD.")
+    lr_warmup: int = option(
+        0, 8, "DDP, FSDP, ZeRO-1: linear warm-up, then cosine decay.", metavar="STEPS", least=0
+    )
+    """0 = the learning rate stays as it is."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class ShardOptions(StrategyOptions):
     """Where ranks hold shards of parameters."""
 

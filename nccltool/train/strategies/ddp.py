@@ -4,20 +4,25 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from nccltool.train.strategies.base import DataParallelOptions, TuningPlace, Variant, option
+from nccltool.train.strategies.base import DataParallelOptions, OptimizerOptions, TuningPlace, Variant, option
 
-_HOOKS = ("none", "fp16", "bf16", "powersgd")
+_HOOKS = ("none", "fp16", "bf16", "int8", "topk", "powersgd")
+COMPRESSED = ("int8", "topk", "powersgd")
+"""Those that are no roundings of a type: the reference compresses its gradients too."""
+CARRYING = ("topk", "powersgd")
+"""What they leave out is kept for later steps."""
 _BUCKETS_MIB = (1.0, 5.0, 25.0, 100.0)
 """Around torch's 25; 5 was best over Gloo, and 10 to 25 over NCCL (Li and others 2020, PyTorch Distributed)."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(DataParallelOptions):
+class Options(DataParallelOptions, OptimizerOptions):
     """Its options."""
 
     comm_hook: str = option("none", 40, "DDP: compress gradients.", choices=_HOOKS)
     bucket_mib: float = option(25.0, 50, "DDP: gradient bucket size.", metavar="MIB", least=0.001, word="bucket")
     gradient_as_bucket_view: bool = option(False, 60, "DDP: make gradients views of the buckets.")
+    sync_batch_norm: bool = option(False, 45, "DDP: SyncBatchNorm in the place of layer norms.")
     static_graph: bool = option(False, 70, "DDP: declare that the graph never changes.")
     small_first: bool = True
     """With buckets of torch's size, the first one is of 1 MiB, as torch does it where no size is given."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from nccltool.train.strategies.base import (
     DataParallelOptions,
     OffloadOptions,
+    OptimizerOptions,
     ShardOptions,
     TuningPlace,
     Variant,
@@ -14,7 +15,7 @@ from nccltool.train.strategies.base import (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(DataParallelOptions, ShardOptions, OffloadOptions):
+class Options(DataParallelOptions, OptimizerOptions, ShardOptions, OffloadOptions):
     """Its options."""
 
     reshard: bool = option(

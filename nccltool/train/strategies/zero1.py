@@ -1,5 +1,10 @@
 """ZeRO stage 1 (ZeroRedundancyOptimizer)."""
 
-from nccltool.train.strategies.base import DataParallelOptions
+from dataclasses import dataclass
 
-Options = DataParallelOptions
+from nccltool.train.strategies.base import DataParallelOptions, OptimizerOptions
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(DataParallelOptions, OptimizerOptions):
+    """Its options."""

@@ -176,6 +176,7 @@ class ReferenceComparison:
         found.differences.append(reference.parameters(strategy, number, "parameters"))
         scale = strategy.scaler.scale if strategy.scaler else 1.0
         watched = strategy if tolerance.short_sum(self._setup.spec) else None
+        reference.follow(strategy, number)
         found.losses = reference.forward_backward(tokens, scale, watched)
         self._losses.append(sum(found.losses) / len(found.losses))
         found.norm = reference.gradient_norm()
@@ -188,6 +189,10 @@ class ReferenceComparison:
             found.shares = reference.shares(strategy, tokens, number)
             if found.shares is not None:  # its own gradients were needed for it
                 reference.forward_backward(tokens, scale)
+        if not found.is_wrong:
+            reference.take_over(strategy)
+        more = reference.compression(strategy, number), reference.state(strategy, number)
+        found.differences += [one for one in more if one is not None]
 
     def _after_update(self, found: _Found, number: int) -> None:
         self._reference.update()

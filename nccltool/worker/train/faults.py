@@ -46,6 +46,9 @@ class _WrongStrategy:
         strategy, self._calls = self._strategy, 0
         if self._does("duplicate"):
             tokens = self._other(tokens)
+        before = (
+            {name: state.clone() for name, state in strategy.carried().items()} if self._does("forget") else None
+        )
         if self._does("lose") and strategy.HOLDS == "shards":
             with torch.no_grad():
                 max((local(p) for p in strategy.model.parameters()), key=Tensor.numel).zero_()
@@ -53,6 +56,9 @@ class _WrongStrategy:
         if strategy.HOLDS == "layers" and (factor := self._factor()) != 1:
             for gradient in gradients.of(strategy.model.parameters()):
                 local(gradient).mul_(factor)
+        if before is not None:
+            for name, state in strategy.carried().items():
+                state.copy_(before.get(name, torch.zeros_like(state)))
         return losses
 
     def unscale(self) -> None:

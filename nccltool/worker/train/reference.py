@@ -1,13 +1,13 @@
 """The reference of the smoke training runs: the same model on the same global batch in one process.
 
 Every rank computes it by itself, so that no link and no collective can make it agree with what is wrong. What is
-approximate by design (PowerSGD) is done here as well, in a group of one rank.
+approximate by design (compression of gradients) is done here as well.
 """
 
 import contextlib
 import math
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -17,7 +17,8 @@ from torch.nn.parallel import DistributedDataParallel
 
 from nccltool.train.strategies import ddp
 from nccltool.train.tolerance import SHARE, SHARE_ERRORS, Tolerance
-from nccltool.worker.train import gradients, transformer
+from nccltool.worker.train import adamw, compression, gradients, transformer
+from nccltool.worker.train.compression import CompressedSums
 from nccltool.worker.train.gradients import Scaler, local
 from nccltool.worker.train.rounded_sums import RoundedSums
 from nccltool.worker.train.shares import GradientColumns, Weights, explained
@@ -29,7 +30,8 @@ class TensorDifference:
     """How far a quantity of this rank is from the reference, relative to the reference."""
 
     what: str
-    """parameters (before the step's update), loss, gradient, or update (the parameters after it)."""
+    """parameters (before the step's update), loss, gradient, share, compression, state, or update (the parameters
+    after it)."""
     got: float
     expected: float
     """Of gradients and parameters: their norms."""
@@ -66,13 +68,17 @@ class Reference:
     def __init__(self, setup: Setup, micro_batches: int, tolerance: Tolerance) -> None:
         self._setup, self._micro_batches, self._tolerance = setup, micro_batches, tolerance
         self.model = transformer.make(replace(setup.spec, recompute=False)).to(setup.device)
-        self._optimizer = transformer.sgd(setup.spec, self.model)
+        self._is_adamw = adamw.is_asked_for(setup.spec)
+        make = adamw.optimizer if self._is_adamw else transformer.sgd
+        self._optimizer: torch.optim.Optimizer = make(setup.spec, self.model)
+        self._updates = 0
         self._compressed = _compressed(self.model, setup)
         options = setup.spec.of(ddp.Options)
-        self._rounded = RoundedSums.of(self.model, options, setup.world)
+        self._rounded = _sums(self.model, options, setup.world)
         self._of_rank = options.accumulate if self._rounded else micro_batches
         """How many micro-batches are added up as they are."""
         self._columns: GradientColumns | None = None
+        self._is_batch_normed = options.sync_batch_norm
 
     def forward_backward(self, tokens: Tensor, scale: float = 1.0, of: Strategy | None = None) -> list[float]:
         """The losses of the micro-batches; the gradients are added up in their order.
@@ -82,6 +88,8 @@ class Reference:
         """
         self._optimizer.zero_grad()
         parts, rounded = tokens.chunk(self._micro_batches), self._rounded
+        if self._is_batch_normed:
+            return self._of_all_ranks(parts, scale)
         ranks = self._setup.world if rounded else 1
         watched = None if of is None else _Watched(self, of, self._micro_batches, 1 / scale / ranks)
         losses = []
@@ -116,6 +124,40 @@ class Reference:
         )
         return difference, list(found.values)
 
+    def follow(self, strategy: Strategy, number: int) -> None:
+        """Before `forward_backward`: where roundings leave open what is sent of a gradient, do as the ranks do."""
+        if isinstance(self._rounded, CompressedSums) and strategy.compression is not None:
+            sent = strategy.compression.sent
+            theirs = {own: sent[mine] for mine, own in self.pairs(strategy) if mine in sent}
+            self._rounded.follow(theirs, self._tolerance.at(number))
+
+    def compression(self, strategy: Strategy, number: int) -> TensorDifference | None:
+        """What compression lost of the average gradient, beside what it may lose; None = nothing is compressed."""
+        overflowed = strategy.scaler is not None and strategy.scaler.overflowed
+        if not isinstance(self._rounded, CompressedSums) or overflowed:
+            return None
+        scale = 1.0 if strategy.scaler is None else strategy.scaler.scale
+        loss = self._rounded.loss(((own, _gradient(mine)) for mine, own in self.pairs(strategy)), scale)
+        return TensorDifference(
+            what="compression",
+            got=loss.error,
+            expected=loss.bound,
+            error=loss.error,
+            tolerance=loss.bound + self._tolerance.at(number),
+        )
+
+    def state(self, strategy: Strategy, number: int) -> TensorDifference | None:
+        """Of what this rank carries to the next step; None where that is nothing."""
+        carried = strategy.carried()
+        if not carried:
+            return None
+        own = dict(self.model.named_buffers())
+        if isinstance(self._rounded, CompressedSums):
+            residuals = self._rounded.residuals(self._setup.rank)
+            own |= {name: residuals[p] for name, p in self.model.named_parameters() if p in residuals}
+        found = [(mine, own[name]) for name, mine in carried.items()]
+        return _compared("state", found, self._tolerance.at(number))
+
     def _one(self, part: Tensor, scale: float, is_last: bool = False) -> float:
         model, wrapped = self.model, self._compressed
         with contextlib.nullcontext() if wrapped is None or is_last else wrapped.no_sync():
@@ -127,13 +169,34 @@ class Reference:
         self._setup.slot.tick()
         return value
 
+    def _of_all_ranks(self, parts: Sequence[Tensor], scale: float) -> list[float]:
+        """As `forward_backward`: what ranks compute at a time is normed together, so it is computed together."""
+        losses, passes = [0.0] * len(parts), self._setup.spec.of(ddp.Options).accumulate
+        for first in range(passes):
+            mine = torch.cat(parts[first::passes])
+            with self._setup.lower():
+                scores = self.model(mine[:, :-1]).chunk(self._setup.world)
+                each = [
+                    transformer.loss_of(*one)
+                    for one in zip(scores, mine[:, 1:].chunk(self._setup.world), strict=True)
+                ]
+            (torch.stack(each).sum() / self._micro_batches * scale).backward()
+            losses[first::passes] = [float(loss.detach()) for loss in each]
+            self._setup.slot.tick()
+        for gradient in self._gradients():
+            gradient.mul_(1 / scale)
+        return losses
+
     def first_ns(self, tokens: Tensor) -> int:
         """How long one micro-batch takes; leaves no trace."""
+        before = [buffer.clone() for buffer in self.model.buffers()]
         begin = time.perf_counter_ns()
         self._one(tokens.chunk(self._micro_batches)[0], 1.0)
         self._setup.group.settle()
         took = time.perf_counter_ns() - begin
         self._optimizer.zero_grad()
+        for buffer, value in zip(self.model.buffers(), before, strict=True):
+            buffer.copy_(value)
         return took
 
     def update(self) -> None:
@@ -142,6 +205,9 @@ class Reference:
             return
         if self._setup.spec.clip_norm is not None:
             nn.utils.clip_grad_norm_(self.model.parameters(), self._setup.spec.clip_norm)
+        self._updates += 1
+        for group in self._optimizer.param_groups:
+            group["lr"] = adamw.learning_rate(self._setup.spec, self._updates)
         self._optimizer.step()
 
     def catch_up(self, tokens: Tensor, scaler: Scaler | None) -> None:
@@ -181,6 +247,12 @@ class Reference:
         found = [(_gradient(mine), _part(strategy, _gradient(own), mine)) for mine, own in pairs]
         return _compared("gradient", found, self._tolerance.at(number))
 
+    def take_over(self, strategy: Strategy) -> None:
+        """Under AdamW: the strategy's gradients, as far as this rank holds them."""
+        for mine, own in self.pairs(strategy) if self._is_adamw else ():
+            if mine.grad is not None and own.grad is not None:
+                strategy.same_part(own.grad, mine).copy_(local(mine.grad))
+
     def parameters(self, strategy: Strategy, number: int, what: str) -> TensorDifference:
         """Of what this rank holds of the parameters: before the update, or after it."""
         pairs = self.pairs(strategy)
@@ -198,7 +270,7 @@ class Reference:
         None when no weights explain it: then it was damaged, not put together wrongly; and where it was
         compressed. To be asked before `update`; what the reference holds of gradients is lost.
         """
-        if self._compressed is not None:
+        if self._compressed is not None or isinstance(self._rounded, CompressedSums) or self._is_batch_normed:
             return None
         pairs = list(self.pairs(strategy))
         mine = [_gradient(p) for p, _ in pairs]
@@ -220,6 +292,12 @@ class Reference:
         found = [(_gradient(mine), _part(strategy, _gradient(own), mine)) for mine, own in pairs]
         apart = _norm(mine - own for mine, own in found)
         return apart / (_norm(mine for mine, _ in found) or 1.0)
+
+
+def _sums(model: nn.Module, options: ddp.Options, ranks: int) -> RoundedSums | CompressedSums | None:
+    """Of gradients that do not travel as they are; None where they do, or in another way."""
+    form = compression.FORMS.get(options.comm_hook)
+    return RoundedSums.of(model, options, ranks) if form is None else CompressedSums(model, form, ranks)
 
 
 def _compressed(model: nn.Sequential, setup: Setup) -> DistributedDataParallel | None:

@@ -20,7 +20,7 @@ from nccltool.train.finding_kinds import PROFILE_NOT_WRITTEN
 from nccltool.train.job import trace_file
 from nccltool.train.strategies.base import DataParallelOptions
 from nccltool.worker import memory
-from nccltool.worker.train import arrivals, gradients, metering, transformer
+from nccltool.worker.train import adamw, arrivals, gradients, metering, transformer
 from nccltool.worker.train.gradients import Scaler
 from nccltool.worker.train.metering import WARM_UP, MeteredSteps
 from nccltool.worker.train.stopwatch import Flow
@@ -210,7 +210,8 @@ def compute_only_step(setup: Setup) -> Step:
     """A rank's part of a data-parallel step without any communication: the yardstick of its timed steps."""
     spec = setup.spec
     model = transformer.make(spec).to(setup.device)
-    optimizer, scaler = transformer.sgd(spec, model), Scaler(setup.device) if setup.is_half else None
+    optimizer = adamw.optimizer(spec, model) if adamw.is_asked_for(spec) else transformer.sgd(spec, model)
+    scaler = Scaler(setup.device) if setup.is_half else None
     accumulate = spec.of(DataParallelOptions).accumulate
     first = setup.rank * accumulate
 

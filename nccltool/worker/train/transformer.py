@@ -10,6 +10,8 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from nccltool.train.job import TrainSpec
+from nccltool.train.strategies import ddp
+from nccltool.worker.train.batch_norm import TokenNorm
 from nccltool.worker.train.experts import RoutedExperts
 
 
@@ -35,6 +37,10 @@ def attend(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
     return functional.scaled_dot_product_attention(query, key, value, is_causal=True)
 
 
+def norm(spec: TrainSpec) -> nn.Module:
+    return TokenNorm(spec.width) if spec.of(ddp.Options).sync_batch_norm else nn.LayerNorm(spec.width)
+
+
 class Block(nn.Module):
     """Attention and a feed-forward part, each behind a norm and beside a residual."""
 
@@ -43,7 +49,7 @@ class Block(nn.Module):
         self.head_width = spec.width // spec.heads
         self.attend = attend
         self.recompute, self.has_experts = spec.recompute, spec.experts > 0
-        self.norm1, self.norm2 = nn.LayerNorm(spec.width), nn.LayerNorm(spec.width)
+        self.norm1, self.norm2 = norm(spec), norm(spec)
         self.query, self.key, self.value, self.out = (nn.Linear(spec.width, spec.width) for _ in range(4))
         if self.has_experts:
             self.experts = RoutedExperts(spec)
@@ -78,7 +84,7 @@ class Head(nn.Module):
 
     def __init__(self, spec: TrainSpec) -> None:
         super().__init__()
-        self.norm = nn.LayerNorm(spec.width)
+        self.norm = norm(spec)
         self.score = nn.Linear(spec.width, spec.vocabulary, bias=False)
 
     def forward(self, x: Tensor) -> Tensor:

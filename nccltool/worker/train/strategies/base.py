@@ -16,8 +16,9 @@ from nccltool.train.strategies.base import DataParallelOptions
 from nccltool.worker.agreement import CollectiveFailed, of_communication
 from nccltool.worker.progress_page import CALLS
 from nccltool.worker.rank.tools import RankTools
-from nccltool.worker.train import gradients, transformer
+from nccltool.worker.train import adamw, gradients, transformer
 from nccltool.worker.train.arrivals import BETWEEN_PASSES, COMPUTING, Arrivals
+from nccltool.worker.train.compression import Compression
 from nccltool.worker.train.gradients import Scaler, local
 from nccltool.worker.train.replicas import Replicas
 from nccltool.worker.train.stopwatch import Flow
@@ -145,8 +146,12 @@ class Strategy:
     wrapper: nn.Module | None = None
     """What is called in the place of the model that it wraps."""
     optimizer: torch.optim.Optimizer
+    schedule: torch.optim.lr_scheduler.LRScheduler | None = None
+    """Of the learning rate; None = it stays as it is."""
     flow: Flow | None = None
     """Of a pipeline."""
+    compression: Compression | None = None
+    """Of gradients, where the reference compresses them rank by rank."""
     inner_layers: nn.Module | None = None
     """The first layers of a rank that sees neither tokens nor targets, only what other ranks put out."""
     replica, replicas = 0, 1
@@ -221,6 +226,8 @@ class Strategy:
                 with self.setup.communicating("clipping"):
                     self.clip(self.setup.spec.clip_norm)
             self.apply()
+            if self.schedule is not None:
+                self.schedule.step()
         if self.scaler is not None:
             self.scaler.adapt()
 
@@ -253,12 +260,23 @@ class Strategy:
     def report(self) -> None:
         """After the compared steps: what there is to say of this strategy alone. All ranks call it together."""
 
+    def carried(self) -> Mapping[str, Tensor]:
+        """What this rank alone carries to the next step, beside parameters and the state of the optimizer."""
+        return {}
+
     def waits(self) -> Mapping[str, str]:
         """COLLECTIVES, as these options have it."""
         return self.COLLECTIVES
 
     def sgd(self) -> torch.optim.Optimizer:
         return transformer.sgd(self.setup.spec, self.model)
+
+    def chosen_optimizer(self) -> torch.optim.Optimizer:
+        """The one that was asked for, whose learning rate has its schedule."""
+        spec = self.setup.spec
+        chosen = adamw.optimizer(spec, self.model) if adamw.is_asked_for(spec) else self.sgd()
+        self.schedule = adamw.schedule(spec, chosen)
+        return chosen
 
     def own_optimizer(self) -> torch.optim.Optimizer:
         """The one that has the state of this rank's part of the parameters."""

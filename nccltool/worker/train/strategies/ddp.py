@@ -4,12 +4,15 @@ A step of the default model on rank 0 of 4: 1 all_reduce, 939,520 bytes: 4 for e
 234,880 gradients, in one bucket.
 """
 
+from collections.abc import Mapping
 from typing import ClassVar
 
+from torch import Tensor, nn
 from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
 
 from nccltool.train.strategies.ddp import Options
-from nccltool.worker.train import gradients
+from nccltool.worker.train import batch_norm, compression, gradients
+from nccltool.worker.train.compression import Compression
 from nccltool.worker.train.strategies.base import CannotTrain, DataParallel, Setup
 
 
@@ -29,7 +32,7 @@ class Training(DataParallel):
             gradient_as_bucket_view=options.gradient_as_bucket_view,
             static_graph=options.static_graph,
         )
-        self.optimizer = self.sgd()
+        self.optimizer = self.chosen_optimizer()
         if options.comm_hook == "fp16":
             ddp.register_comm_hook(None, default_hooks.fp16_compress_hook)
         elif options.comm_hook == "bf16":
@@ -38,3 +41,22 @@ class Training(DataParallel):
             ddp.register_comm_hook(None, default_hooks.bf16_compress_hook)
         elif options.comm_hook == "powersgd":
             gradients.compress(ddp, None)
+        elif options.comm_hook in compression.FORMS:
+            self.compression = Compression(compression.FORMS[options.comm_hook], setup.world)
+            ddp.register_comm_hook(self.compression, compression.exchange)
+
+    def whole_model(self) -> nn.Sequential:
+        return batch_norm.synchronized(super().whole_model(), self.setup.device)
+
+    def waits(self) -> Mapping[str, str]:
+        packed = {"backward": "all_gather of compressed gradients"} if self.compression else {}
+        batch = (
+            {"forward": "all_reduce of batch statistics"} if self.setup.spec.of(Options).sync_batch_norm else {}
+        )
+        return self.COLLECTIVES | packed | batch
+
+    def carried(self) -> Mapping[str, Tensor]:
+        kept = self.compression.residuals if self.compression else {}
+        residuals = {name: kept[parameter] for name, parameter in self.named_parameters() if parameter in kept}
+        running = {name: buffer for name, buffer in self.model.named_buffers() if buffer.is_floating_point()}
+        return residuals | running

@@ -30,7 +30,7 @@ class Training(FullySharded):
         blocks = [fully_shard(part, **policies) for part in whole] if self._options.wrap == "block" else []
         self.model = fully_shard(whole, **policies)
         self._prefetch(blocks)
-        self.optimizer = self.sgd()
+        self.optimizer = self.chosen_optimizer()
 
     def _prefetch(self, blocks: Sequence[FSDPModule]) -> None:
         """Gather blocks before they are needed, where that is asked for otherwise than torch does by itself."""

@@ -9,6 +9,7 @@ from typing import ClassVar
 import torch
 from torch.distributed.optim import ZeroRedundancyOptimizer
 
+from nccltool.worker.train import adamw
 from nccltool.worker.train.strategies.base import DataParallel, Setup
 
 
@@ -18,12 +19,15 @@ class Training(DataParallel):
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
         self.wrap_in_ddp()
+        spec = setup.spec
+        is_adamw = adamw.is_asked_for(spec)
         self.optimizer = ZeroRedundancyOptimizer(
             self.model.parameters(),
-            optimizer_class=torch.optim.SGD,
-            lr=setup.spec.learning_rate,
-            momentum=setup.spec.momentum,
+            optimizer_class=torch.optim.AdamW if is_adamw else torch.optim.SGD,
+            lr=spec.learning_rate,
+            **({} if is_adamw else {"momentum": spec.momentum}),
         )
+        self.schedule = adamw.schedule(spec, self.optimizer)
 
     def apply(self) -> None:
         with self.setup.communicating("updating"):
