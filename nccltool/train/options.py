@@ -203,6 +203,11 @@ def _together(spec: TrainSpec) -> None:
             "--sync-batch-norm cannot be combined with --recompute: "
             "the second forward pass would update the running statistics again",
         ),
+        (
+            spec.tune and (batch_norm or hook in ("int8", "topk")),
+            "--tune cannot be combined with --sync-batch-norm or --comm-hook int8 or topk: "
+            "other micro-batches have other losses then",
+        ),
         (bool(spec.momentum) and is_adamw, "--momentum cannot be combined with --adamw: it is for SGD"),
         (
             of_ddp.lr_warmup >= spec.steps,

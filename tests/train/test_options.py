@@ -132,6 +132,12 @@ def test_an_option_crosses_to_the_workers_as_it_was_given() -> None:
                     "use --comm-hook fp16",
                 ),
                 (
+                    "ddp --comm-hook topk --tune",
+                    "--tune cannot be combined with --sync-batch-norm or --comm-hook int8 or topk: "
+                    "other micro-batches have other losses then",
+                    "omit one",
+                ),
+                (
                     "fsdp --adamw --momentum 0.5",
                     "--momentum cannot be combined with --adamw: it is for SGD",
                     "omit one",
