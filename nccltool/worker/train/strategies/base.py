@@ -146,7 +146,7 @@ class Strategy:
     wrapper: nn.Module | None = None
     """What is called in the place of the model that it wraps."""
     optimizer: torch.optim.Optimizer
-    schedule: torch.optim.lr_scheduler.LRScheduler | None = None
+    rate_schedule: torch.optim.lr_scheduler.LRScheduler | None = None
     """Of the learning rate; None = it stays as it is."""
     flow: Flow | None = None
     """Of a pipeline."""
@@ -226,8 +226,8 @@ class Strategy:
                 with self.setup.communicating("clipping"):
                     self.clip(self.setup.spec.clip_norm)
             self.apply()
-            if self.schedule is not None:
-                self.schedule.step()
+            if self.rate_schedule is not None:
+                self.rate_schedule.step()
         if self.scaler is not None:
             self.scaler.adapt()
 
@@ -275,7 +275,7 @@ class Strategy:
         """The one that was asked for, whose learning rate has its schedule."""
         spec = self.setup.spec
         chosen = adamw.optimizer(spec, self.model) if adamw.is_asked_for(spec) else self.sgd()
-        self.schedule = adamw.schedule(spec, chosen)
+        self.rate_schedule = adamw.schedule(spec, chosen)
         return chosen
 
     def own_optimizer(self) -> torch.optim.Optimizer:

@@ -27,7 +27,7 @@ class Training(DataParallel):
             lr=spec.learning_rate,
             **({} if is_adamw else {"momentum": spec.momentum}),
         )
-        self.schedule = adamw.schedule(spec, self.optimizer)
+        self.rate_schedule = adamw.schedule(spec, self.optimizer)
 
     def apply(self) -> None:
         with self.setup.communicating("updating"):
