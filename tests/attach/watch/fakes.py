@@ -37,7 +37,7 @@ class FakeLooker:
             raise NotJudged("no rank was seen: host n1: no rank runs here", "run it where the job runs")
         if is_pulse:
             for number, one in enumerate(ranks):
-                self.moved[number] = self.moved.get(number, 0) + one.switches
+                self.moved[number] = self.moved.get(number, 0) + (one.switches or 0)
         bare = tuple(replace(one, stack=None) for one in ranks) if is_pulse else ranks
         return self._at_its_time(look(*bare, samples=samples), is_pulse)
 
