@@ -127,7 +127,7 @@ def _strategy(plan: PlanDocument, one: StrategyDocument, where: str) -> tuple[st
             "use a plan with --ep 1 and without --cp beside --tp or --pp",
         )
     if degrees.context > 1:
-        return "context", {}
+        return "ring", {}
     if degrees.pipeline > 1:
         each = max(1, min(one.micro_batches // degrees.pipeline, _MOST_MICRO_BATCHES))
         own: dict[str, OptionValue] = {"micro_batches": each, "schedule": one.schedule or "1f1b"}
@@ -157,8 +157,8 @@ def _differences(plan: PlanDocument, one: StrategyDocument, strategy: str) -> It
         yield f"optimizer: SGD with momentum instead of {plan.optimizer}, because Adam hides wrong gradients"
     if plan.precision in ("amp", "megatron", "bf16"):
         yield f"precision: float32 parameters and bfloat16 arithmetic instead of {plan.precision}"
-    if strategy == "context":
-        yield "context parallelism by all-to-all instead of around a ring, with whole parameters on each rank"
+    if strategy == "ring":
+        yield "context parallelism with whole parameters on each rank"
     if one.degrees.pipeline > 1 and one.strategy not in ("none", "ddp"):
         yield f"replicas of the pipeline average their gradients as ddp does, not as {one.strategy}"
     if strategy == "tensor" and one.strategy == "zero1":

@@ -31,7 +31,7 @@ def planned(gpus: int = 8, model: str = "llama-3-8b", **wanted: Any) -> PlanDocu
         ({"strategies": ("fsdp",), "tensor": 2, "pipeline": 1}, "tp_fsdp", {}),
         ({"model": "gpt2", "tensor": 1, "pipeline": 4, "schedule": "gpipe"}, "pipeline", {"schedule": "gpipe"}),
         ({"tensor": 2, "pipeline": 4}, "three_d", {"schedule": "1f1b"}),
-        ({"strategies": ("fsdp",), "tensor": 1, "context": 2, "pipeline": 1}, "context", {}),
+        ({"strategies": ("fsdp",), "tensor": 1, "context": 2, "pipeline": 1}, "ring", {}),
         ({"model": "gpt2", "strategies": ("ddp",), "tensor": 1, "pipeline": 1}, "ddp", {}),
         ({"model": "gpt2", "strategies": ("zero2",), "tensor": 1, "pipeline": 1}, "deepspeed", {"zero": 2}),
     ],

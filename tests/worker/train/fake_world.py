@@ -13,6 +13,7 @@ import torch
 import torch.distributed as dist
 from torch.distributed.tensor import _redistribute
 from torch.distributed.tensor.debug import _clear_sharding_prop_cache
+from torch.nn.parallel import DistributedDataParallel
 from torch.testing._internal.distributed.fake_pg import FakeStore
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
@@ -21,6 +22,7 @@ from nccltool.worker.channel import Channel
 from nccltool.worker.progress_page import ProgressPage
 from nccltool.worker.rank.fault import FaultInjector
 from nccltool.worker.rank.tools import RankTools
+from nccltool.worker.train.strategies.base import Strategy
 
 CPU = torch.device("cpu")
 _OPERATIONS = {
@@ -70,6 +72,21 @@ class Calls(TorchDispatchMode):  # type: ignore[misc]
                 for tensor in words[0]:  # stages vote by ones whether all know their shapes
                     tensor.fill_(1 if tensor.dtype == torch.int32 else 0)
         return came
+
+
+def calls_of_a_step(strategy: Strategy) -> Calls:
+    """The first step of a rank."""
+    if isinstance(strategy.wrapper, DistributedDataParallel):
+        strategy.wrapper.register_comm_hook(None, average)
+    tokens = strategy.setup.tokens(1)
+    strategy.clear()
+    calls = Calls()
+    with calls:
+        strategy.forward_backward(tokens)
+        strategy.reduce_gradients()
+        strategy.unscale()
+        strategy.update()
+    return calls
 
 
 def _size(part: Any) -> int:

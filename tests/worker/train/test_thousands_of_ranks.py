@@ -10,13 +10,12 @@ from typing import Any
 
 import pytest
 from torch import nn
-from torch.nn.parallel import DistributedDataParallel
 
 from nccltool.train import sharing, strategies
 from nccltool.train.job import TrainSpec
 from nccltool.worker.train import strategies as of_worker
 from nccltool.worker.train.strategies.base import CannotTrain, Setup, Strategy
-from tests.worker.train.fake_world import Calls, average, rank_of
+from tests.worker.train.fake_world import calls_of_a_step, rank_of
 
 pytestmark = [
     pytest.mark.torch,
@@ -137,15 +136,7 @@ def stepped(name: str, rank: int, world: int, **options: Any) -> tuple[dict[str,
     """(calls of the first step of this rank, those that the table says)."""
     with rank_of(rank, world) as tools:
         strategy = of_worker.build(Setup(name, TrainSpec(strategies=(name,), options=options), tools))
-        if isinstance(strategy.wrapper, DistributedDataParallel):
-            strategy.wrapper.register_comm_hook(None, average)
-        tokens = strategy.setup.tokens(1)
-        strategy.clear()
-        with Calls() as calls:
-            strategy.forward_backward(tokens)
-            strategy.reduce_gradients()
-            strategy.unscale()
-            strategy.update()
+        calls = calls_of_a_step(strategy)
         wanted = CALLS[name](of(strategy))
         return dict(calls.counts), {operation: count for operation, count in wanted.items() if count}
 

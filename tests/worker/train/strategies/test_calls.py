@@ -4,13 +4,12 @@ import re
 import sys
 
 import pytest
-from torch.nn.parallel import DistributedDataParallel
 
 from nccltool.train import strategies
 from nccltool.train.job import TrainSpec
 from nccltool.worker.train import strategies as of_worker
 from nccltool.worker.train.strategies.base import Setup
-from tests.worker.train.fake_world import Calls, average, rank_of
+from tests.worker.train.fake_world import calls_of_a_step, rank_of
 
 pytestmark = [
     pytest.mark.torch,
@@ -24,14 +23,7 @@ ELSEWHERE = {"dp", "deepspeed", "moe"}
 def test_what_the_docstring_says(name: str) -> None:
     with rank_of(0, 4) as tools:
         strategy = of_worker.build(Setup(name, TrainSpec(strategies=(name,)), tools))
-        if isinstance(strategy.wrapper, DistributedDataParallel):
-            strategy.wrapper.register_comm_hook(None, average)
-        tokens = strategy.setup.tokens(1)
-        strategy.clear()
-        with Calls() as calls:
-            strategy.forward_backward(tokens)
-            strategy.reduce_gradients()
-            strategy.update()
+        calls = calls_of_a_step(strategy)
     text = " ".join((sys.modules[type(strategy).__module__].__doc__ or "").split())
     stated = re.findall(r"(\d+) (\w+), ([\d,]+) bytes", text.partition(" on rank 0 of 4: ")[2])
     assert sorted(stated) == sorted(
