@@ -33,6 +33,7 @@ from nccltool.train.events import (
     InputDealt,
     InputTimed,
     InputWrong,
+    MemorySeen,
     NotCompared,
     NotTrained,
     OfRanks,
@@ -42,6 +43,8 @@ from nccltool.train.events import (
     Shares,
     TimedSteps,
     TrainedStep,
+    VariantTimed,
+    VariantTried,
 )
 from tests.samples import facts, finding
 from tests.train.test_judge import SHAPE
@@ -138,6 +141,9 @@ EVENTS: list[events.Event] = [
     InputDealt(strategy="ddp", sequences=257, epoch_steps=32, left_out=1),
     InputTimed(strategy="ddp", step=4, first=0, waited_ns=(0, 10**6)),
     InputWrong(strategy="ddp", rank=1, number=3, what="missing", got=(4,), expected=(4, 9)),
+    MemorySeen(strategy="ddp", step=4, first=1, bytes=((-1, -1, -1, 2**30), (5, 6, 7, 8))),
+    VariantTried(strategy="ddp", number=1, name="static graph", setting="--static-graph", is_exact=True),
+    VariantTimed(strategy="ddp", number=1, ns=(10**7, 10**6)),
     Diverged(
         rank=1,
         step=1,
