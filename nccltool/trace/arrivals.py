@@ -14,11 +14,11 @@ from nccltool.trace import names
 from nccltool.trace.result import MatchedGroup, RankTrace, StepArrivals
 
 BY_CHANCE = 0.01
-"""In at most this share of healthy traces is any rank named, all ranks and groups together (Bonferroni)."""
+"""Of all runs in which each rank is as likely to be last, the share that may name one (Bonferroni)."""
 LEAST_SHARE = 0.02
-"""Of a step that the others wait for it, at least: less gains nobody anything."""
+"""Of a step, at least, that the others wait for it: a smaller gain is not worth a warning."""
 LEAST_SHARE_ON_CPUS = 0.1
-"""Ranks that share cores are late for some time: at a load of 24 on 2 cores by 7 % of a step, in a healthy run."""
+"""Ranks that share cores are late now and then: in a healthy run on 2 cores at a load of 24, by 7 % of a step."""
 LEAST_S = 1e-3
 """On CPUs a lateness under 1 ms cannot be told from noise: `probe.late_rank` has the measurement."""
 
@@ -107,4 +107,4 @@ def _why_not(trace: RankTrace, steps: Sequence[object], chance: float | None, ga
         return f"no rank is last more often than chance explains in {len(steps)} steps"
     step_s = median(step.seconds for step in trace.steps)
     limit = step_s * LEAST_SHARE if trace.has_gpu else max(step_s * LEAST_SHARE_ON_CPUS, LEAST_S)
-    return "" if gain >= limit else f"steps would be shorter by under {limit * 1e3:.2g} ms without its lateness"
+    return "" if gain >= limit else f"the rank last most often delays a step by less than {limit * 1e3:.2g} ms"

@@ -47,7 +47,7 @@ class TraceFile:
         """Why it was not read to its end; empty = it was."""
 
     def pieces(self) -> Iterator[bytes]:
-        """Its content, unpacked. Raises BadInput if it cannot be opened; what is damaged ends it."""
+        """Its content, unpacked. Raises BadInput if it cannot be opened; it ends where the file is damaged."""
         try:
             with user_files.opened(self._file) as source:
                 yield from self._unpacked(source)

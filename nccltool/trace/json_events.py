@@ -29,7 +29,7 @@ class TraceEventReader:
         """Values that could not be read."""
         self.ends_early = False
         self.why_not = ""
-        """Why it is no trace; empty = it is one."""
+        """Why it is not a trace; empty = it is one."""
 
     def entries(self) -> Iterator[tuple[str, Any]]:
         """(EVENTS, an event) for each event, and (key, value) for each other key of the file."""
@@ -102,7 +102,7 @@ class TraceEventReader:
         return _SKIPPED
 
     def _skip(self) -> None:
-        """Go behind a value that cannot be read, or is too long."""
+        """Skip a value that cannot be read or is too long."""
         begin, depth = True, 0
         while found := self._find(_STRUCTURE):
             sign = found[0]

@@ -7,13 +7,12 @@ from typing import Literal
 from nccltool.trace.result import RankTrace, StepArrivals, TimeLoss
 
 MUCH = 0.1
-"""Share of the steps' time that is worth a warning: what a DataLoader or a loop that is set up well leaves unused
-is under 10 %."""
+"""Share of the steps' time that is worth a warning: a well-configured DataLoader or loop leaves less unused."""
 Part = Literal["input", "launch", "exposed"]
 
 
 def losses(traces: Sequence[RankTrace], arrivals: Sequence[StepArrivals]) -> tuple[TimeLoss, ...]:
-    """All that are worth a warning; of a late rank, `arrivals` has found that."""
+    """All that are worth a warning; `arrivals` has already decided on late ranks."""
     found = [*_worst("input", traces), *_worst("launch", traces), *_communication(traces, arrivals)]
     found = [one for one in found if one.share >= MUCH]
     found += [one for group in arrivals for one in _late_rank(group, traces)]
@@ -27,7 +26,7 @@ def shares(part: Part, traces: Sequence[RankTrace]) -> list[tuple[float, RankTra
 
 
 def waited(trace: RankTrace, arrivals: Sequence[StepArrivals]) -> float | None:
-    """Share of the steps that a rank waited for the last one, which no faster network mends; None = unknown."""
+    """Share of the steps that a rank waited for the last one, which no faster network shortens; None = unknown."""
     waits = [
         one.waited_s[one.ranks.index(trace.rank)]
         for one in arrivals
@@ -56,7 +55,7 @@ def _communication(traces: Sequence[RankTrace], arrivals: Sequence[StepArrivals]
 
 
 def _late_rank(group: StepArrivals, traces: Sequence[RankTrace]) -> Iterator[TimeLoss]:
-    """Without what its input explains: that is to be mended first."""
+    """Without what its input explains: that must be fixed first."""
     late = next((one for one in traces if one.rank == group.rank), None)
     if group.rank is not None and group.gain_s is not None and late is not None:
         share = group.gain_s / median(step.seconds for step in late.steps)

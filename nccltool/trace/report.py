@@ -22,7 +22,7 @@ _STEPS = "profile the same steps on every rank: torch.profiler.profile(schedule=
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TraceReport:
-    """What came of reading traces."""
+    """The result of reading traces."""
 
     info: RunInfo
     traces: tuple[RankTrace, ...]
@@ -114,9 +114,9 @@ def _late(one: StepArrivals, traces: Sequence[RankTrace]) -> Finding:
         ),
         evidence=(
             f"{one.collectives} collectives of group {one.group}, matched by number; "
-            f"each other rank waited {format_seconds(lost)} in them",
-            f"by chance, this happens in fewer than {_percent(BY_CHANCE)} of healthy traces",
-            *([f"it waits for input for {_percent(more)} of its steps longer than the others"] if more else []),
+            f"the other ranks waited {format_seconds(lost)} in them on average",
+            f"if ranks were equally fast, chance would do this in at most {_percent(BY_CHANCE)} of runs",
+            *([f"it waits for input {_percent(more)} of a step longer than the others"] if more else []),
         ),
         remedy=f"compare its operators and kernels with those of another rank, and check{where}: "
         "other processes (top), CPU binding, clocks, and input",
@@ -131,14 +131,14 @@ _OF_ONE: Mapping[Cause, tuple[FindingKind, str, str]] = {
     ),
     "launch": (
         finding_kinds.TRACE_LAUNCH,
-        "has an idle GPU for {share} of its steps while the CPU runs operators and launches kernels",
+        "leaves its GPU idle for {share} of its steps while its CPU runs operators and launches kernels",
         "use larger batches, torch.compile, or CUDA graphs, and remove calls that wait for the GPU",
     ),
 }
 
 
 def _of_one(loss: TimeLoss, part: Part, traces: Sequence[RankTrace]) -> Finding:
-    """What the trace of one rank shows, beside those of the others."""
+    """What the trace of one rank shows, compared with the others."""
     kind, text, remedy = _OF_ONE[loss.cause]
     who = loss.file if loss.rank is None else f"rank {loss.rank}"
     typical = median(share for share, _ in shares(part, traces))
@@ -152,15 +152,12 @@ def _of_one(loss: TimeLoss, part: Part, traces: Sequence[RankTrace]) -> Finding:
 
 def _communication(loss: TimeLoss, traces: Sequence[RankTrace], last: Sequence[StepArrivals]) -> Finding:
     waits = [share for trace in traces if (share := waited(trace, last)) is not None]
-    what, more = "communicate", "; unknown: how much of that is waiting for other ranks"
+    more = "; unknown: how much of that is waiting for other ranks"
     if waits:
-        what, more = (
-            "exchange data",
-            f", without waits for the last rank (up to {_percent(max(waits))} of a rank's steps)",
-        )
+        more = f"; waits for the last rank (up to {_percent(max(waits))} of a rank's steps) not counted"
     return finding_kinds.TRACE_EXPOSED.finding(
         subject=_RUN,
-        message=f"ranks compute nothing during {_percent(loss.share)} of their steps while they {what}",
+        message=f"ranks communicate without computing for {_percent(loss.share)} of their steps",
         evidence=(f"median of {counted(len(traces), 'trace')}{more}", _LIMIT),
         remedy="overlap it: DDP's bucket_cap_mb, FSDP's prefetching; measure the network with nccltool probe",
     )

@@ -14,7 +14,7 @@ class RankActivity:
     """When a rank did what."""
 
     window: Span
-    """From the begin of the first step to the end of the last."""
+    """From the beginning of the first step to the end of the last."""
     has_gpu: bool
     compute: Spans = field(default_factory=Spans)
     """Kernels of the GPU, without communication."""

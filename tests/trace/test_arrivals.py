@@ -42,7 +42,7 @@ def test_clocks_play_no_part() -> None:
     ("traces", "why"),
     [
         (ranks_of(LATE[:3]), "no rank is last more often than chance explains in 3 steps"),
-        (ranks_of([[900.0, 800, 850, 870]] * 8), "steps would be shorter by under 10 ms without its lateness"),
+        (ranks_of([[900.0, 800, 850, 870]] * 8), "the rank last most often delays a step by less than 10 ms"),
         (
             ranks_of([[30_000.0, 900, 900, 29_000]] * 8),
             "no rank is last more often than chance explains in 8 steps",

@@ -21,9 +21,8 @@ def command(paths: tuple[str, ...], **_options: Any) -> None:
     """Show where training steps lose time, from profiler traces.
 
     PATH is a trace of torch.profiler (.json, .json.gz) or a folder of traces, one per rank. Prints step times,
-    communication that is exposed or hidden, idle time and its cause, the rank that the others wait for, and top
-    kernels. The clocks of ranks need not agree. Exit code 0: traces were read, with warnings if any; 4: they show
-    nothing.
+    exposed and hidden communication, idle time and its cause, the rank that the others wait for, and top kernels.
+    The clocks of ranks need not agree. Exit code 0: traces were read, warnings or not; 4: they show nothing.
     """
     from nccltool.api import commands
     from nccltool.cli.outlet import deliver_each, ready_to_deliver
