@@ -118,7 +118,7 @@ def _spec(options: TrainOptions, where: LaunchPlan) -> TrainSpec:
 
 
 def _learning_rate(options: TrainOptions) -> float:
-    """A step of AdamW is about as long as this for each parameter, whatever the gradient."""
+    """AdamW changes each parameter by about this much per step, whatever the gradient."""
     default = 0.001 if options.own.get("adamw") else TrainSpec.learning_rate
     return default if options.learning_rate is None else options.learning_rate
 
@@ -206,12 +206,12 @@ def _together(spec: TrainSpec) -> None:
         (
             spec.tune and (batch_norm or hook in ("int8", "topk")),
             "--tune cannot be combined with --sync-batch-norm or --comm-hook int8 or topk: "
-            "other micro-batches have other losses then",
+            "their losses depend on the number of micro-batches",
         ),
         (bool(spec.momentum) and is_adamw, "--momentum cannot be combined with --adamw: it is for SGD"),
         (
             of_ddp.lr_warmup >= spec.steps,
-            f"--lr-warmup {of_ddp.lr_warmup} leaves none of --steps {spec.steps} for the decay",
+            f"--lr-warmup {of_ddp.lr_warmup} leaves no step of --steps {spec.steps} for the decay",
         ),
     )
     for given, message in excluded:

@@ -8,7 +8,7 @@ from nccltool.core.units import format_mib
 from nccltool.train import events
 from nccltool.train.result import EnergyUse, MemoryNow, TrainingResult
 
-_SOURCES = {"GPU": "NVML", "host": "RAPL, processor packages with all that ran there"}
+_SOURCES = {"GPU": "NVML", "host": "RAPL, whole processor packages"}
 
 
 def memory(seen: Iterable[events.MemorySeen]) -> Iterator[MemoryNow]:
@@ -31,7 +31,7 @@ def energy(timed: events.TimedSteps) -> Iterator[EnergyUse]:
 
 
 def lines(trainings: Iterable[TrainingResult], verbose: bool) -> Iterator[str]:
-    """What is known of it for people; with `verbose` memory too, and why the rest is not known."""
+    """What is known, for people; with `verbose` also memory, and why the rest is unknown."""
     reasons: dict[str, None] = {}
     for one in trainings:
         used = [share for share in one.gpu_utilization if share is not None]

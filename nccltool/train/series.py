@@ -1,4 +1,4 @@
-"""Which strategies are on the curves of a series of runs that differ in the number of ranks. Pure."""
+"""Which strategies have a curve in a series of runs with different numbers of ranks. Pure."""
 
 import math
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from nccltool.train.job import TrainSpec
 _FEWEST = 2
 """Points of a curve."""
 _TRIED = 33
-"""Numbers of ranks that a remedy is looked for in."""
+"""Numbers of ranks to try for a remedy, up to this one."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -42,7 +42,7 @@ def of(spec: TrainSpec, worlds: Sequence[int], sequences: int | None) -> TrainSe
     names = spec.strategies
     unit = math.lcm(*(sharing.unit(spec, name, worlds) for name in names))
     sequences = sequences or -(-spec.batch // unit) * unit
-    if spec.is_all:  # a run leaves out what is not meant for its ranks
+    if spec.is_all:  # a run leaves out what its number of ranks does not suit
         return TrainSeries(strategies=dict.fromkeys(worlds, "all"), sequences=sequences, unit=unit, left_out=())
     reasons = {name: {ranks: sharing.no_point(spec, name, ranks) for ranks in worlds} for name in names}
     missing = {name: tuple(ranks for ranks in worlds if reasons[name][ranks]) for name in names}

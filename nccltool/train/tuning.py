@@ -1,8 +1,8 @@
-"""Settings of a strategy's overlap that are timed in turns: which, and what came of it. Pure.
+"""Overlap settings of a strategy that are timed in turns: which ones, and the result. Pure.
 
-Each round takes one step of every setting, so that what disturbs a machine for longer than a step disturbs all.
-A setting is compared with what was asked for by the ratio of their steps in the same round. The interval of the
-median ratio is one for all settings together (Bonferroni): chance alone finds a difference in one of twenty runs.
+Each round takes one step with every setting, so a disturbance that outlasts a step affects all of them. A setting
+is compared with the one asked for by the ratio of their steps in the same round. The intervals of the median
+ratios hold for all settings together (Bonferroni): chance alone finds a difference in at most one of twenty runs.
 """
 
 from collections import defaultdict
@@ -23,9 +23,9 @@ from nccltool.train.strategies.base import StrategyOptions, TuningPlace, Variant
 
 AS_ASKED = "as asked for"
 RISK = 0.05
-"""That chance alone makes a difference of any setting."""
+"""Probability that chance alone makes any setting differ."""
 WORTH = 0.02
-"""What a recommended setting saves at the least: less is not worth a change."""
+"""What a recommended setting saves at least: less is not worth a change."""
 _FLOAT, _DOUBLE = 4, 8
 
 
@@ -57,7 +57,7 @@ def _module(strategy: str) -> Any:
     return import_module(f"nccltool.train.strategies.{strategy}")
 
 
-# ---- how long to measure, and what came of it
+# ---- how long to measure, and the result
 
 
 def ratios(ns: Sequence[int], asked_ns: Sequence[int]) -> list[float]:
@@ -114,7 +114,7 @@ def _setting(event: events.VariantTried, ns: dict[int, list[int]], compared: int
 
 
 def _best(settings: Sequence[TunedSetting]) -> TunedSetting | None:
-    """The fastest of those that are faster beyond chance, change no result, and are worth it."""
+    """The fastest of those that are faster beyond chance, change no result, and save enough."""
     faster = [
         one
         for one in settings
@@ -140,7 +140,7 @@ def wrong(strategy: str, tuning: Tuning) -> Iterator[Finding]:
 
 
 def advice(tuning: Tuning) -> str:
-    """What to set, or that nothing is known to be faster."""
+    """What to set, or why nothing is recommended."""
     best = next((one for one in tuning.settings if one.name == tuning.recommended), None)
     if best is not None:
         assert best.ratio is not None
@@ -151,12 +151,12 @@ def advice(tuning: Tuning) -> str:
     compared = [one for one in tuning.settings if one.ratio is not None]
     lows = [one.ratio_low for one in compared if one.ratio_low is not None]
     if not lows:
-        return "unknown: ten minutes were too short for intervals: use a smaller model or --batch"
+        return "unknown: ten minutes were too short to compare settings; use a smaller model or --batch"
     slower = [one for one in compared if one.ratio_low is not None and one.ratio_low > 1]
     missed = max(0.0, 1 - min(lows))
     if slower:
-        return f"keep the setting as it is: none was measured to be faster, {len(slower)} to be slower"
-    return f"no difference was measured: one of up to {missed:.0%} would not be seen"
+        return f"keep the current setting: no faster one to recommend, {len(slower)} measured slower"
+    return f"keep the current setting: no faster one to recommend; a saving of up to {missed:.0%} may be hidden"
 
 
 def rows(tuning: Tuning) -> Iterator[tuple[str, ...]]:

@@ -134,7 +134,7 @@ def test_an_option_crosses_to_the_workers_as_it_was_given() -> None:
                 (
                     "ddp --comm-hook topk --tune",
                     "--tune cannot be combined with --sync-batch-norm or --comm-hook int8 or topk: "
-                    "other micro-batches have other losses then",
+                    "their losses depend on the number of micro-batches",
                     "omit one",
                 ),
                 (
@@ -142,7 +142,7 @@ def test_an_option_crosses_to_the_workers_as_it_was_given() -> None:
                     "--momentum cannot be combined with --adamw: it is for SGD",
                     "omit one",
                 ),
-                ("zero1 --lr-warmup 6", "--lr-warmup 6 leaves none of --steps 6 for the decay", "omit one"),
+                ("zero1 --lr-warmup 6", "--lr-warmup 6 leaves no step of --steps 6 for the decay", "omit one"),
                 ("tensor --adamw", "--adamw is for ddp, fsdp, zero1, not for tensor", "omit it"),
                 (
                     "ddp --sync-batch-norm --recompute",

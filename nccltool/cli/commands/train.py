@@ -159,7 +159,7 @@ def _taken(default: object, traits: "OptionTraits") -> dict[str, Any]:
         "--tune",
         is_flag=True,
         settable="no",
-        help="Also time other settings of the overlap in turns and recommend the fastest.",
+        help="Also compare other settings of the overlap; recommend a faster one.",
     ),
     option(
         "--learning-rate",

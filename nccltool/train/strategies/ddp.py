@@ -22,7 +22,7 @@ class Options(DataParallelOptions, OptimizerOptions):
     comm_hook: str = option("none", 40, "DDP: compress gradients.", choices=_HOOKS)
     bucket_mib: float = option(25.0, 50, "DDP: gradient bucket size.", metavar="MIB", least=0.001, word="bucket")
     gradient_as_bucket_view: bool = option(False, 60, "DDP: make gradients views of the buckets.")
-    sync_batch_norm: bool = option(False, 45, "DDP: SyncBatchNorm in the place of layer norms.")
+    sync_batch_norm: bool = option(False, 45, "DDP: SyncBatchNorm instead of layer norms.")
     static_graph: bool = option(False, 70, "DDP: declare that the graph never changes.")
     small_first: bool = True
     """With buckets of torch's size, the first one is of 1 MiB, as torch does it where no size is given."""

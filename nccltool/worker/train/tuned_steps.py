@@ -18,9 +18,9 @@ from nccltool.worker.train.strategies.base import CannotTrain, Setup, Strategy
 _PRECISION = 0.02
 """Half the interval of a ratio that is narrow enough."""
 _ROUNDS, _MOST_ROUNDS = 10, 500
-"""Between two looks at the intervals, and in all. Ten make an interval for up to 25 settings."""
+"""Between two looks at the intervals, and in total. Ten give an interval for up to 25 settings."""
 _BUDGET_S, _LONGEST_S = 60.0, 600.0
-"""So long it takes, and at most, where steps are so long that it would not be ten rounds."""
+"""How long to measure, and the longest time if steps are too long for ten rounds."""
 _WARM_UP = 2
 _ANOTHER_RANK = "another rank cannot do it"
 
@@ -32,7 +32,7 @@ class _Tried:
     number: int
     variant: Variant
     strategy: Strategy | None = None
-    """None = it cannot be had, or is wrong."""
+    """None = it cannot be built, or is wrong."""
     reason: str = ""
     is_wrong: bool = False
 
