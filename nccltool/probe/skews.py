@@ -17,7 +17,7 @@ class Skew:
     """A distribution over destinations. All ranks send alike, and rank 0 gets most."""
 
     word: str
-    """As --skew has it."""
+    """As written in --skew."""
     exponent: float
     """Destination r gets (r + 1) ** -exponent of what rank 0 gets; infinity = rank 0 gets everything."""
 

@@ -1,8 +1,8 @@
 """JUDGE an uneven exchange: how uneven it is, and whether one destination is slower than the others. Pure.
 
-How long the exchange takes says nothing of its destinations: those that get more take longer, and senders wait for
-them. So each destination is timed by itself, with as many bytes from everybody as the busiest gets: what is slower
-then is slow because of its link or its host, and not because much is sent to it.
+The time of the exchange says nothing about destinations: those that get more take longer, and senders wait for
+them. So each destination is timed by itself, with the bytes that the busiest gets from each rank. One that is
+slower then has a slow link or host; it does not just receive more.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,14 +13,14 @@ from nccltool.core import statistics
 from nccltool.core.units import format_bytes
 
 ROUNDS = 15
-"""Over all destinations, so that what disturbs a host for a while disturbs all of them."""
+"""Over all destinations, so that a disturbance of a host affects all of them."""
 MIN_ROUNDS = 7
-"""With six numbers, the 95 % interval of a median is all that was seen."""
+"""With six numbers, the 95 % interval of a median is their whole range."""
 MOST_DESTINATIONS = 64
 BUDGETS = 5
-"""How many times what a row may take (--budget) its destinations may take."""
+"""Times the budget of a row (--budget) that timing its destinations may take."""
 SLOWER = 1.5
-"""Times as long as the next slowest: less is what processes on busy CPUs do to each other."""
+"""Times as long as the next slowest: processes on busy CPUs cause smaller differences."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -62,7 +62,7 @@ def slowest(ns: Sequence[Sequence[int]]) -> SlowestDestination | None:
 
 
 def lines(rows: Sequence[tuple[str, int, UnevenTraffic]]) -> Iterator[str]:
-    """What there is to say of each operation at its largest size: (operation, bytes, traffic)."""
+    """A line for each operation, at its largest size: (operation, bytes, traffic)."""
     largest: dict[str, tuple[int, UnevenTraffic]] = {}
     for op, size, traffic in rows:
         if op not in largest or size > largest[op][0]:
@@ -78,8 +78,8 @@ def _of_destinations(traffic: UnevenTraffic) -> str:
     if traffic.unknown_reason:
         return f"slowest destination unknown: {traffic.unknown_reason}"
     if traffic.slowest_destination is None:
-        return "no destination is slower than the others"
+        return "no destination stands out as slow"
     return (
         f"slowest destination: rank {traffic.slowest_destination}, which takes {traffic.slowest_ratio:.1f} times "
-        "as long as any other for the same bytes"
+        "as long as the next slowest for the same bytes"
     )

@@ -46,12 +46,12 @@ def test_exact_times() -> None:
     [
         (
             UnevenTraffic(skew="uniform", imbalance=1.0, busiest_rank=None),
-            "op at 1 MiB: all ranks receive the same; no destination is slower than the others",
+            "op at 1 MiB: all ranks receive the same; no destination stands out as slow",
         ),
         (
             UnevenTraffic(skew="one-hot", imbalance=4, busiest_rank=0, slowest_destination=2, slowest_ratio=2.04),
             "op at 1 MiB: rank 0 receives 4.0 times the mean; slowest destination: rank 2, which takes 2.0 times "
-            "as long as any other for the same bytes",
+            "as long as the next slowest for the same bytes",
         ),
         (
             UnevenTraffic(skew="zipf:1.1", imbalance=2.1, busiest_rank=0, unknown_reason="so"),
