@@ -316,10 +316,10 @@ def dead_tip(host: JudgedHost, variable: Variable, _: str) -> Results:
 
 @rule("AWS013", "warning", covers=(), needs=("rdma", "cloud", "nvidia", "amd", "network"))
 def fewer_efa_devices(host: JudgedHost) -> Results:
-    """A job of several nodes has fewer EFA devices than GPUs, and than the instance type offers.
+    """A job of several nodes has fewer EFA devices than GPUs and than the instance type offers.
 
-    Why: GPUs share a device, and bandwidth between nodes falls. A pod gets as many devices as it requests, and an
-    instance as many as it was launched with.
+    Why: GPUs share a device, so bandwidth between nodes falls. A pod gets only the devices that it requests, an
+    instance only those that it was launched with.
     Example: vpc.amazonaws.com/efa: 1 in a pod on p5.48xlarge
     Instead: request all of them: vpc.amazonaws.com/efa: 32
     Source: AWS, EC2 user guide, maximize network bandwidth with multiple network cards

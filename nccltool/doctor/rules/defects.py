@@ -92,10 +92,10 @@ def scratch_reclaimed(host: JudgedHost) -> Results:
 
 @for_number("BUG004", "error", "NCCL_GIN_TYPE", covers=(), needs=("rdma", "network"))
 def gdaki_with_small_mtu(host: JudgedHost, variable: Variable, kind: int) -> Results:
-    """NCCL_GIN_TYPE is 3 (GDAKI), and a RoCE port cannot send packets of 4096 bytes.
+    """NCCL_GIN_TYPE is 3 (GDAKI), but a RoCE port cannot send packets of 4096 bytes.
 
-    Why: Releases 2.28.3 to 2.30.7 set up these connections for packets of 4096 bytes, whatever the port allows:
-    the first operation hangs.
+    Why: Releases 2.28.3 to 2.30.7 set up GDAKI connections for packets of 4096 bytes, whatever the port allows,
+    and the first operation hangs.
     Example: NCCL_GIN_TYPE=3 on an interface with MTU 1500
     Instead: ip link set dev NAME mtu 9000, or NCCL_GIN_TYPE=2
     Source: https://github.com/NVIDIA/nccl/issues/1957

@@ -263,7 +263,7 @@ def _more_ranks_than_named(host: JudgedHost) -> Results:
     # tasks of a job may be processors that a script asks for: torchrun alone says how many ranks it starts
     allocated, ranks = host.number("SLURM_GPUS_ON_NODE"), host.integer("PET_NPROC_PER_NODE") or 0
     if allocated is not None and 0 < allocated[1] < ranks:
-        message = f"{ranks} ranks on a node share the {allocated[1]} GPUs that Slurm has allocated"
+        message = f"{ranks} ranks on a node share the {allocated[1]} GPUs that Slurm allocated"
         remedy = "request as many GPUs per node as ranks: --gpus-per-node"
         yield report.about(allocated[0], message, remedy, severity="warning")
 

@@ -299,7 +299,7 @@ def few_processes(host: JudgedHost) -> Results:
     """The user may have fewer than 512 processes and threads per rank.
 
     Why: The limit counts all threads of the user on this host. At the limit, pthread_create fails with "Resource
-    temporarily unavailable" in NCCL, OpenMP, or a data loader. It does not hold for root.
+    temporarily unavailable" in NCCL, OpenMP, or a data loader. Root is exempt.
     Example: ulimit -u 1024 with eight ranks
     Instead: ulimit -u unlimited; nproc in /etc/security/limits.conf
     Source: getrlimit(2), RLIMIT_NPROC; pthread_create(3), EAGAIN

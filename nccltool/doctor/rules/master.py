@@ -69,28 +69,28 @@ def own_address_of_loopback(host: JudgedHost, variable: Variable, address: str) 
 
 @for_text("LCH024", "warning", "MASTER_ADDR", covers=(), needs=("names", "network", "rank"))
 def first_rank_elsewhere(host: JudgedHost, variable: Variable, _: str) -> Results:
-    """Rank 0 runs on this host, and MASTER_ADDR is an address of another one.
+    """Rank 0 runs on this host, but MASTER_ADDR is the address of another one.
 
-    Why: Rank 0 listens here, and all other ranks connect to the host of MASTER_ADDR until they time out.
+    Why: Rank 0 listens here, while all other ranks try to connect to MASTER_ADDR until they time out.
     Example: RANK=0 on n2, and MASTER_ADDR=n1
-    Instead: set MASTER_ADDR to an address of the host that rank 0 runs on
+    Instead: set MASTER_ADDR to an address of rank 0's host
     Source: pytorch documentation, torch.distributed, environment variable initialization
     """
-    if host.get("RANK") != "0" or host.get("KUBERNETES_SERVICE_HOST") is not None:  # a service stands before a pod
+    if host.get("RANK") != "0" or host.get("KUBERNETES_SERVICE_HOST") is not None:  # behind a service
         return
     master = known(host.facts.names.master_addr)
     own = {one.address for one in known(host.facts.network.addresses)}
     if master and host.several_nodes and not any(one in own or is_loopback_name(one) for one in master):
-        message = f"rank 0 listens on this host, which does not have {escaped(', '.join(master[:3]))}"
+        message = f"rank 0 listens on this host, which is not at {escaped(', '.join(master[:3]))}"
         remedy = f"export MASTER_ADDR={escaped(host.name[:60])}, or start rank 0 there"
         yield report.about(variable, message, remedy)
 
 
 @for_text("LCH025", "warning", "MASTER_ADDR", covers=())
 def master_outside_the_job(host: JudgedHost, variable: Variable, text: str) -> Results:
-    """MASTER_ADDR is the host from which the job was submitted, and not one of its nodes.
+    """MASTER_ADDR is the host from which the job was submitted, not one of its nodes.
 
-    Why: The script that asks for its own name runs on the login node then: no rank listens there.
+    Why: The script set it to its own hostname on the login node, where no rank listens.
     Example: MASTER_ADDR=login1 with SLURM_SUBMIT_HOST=login1 and SLURM_JOB_NODELIST=n[1-2]
     Instead: MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
     Source: Slurm documentation, sbatch, output environment variables; pytorch documentation, torch.distributed
@@ -105,4 +105,4 @@ def master_outside_the_job(host: JudgedHost, variable: Variable, text: str) -> R
         return
     if len(names) <= _MOST_NODES and name not in {one.partition(".")[0] for one in names}:
         remedy = 'MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)'
-        yield report.about(variable, f"the job runs on {listed(names, 3)}, not there", remedy)
+        yield report.about(variable, f"the job runs on {listed(names, 3)}, not on {escaped(name[:60])}", remedy)

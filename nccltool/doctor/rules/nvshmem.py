@@ -66,10 +66,10 @@ def nvshmem_setting_that_costs(host: JudgedHost, variable: Variable, text: str) 
 
 @for_text("PLG030", "warning", "NVSHMEM_REMOTE_TRANSPORT", "NVSHMEM_IB_ENABLE_IBGDA", covers=(), needs=("nvidia",))
 def ibgda_without_driver_option(host: JudgedHost, variable: Variable, text: str) -> Results:
-    """NVSHMEM is to use IBGDA, and the NVIDIA driver was loaded without the option that this needs.
+    """NVSHMEM is set to use IBGDA, but the NVIDIA driver was loaded without the option that it needs.
 
-    Why: The GPU may not write to the doorbell of an adapter. The transport fails to initialize, and with it the
-    low-latency kernels of DeepEP. From 3.4.5 on, NVSHMEM lets a processor do it, which is slower.
+    Why: GPUs may not write to an adapter's doorbell, so the transport fails to initialize, as do DeepEP's
+    low-latency kernels. From 3.4.5 on, NVSHMEM lets the CPU write instead, which is slower.
     Example: NVSHMEM_REMOTE_TRANSPORT=ibgda without PeerMappingOverride=1 in /proc/driver/nvidia/params
     Instead: options nvidia NVreg_EnableStreamMemOPs=1 NVreg_RegistryDwords="PeerMappingOverride=1;" in
     /etc/modprobe.d, then rebuild the initramfs and reboot
@@ -87,10 +87,10 @@ def ibgda_without_driver_option(host: JudgedHost, variable: Variable, text: str)
 
 @for_text("PLG033", "warning", "NVSHMEM_REMOTE_TRANSPORT", covers=())
 def libfabric_without_companions(host: JudgedHost, variable: Variable, text: str) -> Results:
-    """NVSHMEM uses libfabric, and a variable that this needs is not set.
+    """NVSHMEM uses libfabric, but a variable that it needs is not set.
 
     Why: The transport cannot register memory of CUDA's virtual memory management, which NVSHMEM uses by default.
-    On Slingshot, libfabric's optimized registrations fail as well. Initialization or the first operation fails.
+    On Slingshot, optimized registrations fail as well. Initialization or the first operation then fails.
     Example: NVSHMEM_REMOTE_TRANSPORT=libfabric alone
     Instead: export NVSHMEM_DISABLE_CUDA_VMM=1, and on Slingshot FI_CXI_OPTIMIZED_MRS=false
     Source: NVSHMEM release notes, limitations

@@ -1,4 +1,4 @@
-"""Plugins that are named by a path, or that NCCL is too new for."""
+"""Plugins that are named by a path, or that are too old for NCCL."""
 
 import re
 
@@ -30,8 +30,8 @@ def relative_plugin_path(_: JudgedHost, variable: Variable, text: str) -> Result
 def plugin_of_an_old_api(host: JudgedHost) -> Results:
     """The network plugin offers only versions of the interface that this NCCL no longer loads.
 
-    Why: NCCL 2.27 and newer load version 6 and later ones. They pass over an older plugin and use their own
-    network: TCP on EFA or Slingshot.
+    Why: NCCL 2.27 and newer load version 6 or later. They skip an older plugin and use their own network: TCP on
+    EFA or Slingshot.
     Example: aws-ofi-nccl 1.5 with NCCL 2.27.7
     Instead: install a plugin that was built for this release of NCCL
     Source: NCCL src/plugin/net/ (net_v6.cc and later)
@@ -42,7 +42,7 @@ def plugin_of_an_old_api(host: JudgedHost) -> Results:
         if offered and max(offered) < _OLDEST_API and host.nccl_is(since=(2, 27, 3)):
             path, newest = escaped(plugin.library.path[:160]), max(offered)
             message = (
-                f"it offers version {newest} of the interface, and NCCL {host.nccl} loads {_OLDEST_API} and later"
+                f"it offers version {newest} of the interface, but NCCL {host.nccl} loads {_OLDEST_API} or later"
             )
             remedy = "install a newer release of the plugin"
             yield report.file(path, message, remedy, evidence=(f"{path}: ncclNetPlugin_v{newest}",))

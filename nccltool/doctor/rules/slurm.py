@@ -106,10 +106,10 @@ def inherited_cpu_masks(host: JudgedHost, variable: Variable, text: str) -> Resu
 
 @rule("LCH023", "warning", covers=())
 def torchrun_in_each_task(host: JudgedHost) -> Results:
-    """Slurm starts several tasks on a node, and each of them is a torchrun that starts several ranks.
+    """Slurm starts several tasks on a node, each of them a torchrun that starts several ranks.
 
-    Why: All but the first torchrun of a node find their port in use ("Address already in use"), or ranks share
-    GPUs, or the job waits for nodes that do not exist.
+    Why: All but the first torchrun on a node fail with "Address already in use", ranks share GPUs, or the job
+    waits for nodes that do not exist.
     Example: #SBATCH --ntasks-per-node=8, and srun torchrun --nproc-per-node=8
     Instead: srun --ntasks-per-node=1 torchrun --nproc-per-node=8
     Source: Slurm documentation, srun; https://github.com/awslabs/awsome-distributed-ai/pull/1112
@@ -122,7 +122,7 @@ def torchrun_in_each_task(host: JudgedHost) -> Results:
     if tasks is None or ranks < 2 or (started and not in_step):
         return
     variable, count = tasks
-    message = f"{count} tasks of a node each start a torchrun with {ranks} ranks"
+    message = f"{count} tasks per node each start a torchrun with {ranks} ranks"
     remedy = "request one task per node: --ntasks-per-node=1"
     severity = None if in_step else host.if_several_nodes("warning", unknown="info")
     yield report.about(variable, message, remedy, part="", severity=severity)

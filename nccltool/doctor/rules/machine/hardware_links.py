@@ -88,9 +88,9 @@ def nvlink_switched_off(host: JudgedHost) -> Results:
 
 @rule("P2P033", "warning", covers=(), needs=("amd", "versions"), library="RCCL")
 def coarse_grain_over_pcie(host: JudgedHost) -> Results:
-    """GPUs of AMD are connected by PCIe alone, and HSA_FORCE_FINE_GRAIN_PCIE is not 1.
+    """AMD GPUs are connected only by PCIe, and HSA_FORCE_FINE_GRAIN_PCIE is not 1.
 
-    Why: Up to ROCm 6, RCCL needs memory that both sides of PCIe see at once. It warns of low performance and
+    Why: Up to ROCm 6, RCCL needs fine-grained memory over PCIe. Without it, RCCL warns of low performance and
     hangs, and its test programs hang.
     Example: two GPUs without Infinity Fabric, ROCm 6.0
     Instead: export HSA_FORCE_FINE_GRAIN_PCIE=1

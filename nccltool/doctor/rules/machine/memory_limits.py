@@ -1,4 +1,4 @@
-"""Limits on address space and mappings that CUDA runs into, and processors that all ranks share."""
+"""Limits on address space and mappings that CUDA reaches, and too few processors for the ranks."""
 
 from nccltool.core.findings import Severity
 from nccltool.core.text import counted
@@ -72,10 +72,10 @@ def few_memory_maps(host: JudgedHost) -> Results:
 
 @rule("LIM017", "warning", covers=(), needs=("cpu", "rank"))
 def ranks_on_few_processors(host: JudgedHost) -> Results:
-    """The ranks of a node may use fewer processors than there are ranks, or a rank of Slurm may use one.
+    """The ranks of a node may use fewer processors than there are ranks, or a Slurm rank may use only one.
 
-    Why: Ranks, the threads of NCCL, and data loaders take turns: a step takes many times as long, or times out.
-    Slurm gives a task one processor by default; torchrun with all its ranks is one task.
+    Why: Ranks, NCCL's threads, and data loaders take turns, so steps take many times as long or time out. Slurm
+    gives a task one processor by default, and torchrun with all its ranks is one task.
     Example: #SBATCH --ntasks-per-node=1 without --cpus-per-task, and torchrun --nproc-per-node=8
     Instead: #SBATCH --cpus-per-task=64, and srun --cpus-per-task=64
     Source: Slurm documentation, sbatch, --cpus-per-task; sched_setaffinity(2);

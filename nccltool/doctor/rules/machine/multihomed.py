@@ -124,10 +124,10 @@ def _reachable(host: JudgedHost) -> Iterator[ipaddress.IPv4Network | ipaddress.I
 
 @rule("HOST014", "warning", covers=(), needs=("kernel",))
 def short_accept_queue(host: JudgedHost) -> Results:
-    """Fewer connections may wait to be accepted than the job has ranks, and than the kernel allows by default.
+    """The limit on connections that wait to be accepted is below the number of ranks and the kernel's default.
 
-    Why: At the start, all ranks connect to rank 0. The kernel drops those that do not fit into the queue: they try
-    again after seconds, or the start times out. UCX reports "try to increase net.core.somaxconn".
+    Why: At the start, all ranks connect to rank 0. The kernel drops connections that do not fit in the queue:
+    ranks retry after seconds, or the start times out. UCX reports "try to increase net.core.somaxconn".
     Example: net.core.somaxconn is 128 in a job of 512 ranks
     Instead: sysctl -w net.core.somaxconn=4096
     Source: listen(2), 4096 since Linux 5.4; https://github.com/openucx/ucx/issues/4237
@@ -136,6 +136,6 @@ def short_accept_queue(host: JudgedHost) -> Results:
         return
     ranks, text = known(host.nodes) * known(host.local_ranks), known(host.facts.kernel.sysctl(_QUEUE)).strip()
     if text.isdecimal() and int(text) < min(ranks, _USUAL_QUEUE):
-        message = f"the kernel lets {text} connections wait, and the job has {ranks} ranks"
+        message = f"at most {text} connections can wait, but the job has {ranks} ranks"
         remedy = f"sysctl -w {_QUEUE}={_USUAL_QUEUE}"
         yield report.host(_QUEUE, message, remedy, evidence=(f"{_QUEUE} = {text}",))

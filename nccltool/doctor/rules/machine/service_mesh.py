@@ -1,4 +1,4 @@
-"""Proxies of a service mesh, which take the connections of a pod over."""
+"""Service meshes, whose proxies take over the connections of a pod."""
 
 from collections.abc import Mapping
 
@@ -18,13 +18,13 @@ def service_mesh_in_the_way(host: JudgedHost) -> Results:
     """A proxy of a service mesh listens in the network namespace of this container.
 
     Why: The mesh redirects all TCP connections of the pod to its sidecar, which expects HTTP and its own
-    encryption. NCCL, Gloo, and torch's store use ports of the kernel's choice: the ranks hang at the start.
+    encryption. NCCL, Gloo, and torch's store use ports that the kernel chooses, and ranks hang at the start.
     Example: a namespace with the label istio-injection=enabled
     Instead: set the annotation sidecar.istio.io/inject to false on the pods
     Source: Istio documentation, ports used by Istio; Linkerd documentation, iptables reference;
     https://github.com/NVIDIA/nccl/issues/1638
     """
-    if or_none(host.facts.container.inside) is not True:  # a gateway of a host is in nobody's way
+    if or_none(host.facts.container.inside) is not True:  # a gateway on the host redirects no pod
         known(host.facts.container.inside)
         return
     ports = {one.port for one in known(host.facts.network.listeners)}
@@ -32,5 +32,5 @@ def service_mesh_in_the_way(host: JudgedHost) -> Results:
         if own <= ports:
             remedy = "switch injection off for the pods of the job: sidecar.istio.io/inject or linkerd.io/inject"
             lines = (f"listening: {', '.join(map(str, sorted(own)))}",)
-            message = f"the proxy of {mesh} takes the connections between the ranks over"
+            message = f"the {mesh} proxy takes over the connections between ranks"
             yield report.host("service mesh", message, remedy, evidence=lines)

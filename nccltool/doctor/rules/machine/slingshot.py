@@ -26,9 +26,9 @@ def slingshot_without_plugin(host: JudgedHost) -> Results:
 
 @rule("PLG031", "warning", covers=(), needs=("network", "plugins"))
 def slingshot_with_memory_hooks(host: JudgedHost) -> Results:
-    """NCCL or RCCL uses Slingshot by libfabric, and FI_MR_CACHE_MONITOR is not set.
+    """NCCL or RCCL uses Slingshot through libfabric, and FI_MR_CACHE_MONITOR is not set.
 
-    Why: libfabric then intercepts the functions that map memory, and may deadlock with the runtime of the GPUs:
+    Why: By default, libfabric intercepts the functions that map memory, and may deadlock with the GPU runtime:
     jobs hang now and then.
     Example: hsn0 to hsn3 with aws-ofi-nccl, and no FI_MR_CACHE_MONITOR
     Instead: export FI_MR_CACHE_MONITOR=userfaultfd, or kdreg2 where it is installed
@@ -40,6 +40,6 @@ def slingshot_with_memory_hooks(host: JudgedHost) -> Results:
         return
     if any("-net" in one.name for one in known(host.facts.plugins)):
         fix = report.export("FI_MR_CACHE_MONITOR", "userfaultfd")
-        message = "libfabric's default monitor of registered memory may deadlock"
+        message = "libfabric's default memory monitor may deadlock"
         lines = (f"adapters: {listed(rails)}",)
         yield report.variable("FI_MR_CACHE_MONITOR", message, evidence=lines, fix=fix)

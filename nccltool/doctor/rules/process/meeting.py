@@ -108,10 +108,10 @@ def hasty_rendezvous(host: JudgedHost, variable: Variable, text: str) -> Results
 
 @for_number("RUN010", "warning", "SLURM_JOB_NUM_NODES", covers=())
 def nodes_unlike_allocation(host: JudgedHost, variable: Variable, allocated: int) -> Results:
-    """PET_NNODES is another number of nodes than Slurm has allocated.
+    """PET_NNODES differs from the number of nodes that Slurm allocated.
 
     Why: With more, torchrun waits for nodes that do not exist until it times out. With fewer, each node may train
-    a job of its own, which some want.
+    a job of its own, which may be intended.
     Example: PET_NNODES=4 in an allocation of two nodes
     Instead: PET_NNODES=$SLURM_JOB_NUM_NODES
     Source: pytorch documentation, torchrun; Slurm documentation, sbatch, output environment variables
@@ -119,6 +119,6 @@ def nodes_unlike_allocation(host: JudgedHost, variable: Variable, allocated: int
     wanted = (host.get("PET_NNODES") or "").strip()
     step = host.integer("SLURM_STEP_NUM_NODES") or allocated  # a step may have some of the nodes
     if re.fullmatch(r"\d{1,9}", wanted) and allocated > 0 and int(wanted) not in (step, allocated):
-        message = f"the allocation has {allocated}, and PET_NNODES is {int(wanted)}"
+        message = f"the allocation has {allocated}, but PET_NNODES is {int(wanted)}"
         severity: Severity | None = "info" if int(wanted) < allocated else None
         yield report.about(variable, message, "export PET_NNODES=$SLURM_JOB_NUM_NODES", part="", severity=severity)

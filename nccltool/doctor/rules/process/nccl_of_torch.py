@@ -1,4 +1,4 @@
-"""The NCCL that torch loads: whether it has what torch calls."""
+"""The NCCL that torch loads: whether it has the functions that torch calls."""
 
 import re
 
@@ -12,17 +12,17 @@ _BUILT_WITH = (
     ((2, 8), (2, 27)), ((2, 7), (2, 26)), ((2, 5), (2, 21)),
     ((2, 3), (2, 20)), ((2, 2), (2, 19)), ((2, 1), (2, 18)),
 )  # fmt: skip
-"""Of a release of torch and the next ones: the NCCL that its wheels for CUDA 12 require."""
+"""From a release of torch on: the NCCL that its wheels for CUDA 12 require."""
 _REGISTERS = ((2, 2), (2, 19))
-"""From this release on, wheels of torch call ncclCommRegister, which NCCL has since that one."""
+"""From this release of torch on, its wheels call ncclCommRegister, which NCCL has from this release on."""
 
 
 @rule("PLG028", "warning", covers=(), needs=("versions",))
 def two_nccl_wheels(host: JudgedHost) -> Results:
     """Wheels of NCCL for two releases of CUDA are installed side by side.
 
-    Why: Both contain nvidia/nccl/lib/libnccl.so.2, and the one that was installed last has overwritten the other.
-    `import torch` then fails with "undefined symbol: nccl...", or torch uses an NCCL of another CUDA.
+    Why: Both contain nvidia/nccl/lib/libnccl.so.2, and the one installed last has overwritten the other.
+    `import torch` then fails with "undefined symbol: nccl...", or torch uses an NCCL for another CUDA.
     Example: nvidia-nccl-cu12 2.29.3 and nvidia-nccl-cu13 2.29.7
     Instead: uninstall both, and install the one that torch requires again
     Source: https://github.com/pytorch/pytorch/issues/186591
@@ -38,7 +38,7 @@ def two_nccl_wheels(host: JudgedHost) -> Results:
 
 @rule("PLG029", "warning", covers=(), needs=("versions",), library="NCCL")
 def nccl_older_than_torch(host: JudgedHost) -> Results:
-    """The NCCL that torch loads is of an older series than the one that its wheel was built with.
+    """torch loads an older NCCL series than the one that its wheel was built with.
 
     Why: torch calls functions that the older library lacks: `import torch` ends with "undefined symbol:
     ncclCommRegister", for example. LD_LIBRARY_PATH, a system package, or another wheel puts it first.
@@ -56,9 +56,9 @@ def nccl_older_than_torch(host: JudgedHost) -> Results:
     if nccl is not None and nccl < Version(*built):
         fails = torch >= _REGISTERS[0] and nccl < Version(*_REGISTERS[1])
         effect = "it lacks ncclCommRegister, and torch cannot be imported" if fails else "functions may be missing"
-        message = f"torch {escaped(text)} was built with NCCL {built[0]}.{built[1]}, and loads {nccl}: {effect}"
+        message = f"torch {escaped(text)} was built with NCCL {built[0]}.{built[1]}, but loads {nccl}: {effect}"
         where = or_none(host.facts.versions.libnccl) or ()
         found_in = host.facts.versions.nccl_source or "the loader's path"
         lines = tuple(f"{escaped(one.path)} ({one.origin})" for one in where[:4]) or (escaped(found_in),)
-        remedy = "remove the older library, or put the one of torch's wheel first"
+        remedy = "remove the older library, or put that of torch's wheel first"
         yield report.host("libnccl.so.2", message, remedy, evidence=lines, severity="error" if fails else None)

@@ -1,4 +1,4 @@
-"""Numbers of ranks that someone sets by hand, where only a launcher can know them."""
+"""Numbers of ranks set by hand that only a launcher can know."""
 
 from nccltool.core.unknown import Unknown
 from nccltool.doctor import report

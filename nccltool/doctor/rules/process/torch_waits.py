@@ -1,4 +1,4 @@
-"""How long torch's watchdog and heartbeat wait, against each other."""
+"""Timeouts of torch's watchdog and heartbeat, compared with each other."""
 
 from nccltool.doctor import report
 from nccltool.doctor.rules.base import JudgedHost, Results, Variable, for_text, rule

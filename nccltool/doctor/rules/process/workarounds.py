@@ -1,4 +1,4 @@
-"""Workarounds that stay behind in the settings of libraries beside NCCL, and what they cost."""
+"""Workarounds left behind in the settings of libraries beside NCCL, and what they cost."""
 
 import re
 from collections.abc import Mapping
