@@ -124,7 +124,7 @@ class StepArrivals:
     gain_s: float | None = None
     """By how much a step would be shorter if it came no later than the second-last: median."""
     chance: float | None = None
-    """How probable it is that a rank of a healthy job is last so often."""
+    """How probable it is that a rank is last so often if all are equally likely to be."""
     why_not: str = ""
     """Why no rank is named."""
 

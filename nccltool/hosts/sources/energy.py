@@ -12,8 +12,8 @@ _ZONES = "/sys/class/powercap"
 
 @or_unknown
 def packages(tree: Tree) -> dict[str, tuple[int, int]]:
-    """Of each processor package microjoules so far, and where its counter starts over. Cores and memory are parts
-    of packages, or have counters on some models only: they are left out."""
+    """Microjoules of each processor package so far, and where its counter wraps. Cores and memory are left out:
+    they are parts of packages, or have counters on some models only."""
     found = {}
     for zone in known(tree.names(_ZONES)):
         if zone.count(":") != 1 or not str(tree.text(f"{_ZONES}/{zone}/name")).startswith("package"):
@@ -26,7 +26,7 @@ def packages(tree: Tree) -> dict[str, tuple[int, int]]:
 
 
 def used_uj(before: dict[str, tuple[int, int]], after: dict[str, tuple[int, int]]) -> int:
-    """Microjoules between two readings of the same packages, of which each counter started over once at most."""
+    """Microjoules between two readings of the same packages, each counter wrapped at most once."""
     return sum((after[zone][0] - count) % (largest + 1) for zone, (count, largest) in before.items())
 
 

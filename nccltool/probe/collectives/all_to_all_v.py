@@ -1,13 +1,13 @@
-"""all_to_all_v: each rank sends each other a part of its own length, as tokens go to experts.
+"""all_to_all_v: each rank sends parts of different lengths to the others, like tokens to experts.
 
-How long the parts are says a skew (probe/skews.py). All ranks send alike: destination r gets a part of c(r) from
+A skew (probe/skews.py) sets the lengths. All ranks send alike: destination r gets a part of c(r) from
 each of n ranks, and rank 0 gets the longest. The size S is what the busiest rank receives, n c(0), its own part
 among it, as alltoallv of nccl-tests counts. So
 
     algbw = S / t    busbw = algbw x (n-1)/n = n-1 parts of c(0), which enter rank 0 over its link, / t
 
-Nobody sends more: what a rank sends to others is at most n-1 parts of at most c(0). An exchange that only its
-busiest rank holds up has the same busbw under every skew; less means that something else does.
+No rank sends more: it sends at most n-1 parts of at most c(0). An exchange that only its busiest rank limits has
+the same busbw under every skew; less means that something else limits it.
 """
 
 from functools import partial

@@ -53,7 +53,7 @@ class Needs:
     sequences: int = 1
     """Of each rank: so many, or a multiple."""
     experts: int = 0
-    """In each block, in the place of its feed-forward part."""
+    """In each block, instead of its feed-forward part."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,11 +79,11 @@ class Variant:
 
     name: str
     setting: str
-    """How to have it in torch."""
+    """How to set it in torch."""
     options: StrategyOptions
-    """All of the strategy's, with it."""
+    """All options of the strategy, with this setting."""
     is_exact: bool = True
-    """It changes no number but by the order of sums."""
+    """It changes results only through the order of sums."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

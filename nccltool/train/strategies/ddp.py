@@ -8,7 +8,7 @@ from nccltool.train.strategies.base import DataParallelOptions, OptimizerOptions
 
 _HOOKS = ("none", "fp16", "bf16", "int8", "topk", "powersgd")
 COMPRESSED = ("int8", "topk", "powersgd")
-"""Those that are no roundings of a type: the reference compresses its gradients too."""
+"""Those that do more than round to a type: the reference compresses its gradients too."""
 CARRYING = ("topk", "powersgd")
 """What they leave out is kept for later steps."""
 _BUCKETS_MIB = (1.0, 5.0, 25.0, 100.0)
@@ -29,7 +29,7 @@ class Options(DataParallelOptions, OptimizerOptions):
 
 
 def variants(own: Options, place: TuningPlace) -> Iterator[Variant]:
-    """Buckets decide what the backward pass hides: one that is larger than the model travels when it is over."""
+    """Buckets decide what the backward pass hides: one larger than the model is sent after the pass."""
     whole = float(math.ceil(place.mib * 2))
     yield Variant(
         name="one bucket: no overlap",

@@ -106,7 +106,7 @@ def _details(run: TrainRun, look: Look) -> str:
 
 
 def _tuned(training: TrainingResult, look: Look) -> list[str]:
-    """What hides how much here."""
+    """The table of --tune, and its advice."""
     found = training.tuning
     if found is None:
         return []

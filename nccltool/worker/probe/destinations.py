@@ -1,4 +1,4 @@
-"""The times of single destinations: everybody sends the same bytes to one rank, and then to the next."""
+"""The times of single destinations: all ranks send the same bytes to one rank, then to the next."""
 
 from torch import Tensor
 

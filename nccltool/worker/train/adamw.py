@@ -1,10 +1,10 @@
-"""AdamW in the place of SGD, and a learning rate that warms up linearly and then falls like a cosine.
+"""AdamW instead of SGD, and a learning rate that warms up linearly and then falls like a cosine.
 
 The steps of ranks are those of torch's schedulers; the reference has the formula: r t/w in step t of the first w,
 and then r (1 + cos(pi (t - w - 1)/(T - w)))/2 until step T (Loshchilov and Hutter 2017, SGDR, equation 5).
 
-AdamW divides a gradient by its own size, so one that is zero but for roundings makes a step as large as any, in a
-direction that is chance: the bias of a key is such a parameter, as softmax does not depend on it. Therefore the
+AdamW divides a gradient by its own size, so one that is only rounding makes a step as large as any, in a random
+direction: the bias of a key is such a parameter, as softmax does not depend on it. Therefore the
 reference takes over each gradient once it has been found equal, and updates can be compared as closely as others.
 """
 

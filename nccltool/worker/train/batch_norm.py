@@ -1,4 +1,4 @@
-"""Batch norm of the vectors of tokens, by the batch of all ranks: SyncBatchNorm.
+"""SyncBatchNorm: batch norm of token vectors over the batches of all ranks.
 
 torch's own does the same on GPUs only: it refuses tensors on CPUs (torch 2.13). Here two all_reduce calls give the
 mean of all tokens and their mean squared distance from it; the backward pass of each is one of gradients.

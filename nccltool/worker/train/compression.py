@@ -1,8 +1,8 @@
-"""Gradients that travel compressed: how the ranks do it, and the same rank by rank in one process.
+"""Compressed gradients: how ranks exchange them, and the same rank by rank in one process.
 
 Each rank packs its gradient into bytes, all_gather hands them around, and every rank adds up what it unpacks in
-the order of the ranks: all have the same bits. Of a form with feedback, what was left out of a gradient is added
-to the next one (Seide and others 2014, 1-Bit Stochastic Gradient Descent).
+the order of the ranks: all have the same bits. A form with feedback adds what was left out of a gradient to the
+next one (Seide and others 2014, 1-Bit Stochastic Gradient Descent).
 
 Both sides use the same form, so a fault in it would not show between them. Therefore the distance from the exact
 average is compared too, with what the form may leave out at most: |mean of unpacked - mean of g| is at most the

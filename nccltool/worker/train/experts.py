@@ -1,7 +1,7 @@
-"""Experts in the place of a block's feed-forward part: a router sends each token to the best few of them.
+"""Experts instead of a block's feed-forward part: a router sends each token to the best few of them.
 
-Without a capacity nothing is dropped. With one, an expert takes so many of the tokens that a micro-batch has
-for it, in their order; of the others, only the residual goes on. Both depend on the tokens of one micro-batch
+Without a capacity, nothing is dropped. With one, an expert takes only the first so many of its tokens in a
+micro-batch; of the others, only the residual goes on. Both depend on the tokens of one micro-batch
 alone, so a rank that has a part of the batch does what a single process does with that part.
 """
 

@@ -1,4 +1,4 @@
-"""Of a gradient, the nearest of 255 equidistant values travels for each element, and the distance of two of them.
+"""int8 compression: each element of a gradient is sent as the nearest of 255 equidistant values.
 
 Rounding to multiples of D moves an element by at most D/2, so |g - rounded|^2 is at most n D^2/4. If all
 remainders are equally likely, it is n D^2/12 (Bennett 1948, Spectra of Quantized Signals). D is the largest

@@ -1,4 +1,4 @@
-"""What steps take besides time: memory after each of them, and over all of them energy and the use of GPUs."""
+"""What steps take besides time: memory after each step, energy and GPU utilization over all of them."""
 
 import math
 import time

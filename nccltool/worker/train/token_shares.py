@@ -1,4 +1,4 @@
-"""What strategies share in which the ranks of a replica have some tokens each, of all its sequences."""
+"""The common part of strategies in which each rank of a replica has some tokens of every sequence."""
 
 from typing import ClassVar
 

@@ -1,4 +1,4 @@
-"""Of a gradient, the largest elements travel: their values and their places.
+"""Top-k compression: the largest elements of a gradient are sent, with their places.
 
 The largest k of n elements have at least k/n of the square of the norm, so |g - top_k(g)|^2 is at most
 (1 - k/n) |g|^2 (Stich and others 2018, Sparsified SGD with Memory, definition 2.1 and lemma A.1).
