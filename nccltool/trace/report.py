@@ -79,14 +79,14 @@ def _findings(
         if loss.cause == "late rank":
             yield from (_late(one, traces) for one in last if one.rank == loss.rank)
         elif loss.cause == "communication":
-            yield _communication(loss, traces, last)
+            yield _communication(loss, traces, last, groups)
         else:
             yield _of_one(loss, loss.cause, traces)
     for file, wrong in damage.items():
         yield finding_kinds.TRACE_DAMAGED.finding(
             subject=Subject(kind="file", name=file),
             message=wrong,
-            remedy="copy the file again after the profiler has written all of it",
+            remedy="copy the file again after the profiler has written all of it, or check its permissions",
         )
     for group in groups:
         if group.unmatched:
@@ -150,16 +150,22 @@ def _of_one(loss: TimeLoss, part: Part, traces: Sequence[RankTrace]) -> Finding:
     )
 
 
-def _communication(loss: TimeLoss, traces: Sequence[RankTrace], last: Sequence[StepArrivals]) -> Finding:
+def _communication(
+    loss: TimeLoss, traces: Sequence[RankTrace], last: Sequence[StepArrivals], groups: Sequence[MatchedGroup]
+) -> Finding:
+    """A rank without a trace may be the one that all wait for."""
     waits = [share for trace in traces if (share := waited(trace, last)) is not None]
+    lacking = tuple(dict.fromkeys(one.unnamed for one in groups if one.unnamed))
     more = "; unknown: how much of that is waiting for other ranks"
     if waits:
         more = f"; waits for the last rank (up to {_percent(max(waits))} of a rank's steps) not counted"
+        more += f"; unknown: waits for other ranks: {lacking[0]}" if lacking else ""
     return finding_kinds.TRACE_EXPOSED.finding(
         subject=_RUN,
         message=f"ranks communicate without computing for {_percent(loss.share)} of their steps",
         evidence=(f"median of {counted(len(traces), 'trace')}{more}", _LIMIT),
-        remedy="overlap it: DDP's bucket_cap_mb, FSDP's prefetching; measure the network with nccltool probe",
+        remedy=("read the traces of all ranks; " if lacking else "")
+        + "overlap it: DDP's bucket_cap_mb, FSDP's prefetching; measure the network with nccltool probe",
     )
 
 

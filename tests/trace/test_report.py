@@ -36,6 +36,17 @@ def test_the_late_rank() -> None:
     assert list(found) == ["trace-late-rank"]
 
 
+def test_a_rank_without_a_trace_may_be_the_one_that_all_wait_for() -> None:
+    three = ranks_of([[60_000.0, 60_500, 1000]] * 8)
+    found = _findings(three[:2])
+    assert list(found) == ["trace-exposed"]
+    assert found["trace-exposed"].evidence[0].endswith("waits for other ranks: no trace of rank 2 was read")
+    assert found["trace-exposed"].remedy.startswith("read the traces of all ranks")
+    whole = _findings(ranks_of([[60_000.0, 60_500]] * 8))["trace-exposed"]
+    assert "unknown" not in whole.evidence[0]
+    assert whole.remedy.startswith("overlap it")
+
+
 def test_nothing_to_see() -> None:
     told = report([built()], {}, ())
     assert ([one.code for one in told.findings], told.verdict.exit_code) == (["trace-unclear"], 4)
