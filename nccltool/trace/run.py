@@ -34,7 +34,15 @@ def trace(paths: Sequence[str], command: tuple[str, ...]) -> TraceReport:
 
 
 def _check_ranks(traces: Sequence[RankTrace]) -> None:
+    """A later run with fewer ranks leaves the traces of an earlier one in the folder."""
     seen: dict[int, str] = {}
+    sized = [(one.file, one.world_size) for one in traces if one.world_size is not None]
+    for file, size in sized:
+        if size != sized[0][1]:
+            raise BadInput(
+                f"{escaped(sized[0][0])} is of a run with {sized[0][1]} ranks, {escaped(file)} of one with {size}",
+                "name the traces of one run",
+            )
     for one in traces:
         if one.rank is not None and (other := seen.setdefault(one.rank, one.file)) != one.file:
             raise BadInput(

@@ -24,6 +24,13 @@ def test_two_traces_of_a_rank(tmp_path: Path) -> None:
         trace([str(tmp_path)], ())
 
 
+def test_traces_that_an_earlier_run_with_more_ranks_left(tmp_path: Path) -> None:
+    for rank, ranks in ((0, 2), (1, 2), (2, 3)):
+        write(tmp_path / f"{rank}.json", event("x", 1, 1), rank=rank, ranks=ranks)
+    with pytest.raises(BadInput, match=r"0\.json is of a run with 2 ranks, .*2\.json of one with 3"):
+        trace([str(tmp_path)], ())
+
+
 def test_files_of_a_folder_that_are_no_traces(tmp_path: Path) -> None:
     other = tmp_path / "b.json"
     other.touch()
