@@ -30,9 +30,11 @@ def _of(path: str) -> list[Path]:
     try:
         if not place.is_dir():
             return [place]
+        next(place.iterdir(), None)  # rglob says nothing of a folder that it may not read
         files = sorted(one for one in place.rglob("*") if one.name.endswith(_ENDINGS) and one.is_file())
     except (OSError, ValueError) as error:
-        raise BadInput(f"{escaped(path)} cannot be read: {error}", "check the name and its permissions") from error
+        why = getattr(error, "strerror", None) or error
+        raise BadInput(f"{escaped(path)} cannot be read: {why}", "check the name and its permissions") from error
     if not files:
         raise BadInput(f"{path} has no traces: no file ends in {' or '.join(_ENDINGS[:2])}", _REMEDY)
     return files

@@ -1,5 +1,6 @@
 """Files and folders of traces: packed, cut, damaged, and no traces."""
 
+import errno
 import gzip
 import os
 from pathlib import Path
@@ -29,6 +30,18 @@ def test_nothing_to_read(path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     (tmp_path / "empty").mkdir()
     with pytest.raises(BadInput):
         found([path])
+
+
+def test_a_folder_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Root may read all: what the system would say is said here."""
+
+    def refused(_folder: Path) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", str(tmp_path))
+
+    monkeypatch.setattr(Path, "iterdir", refused)
+    with pytest.raises(BadInput) as error:
+        found([str(tmp_path)])
+    assert error.value.message == f"{tmp_path} cannot be read: Permission denied"
 
 
 def test_packed_and_cut(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ _FORMATS = ("table", "json")
 
 
 @click.command("trace", cls=ToolCommand, short_help=_ABOUT)
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=click.Path())
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=click.Path(readable=False))
 @section(OUTPUT, verbose, several(*_FORMATS))
 @exit_styled
 def command(paths: tuple[str, ...], **_options: Any) -> None:
