@@ -169,6 +169,7 @@ def write_trace(strategy: Strategy, folder: Path) -> None:
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.touch()  # the profiler does not say it when it cannot write
+        file.unlink()  # a rank that dies now leaves no trace, neither an empty one nor that of an earlier run
         with profile(activities=activities) as profiler:
             for number in range(1, _TRACED + 1):
                 with record_function(f"nccltool step {number}"):
@@ -178,11 +179,13 @@ def write_trace(strategy: Strategy, folder: Path) -> None:
                     setup.group.settle()
         profiler.export_chrome_trace(str(file))
     except OSError as error:
+        with contextlib.suppress(OSError):
+            file.unlink()  # half a trace shows other times than the steps had
         setup.channel.report(
             PROFILE_NOT_WRITTEN.finding(
                 subject=Subject(kind="file", name=str(file)),
                 message=f"rank {setup.rank} could not write its profiler trace {file}: {error.strerror or error}",
-                remedy="create that folder on every host or name one that all hosts share",
+                remedy="name a folder that every host can write to and that has free space",
             )
         )
     setup.slot.phase("between steps")
