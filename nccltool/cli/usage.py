@@ -87,7 +87,7 @@ def _expected(kind: object, word: str) -> str:
     if isinstance(kind, click.IntRange | click.FloatRange):
         real = "a finite number" if _is_infinite(word) else "a number"
         number = "a whole number" if isinstance(kind, click.IntRange) else real
-        return f"expected {number}{_bounds(kind.min, kind.max)}"
+        return f"expected {number}{_bounds(kind.min, kind.max, above=kind.min_open)}"
     if isinstance(kind, click.Path) and word and _exists(word) and Path(word).is_dir() != kind.dir_okay:
         return "expected a directory, not a file" if kind.dir_okay else "expected a file, not a directory"
     return ""
@@ -104,11 +104,11 @@ def _is_infinite(word: str) -> bool:
         return False
 
 
-def _bounds(low: float | None, high: float | None) -> str:
+def _bounds(low: float | None, high: float | None, *, above: bool) -> str:
     if low is not None and high is not None:
         return f" from {_plain(low)} to {_plain(high)}"
     if low is not None:
-        return f" of at least {_plain(low)}"
+        return f" above {_plain(low)}" if above else f" of at least {_plain(low)}"
     return "" if high is None else f" of at most {_plain(high)}"
 
 

@@ -54,6 +54,7 @@ def last_sentence(err: str) -> str:
         ("probe --precision nan", "--precision nan: expected a finite number from 0.01 to 100"),
         ("probe --nproc-per-node many", "--nproc-per-node 'many' is not a number of ranks"),
         ("probe --nodes 2 --node-rank 1", "--node-rank also needs --rdzv-endpoint"),
+        ("train moe --capacity 0", "--capacity 0: expected a number above 0"),
         ("probe --quiet=1", "--quiet: takes no value"),
         ("checks lst", "lst: expected one of list, show, copy, validate"),
         ("baseline import /", "FILE /: expected a file, not a directory"),
