@@ -166,17 +166,16 @@ def write_trace(strategy: Strategy, folder: Path) -> None:
     file = folder / trace_file(setup.name, setup.rank)
     activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if setup.device.type == "cuda" else [])]
     setup.group.meet()
-    try:
+    with profile(activities=activities) as profiler:
+        for number in range(1, _TRACED + 1):
+            with record_function(f"nccltool step {number}"):
+                with drawing:
+                    tokens, _ = setup.drawn(number)
+                step(tokens)
+                setup.group.settle()
+    try:  # only now: the others need this rank's part of the steps
         file.parent.mkdir(parents=True, exist_ok=True)
         file.touch()  # the profiler does not say it when it cannot write
-        file.unlink()  # a rank that dies now leaves no trace, neither an empty one nor that of an earlier run
-        with profile(activities=activities) as profiler:
-            for number in range(1, _TRACED + 1):
-                with record_function(f"nccltool step {number}"):
-                    with drawing:
-                        tokens, _ = setup.drawn(number)
-                    step(tokens)
-                    setup.group.settle()
         profiler.export_chrome_trace(str(file))
     except OSError as error:
         with contextlib.suppress(OSError):

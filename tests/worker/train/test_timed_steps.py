@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from torch import Tensor
 
 from nccltool.core.findings import Finding
 from nccltool.train.job import TrainSpec, trace_file
@@ -40,9 +41,27 @@ class _FullDisk:
         pass
 
     def export_chrome_trace(self, file: str) -> None:
-        assert not Path(file).exists(), "the trace of an earlier run"
         Path(file).write_text("half")
         raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_the_steps_are_taken_where_no_trace_can_be_written(
+    setup: Setup, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other ranks wait for this one in their collectives."""
+    steps: list[Tensor] = []
+    said = _Findings()
+    (tmp_path / trace_file("ddp", 0)).touch()
+
+    def refused(_file: Path) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(Path, "touch", refused)
+    monkeypatch.setattr(timed_steps, "profile", _FullDisk)
+    monkeypatch.setattr(timed_steps, "stepper", lambda _strategy: steps.append)
+    tools: Any = RankTools(setup.device, setup.slot, said, setup.tools.injector)  # type: ignore[arg-type]
+    timed_steps.write_trace(strategies.build(Setup("ddp", SPEC, tools)), tmp_path)
+    assert (len(steps), [one.code for one in said.reported]) == (8, ["profile-not-written"])
 
 
 def test_a_full_disk_leaves_neither_half_a_trace_nor_that_of_an_earlier_run(
