@@ -35,15 +35,13 @@ class GpuMeter:
 
     def __init__(self, uuid: str, nvml: Any = None) -> None:
         """`nvml`: a library with NVML's functions; None = the installed one."""
-        self._why = ""
         try:
             self._nvml = import_module("pynvml") if nvml is None else nvml
-            self._nvml.nvmlInit()
-            self._handle = self._nvml.nvmlDeviceGetHandleByUUID(uuid)
         except ImportError:
-            self._why = "nvidia-ml-py is not installed"
-        except self._nvml.NVMLError as error:
-            self._why = f"NVML: {error}"
+            self._handle: Any = Unknown("nvidia-ml-py is not installed")
+            return
+        started = self._call("nvmlInit")
+        self._handle = started if isinstance(started, Unknown) else self._call("nvmlDeviceGetHandleByUUID", uuid)
 
     def energy_mj(self) -> Count:
         """Millijoules since the driver was loaded: from Volta on."""
@@ -56,9 +54,12 @@ class GpuMeter:
         return used if isinstance(used, Unknown) else float(used.gpu) / 100
 
     def _asked(self, name: str) -> Any:
-        if self._why:
-            return Unknown(self._why)
+        return self._handle if isinstance(self._handle, Unknown) else self._call(name, self._handle)
+
+    def _call(self, name: str, *words: Any) -> Any:
+        if not hasattr(self._nvml, name):
+            return Unknown(f"this version of nvidia-ml-py has no {name}")
         try:
-            return getattr(self._nvml, name)(self._handle)
+            return getattr(self._nvml, name)(*words)
         except self._nvml.NVMLError as error:
             return Unknown(f"NVML: {error}")

@@ -71,12 +71,23 @@ class _Older(_Nvml):
         raise NVMLError("Not Supported")
 
 
+class _WithoutHandles(_Nvml):
+    def __getattribute__(self, name: str) -> Any:
+        if name == "nvmlDeviceGetHandleByUUID":
+            raise AttributeError(name)
+        return super().__getattribute__(name)
+
+
+_NO_HANDLES = Unknown("this version of nvidia-ml-py has no nvmlDeviceGetHandleByUUID")
+
+
 @pytest.mark.parametrize(
     ("uuid", "nvml", "read"),
     [
         ("GPU-1", _Nvml(), (12_345, 0.93)),
         ("GPU-1", _Older(), (Unknown("NVML: Not Supported"), 0.93)),
         ("GPU-2", _Nvml(), (Unknown("NVML: Not Found"), Unknown("NVML: Not Found"))),
+        ("GPU-1", _WithoutHandles(), (_NO_HANDLES, _NO_HANDLES)),
     ],
 )
 def test_a_gpu(uuid: str, nvml: Any, read: tuple[Any, Any]) -> None:
