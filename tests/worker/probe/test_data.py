@@ -195,7 +195,7 @@ def moved(op: str, sends: list[Tensor], rank: int, count: int) -> Tensor | None:
             return sends[ROOT][mine].clone()
         case "broadcast":
             return sends[ROOT].clone()
-        case "all_to_all":
+        case "all_to_all" | "all_to_all_v":  # the name alone is the even one
             return torch.cat([send[mine] for send in sends])
         case "send_recv":
             return sends[rank - 1].clone()
