@@ -7,6 +7,8 @@ from types import FrameType
 from nccltool.core import signals
 
 INTERRUPTED = 130
+ENDED_EARLY = (3, INTERRUPTED)
+"""Exit codes of a run that did not complete, or was interrupted."""
 
 
 def main() -> None:

@@ -4,6 +4,7 @@ import shlex
 from pathlib import Path
 
 from nccltool.api import commands
+from nccltool.cli import ENDED_EARLY
 from nccltool.cli.streams import say
 from nccltool.core.errors import BadInput
 from nccltool.core.text import escaped
@@ -12,14 +13,11 @@ from nccltool.trace.views import headline
 from nccltool.train.job import trace_file
 from nccltool.train.result import TrainRun
 
-_ENDED_EARLY = (3, 130)
-"""Did not complete, or was interrupted: traces in the folder may be those of an earlier run."""
-
 
 def tell(run: Run, folder: str) -> None:
     """A line for each strategy, and how to see more. A trace that cannot be read never fails the run."""
     assert isinstance(run, TrainRun)
-    if run.verdict.exit_code in _ENDED_EARLY:
+    if run.verdict.exit_code in ENDED_EARLY:  # traces in the folder may be those of an earlier run
         return
     for training in run.trainings:
         if training.status != "skip":

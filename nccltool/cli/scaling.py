@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from nccltool.cli import progress, run_progress
+from nccltool.cli import INTERRUPTED, progress, run_progress
 from nccltool.cli.deliveries import every
 from nccltool.cli.options import CommandEnded, option
 from nccltool.cli.streams import say
@@ -39,7 +39,6 @@ _NOT_TOGETHER = (
     *("node_rank", "events", "loop", "serve", "split", "plot", "metrics", "min_busbw"),
     *("tensorboard", "profile", "checkpoint", "kill_rank", "tune"),
 )
-_INTERRUPTED = 130
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +123,7 @@ def carry_out(
         runs.append(run)
         members.append(member)
     verdict = min(
-        (run.verdict for run in runs), key=lambda one: (one.exit_code != _INTERRUPTED, verdicts.badness(one))
+        (run.verdict for run in runs), key=lambda one: (one.exit_code != INTERRUPTED, verdicts.badness(one))
     )
     series = ScalingSeries(
         command=name,
@@ -189,7 +188,7 @@ def _each(
                 findings=errors,
             ),
         )
-        if verdict.exit_code == _INTERRUPTED:
+        if verdict.exit_code == INTERRUPTED:
             return
 
 

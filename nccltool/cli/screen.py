@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from nccltool.api import commands
-from nccltool.cli import deliveries, handover, progress, run_progress
+from nccltool.cli import ENDED_EARLY, deliveries, handover, progress, run_progress
 from nccltool.cli.options import CommandEnded
 from nccltool.cli.outlet import again, deliver_each, put, ready_to_deliver, writable, write_file
 from nccltool.cli.streams import say
@@ -118,17 +118,13 @@ def draw(run: Run | Preflight, plot: str | None) -> None:
     """The chart of a run, into the file of --plot. Raises BadInput, ResultNotWritten."""
     if plot:
         if isinstance(run, LocalizedRun):
-            if run.verdict.exit_code in _ENDED_EARLY and not heat_chart.is_drawable(run):
+            if run.verdict.exit_code in ENDED_EARLY and not heat_chart.is_drawable(run):
                 say(escaped(f"--plot {plot} was not drawn: the run ended before pairs could be compared"))
                 return
             data = heat_chart.drawn(run, plot)
         else:
             data = plots.drawn(run.info, run.measurements, plot)
         write_file(plot, data, "--plot", again("nccltool runs RUN --plot FILE"))
-
-
-_ENDED_EARLY = (3, 130)
-"""Did not complete, or was interrupted: who is to blame matters more than what was not drawn."""
 
 
 def text_of(run: Run | Preflight, form: str, look: Look) -> str:

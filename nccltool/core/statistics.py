@@ -79,10 +79,7 @@ def interval(seconds: Sequence[float]) -> tuple[float, float]:
     that are still like their neighbours are made longer. Of the median and not of the mean: on a busy machine the
     mean hangs on a few iterations that the scheduler interrupted, and no affordable count narrows it down.
     """
-    blocks = sorted(_block_medians(seconds))
-    low, high = _bounds(len(blocks))
-    centre = median(seconds)
-    return min(blocks[low], centre), max(blocks[high], centre)
+    return _between(sorted(_block_medians(seconds)), median(seconds), 0.05)
 
 
 def interval_of(values: Sequence[float], risk: float) -> tuple[float, float] | None:
@@ -90,8 +87,11 @@ def interval_of(values: Sequence[float], risk: float) -> tuple[float, float] | N
     blocks = sorted(_block_medians(values)) if values else []
     if 2 * 0.5 ** len(blocks) > risk:
         return None
+    return _between(blocks, median(values), risk)
+
+
+def _between(blocks: Sequence[float], centre: float, risk: float) -> tuple[float, float]:
     low, high = _bounds(len(blocks), risk)
-    centre = median(values)
     return min(blocks[low], centre), max(blocks[high], centre)
 
 
@@ -134,8 +134,8 @@ def _alike(blocks: Sequence[float]) -> bool:
 
 
 @functools.cache
-def _bounds(count: int, risk: float = 0.05) -> tuple[int, int]:
-    """Indices, in `count` sorted numbers, of the ends of the 95 % interval of the median they were drawn around.
+def _bounds(count: int, risk: float) -> tuple[int, int]:
+    """Indices, in `count` sorted numbers, of the ends of the interval that misses their median with this risk.
 
     Each number is below it with the chance 1/2, so how many are is binomial: exact for any distribution (Conover
     1999, section 3.2), where percentiles of resampled medians cover 88 % with 7 numbers and 91 % with 23. Five

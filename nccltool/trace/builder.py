@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, TypeGuard
 
@@ -197,7 +197,7 @@ class TraceBuilder:
                 self._gpu[at] = _labelled(self._gpu[at], self._calls[call])
         only = next(iter(groups)) if len(groups) == 1 else ""
         chosen = sorted(self._gpu or self._gloo, key=lambda one: one.begin_s)
-        return tuple(_of_group(one, only) if not one.group and only else one for one in chosen)
+        return tuple(replace(one, group=only) if not one.group and only else one for one in chosen)
 
 
 def _event(raw: Mapping[str, Any]) -> _Event | None:
@@ -225,24 +225,12 @@ def _collective(event: _Event, operation: str, args: Mapping[str, Any]) -> Trace
 
 
 def _labelled(one: TracedCollective, args: Mapping[str, Any]) -> TracedCollective:
-    return TracedCollective(
+    return replace(
+        one,
         group=names.text_of(args, "Process Group Name") or one.group,
         operation=names.operation_of(names.text_of(args, "Collective name")) or one.operation,
-        begin_s=one.begin_s,
-        seconds=one.seconds,
         elements=names.count_of(args, "In msg nelems"),
         dtype=names.text_of(args, "dtype"),
-    )
-
-
-def _of_group(one: TracedCollective, group: str) -> TracedCollective:
-    return TracedCollective(
-        group=group,
-        operation=one.operation,
-        begin_s=one.begin_s,
-        seconds=one.seconds,
-        elements=one.elements,
-        dtype=one.dtype,
     )
 
 

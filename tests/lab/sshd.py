@@ -26,9 +26,10 @@ PrintLastLog no
 LogLevel VERBOSE
 MaxStartups 100
 AcceptEnv {mark}
-SetEnv OMP_NUM_THREADS=1{more}
+SetEnv OMP_NUM_THREADS=1 SHLVL=1{more}
 """
-"""The variable that marks a test's processes crosses, so that what a command leaves elsewhere is found too."""
+"""The variable that marks a test's processes crosses, so that what a command leaves elsewhere is found too. With
+SHLVL, bash leaves out ~/.bashrc: one that locks something lets no login through after a killed one."""
 _CLIENT = """\
 Host *
   User root

@@ -55,7 +55,7 @@ class RankNow:
     since_s: float | None = None
     """For how long it has been like this, at least."""
     cpu_share: float | None = None
-    """Of its main thread, of one core."""
+    """Of its training thread, of one core."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

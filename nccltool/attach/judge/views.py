@@ -11,7 +11,7 @@ from nccltool.attach.seen.process import ProcessState, SocketSeen, ThreadStack
 from nccltool.attach.seen.ranks import RankFound
 
 _MOST_SWITCHES_PER_S = 0.5
-"""Of the main thread: 0 in a rank that waits in Gloo, thousands in one that trains."""
+"""Of the thread that trains: 0 in a rank that waits in Gloo, thousands in one that trains."""
 _MOST_CPU_SHARE = 0.05
 """A rank that waits in Gloo takes 0 to 1 % of a core."""
 _LOADER = "pt_data_worker"
@@ -35,7 +35,7 @@ class RankView:
     is_same: bool | None
     """Whether all samples have the same frames; None = fewer than two stacks."""
     waits_for_a_core: float | None
-    """Share of the time in which its main thread was ready and had no core."""
+    """Share of the time in which its training thread was ready and had no core."""
     throttled_share: float | None
 
     @property
@@ -56,7 +56,7 @@ class RankView:
 
     @property
     def is_static(self) -> bool | None:
-        """Nothing happened between the samples: same frames, no switch of the main thread, no CPU time."""
+        """Nothing happened between the samples: same frames, no switch of the thread that trains, no CPU time."""
         if self.condition:
             return True
         if self.switches_per_s is None:

@@ -53,7 +53,7 @@ def taken(pids: Sequence[int], tree: Tree, is_native: bool = False) -> Taken:
 
 
 def waits_for_workers(stacks: Sequence[ThreadStack]) -> bool:
-    """Whether the main thread is in a data loader: then what its workers do is of interest."""
+    """Whether the training thread is in a data loader: then what its workers do is of interest."""
     return any(frame.file.endswith(_LOADER) for one in stacks if one.trains for frame in one.frames)
 
 
@@ -96,7 +96,7 @@ def _reason(said: str) -> str:
 def _with_text(
     pid: int, stacks: tuple[ThreadStack, ...] | Unknown, tree: Tree
 ) -> tuple[ThreadStack, ...] | Unknown:
-    """With the lines of source of the main thread: calls of C functions show only there."""
+    """With the lines of source of the training thread: calls of C functions show only there."""
     if isinstance(stacks, Unknown):
         return stacks
     files: dict[str, Sequence[str]] = {}

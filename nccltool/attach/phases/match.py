@@ -8,7 +8,7 @@ from nccltool.attach.phases.table import C10D, ROWS, TEXTS, PhaseRow
 from nccltool.attach.seen.process import StackFrame, ThreadStack
 
 _BUSY = 0.5
-"""Share of a core of the main thread: a rank that waits in Gloo took 0 to 1 %, one that computes 100 %."""
+"""Share of a core of the training thread: a rank that waits in Gloo took 0 to 1 %, one that computes 100 %."""
 _IDLE = 0.1
 _OF_EXITS = frozenset(("network", "checkpoint", "lock", "program", "loading"))
 """What a function that atexit calls does for the program: it sends logs, and writes files."""
@@ -29,9 +29,9 @@ def phase_of(
     cpu_share: float | None = None,
     children: Sequence[str] = (),
 ) -> Phase:
-    """What a process does: its threads, its state in /proc, how busy its main thread is, its children's names.
+    """What a process does: its threads, its state in /proc, how busy its training thread is, its children's names.
 
-    cpu_share is the CPU time of the main thread as a share of the time between two samples; None = not known.
+    cpu_share is the CPU time of the training thread as a share of the time between two samples; None = not known.
     """
     main = next((one for one in stacks if one.trains), None)
     if main is None or not main.frames:
@@ -57,7 +57,7 @@ def phase_of(
 
 
 def _backward(cpu_share: float | None, is_busy: bool, where: str, path: str) -> Phase:
-    """Python has no frame for DDP's wait; a main thread without CPU time in autograd does not compute."""
+    """Python has no frame for DDP's wait; a training thread without CPU time in autograd does not compute."""
     if is_busy:
         return Phase(kind="computing", text="computes the backward pass", row=15, where=where, path=path)
     if cpu_share is not None and cpu_share <= _IDLE:

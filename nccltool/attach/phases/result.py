@@ -50,7 +50,7 @@ STARTS: frozenset[PhaseKind] = frozenset(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Phase:
-    """What the main thread of a rank does."""
+    """What the training thread of a rank does."""
 
     kind: PhaseKind
     text: str

@@ -4,7 +4,7 @@ from nccltool.attach.phases.result import Phase
 from nccltool.attach.seen.process import ProcessState
 
 BUSY = 0.5
-"""Share of a core of the main thread, as in `match`."""
+"""Share of a core of the training thread, as in `match`."""
 _READS = frozenset(("0", "17", "19", "63", "65", "67"))
 _WRITES = frozenset(("1", "18", "20", "74", "75", "64", "66", "68", "82", "83"))
 """read, pread, readv; write, pwrite, writev, fsync, fdatasync, of x86-64 (asm/unistd_64.h) and of others

@@ -1,4 +1,4 @@
-"""The main threads of all ranks as one tree: where ranks part is where they differ."""
+"""The stacks of all ranks as one tree: where ranks part is where they differ."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field

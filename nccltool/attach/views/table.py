@@ -139,7 +139,7 @@ def _stacks(report: AttachReport, look: Look) -> Iterator[str]:
     lines = stack_tree.lines(report.look)
     most = len(lines) if look.verbose or look.height is None else _TREE_LINES
     if lines:
-        yield look.painted("main threads", "strong")
+        yield look.painted("stacks", "strong")
         yield from (INDENT + escaped(line) for line in lines[:most])
     if len(lines) > most:
         yield f"{INDENT}and {counted(len(lines) - most, 'more line')}; -v shows all"

@@ -7,7 +7,7 @@ from nccltool.attach.judge.views import RankView, views
 from nccltool.attach.seen.job import HostLook, HostSample, JobLook
 
 _MOST_SWITCHES_PER_S = 0.5
-"""Of the main thread, as in `judge/views.py`."""
+"""Of the thread that trains, as in `judge/views.py`."""
 _THROTTLED = 0.2
 
 

@@ -83,6 +83,11 @@ def without_skew(name: str) -> str:
     return name.partition(":")[0]
 
 
+def skew_of(name: str) -> str:
+    """`uniform` where the name alone is given."""
+    return name.partition(":")[2] or skews.UNIFORM
+
+
 def origin(name: str) -> ToolPlugin | None:
     """The plug-in that an operation comes from; None = it is nccltool's own."""
     return plugins.origin(_MODULES[without_skew(name)])

@@ -117,7 +117,7 @@ class Prober:
         self._slot.phase("timing destinations")
         times = self._destinations.times(send, recv, traffic.BUDGETS * self._job.budget_s)
         slowest = None if isinstance(times, Unknown) else traffic.slowest(times)
-        skew = step.op.partition(":")[2] or skews.UNIFORM
+        skew = collectives.skew_of(step.op)
         return UnevenTraffic(
             skew=skew,
             imbalance=step.layout.recv / step.layout.send,

@@ -99,6 +99,6 @@ def _gil_by_server(view: RankView) -> bool:
 
 def _gil(case: Case, view: RankView) -> Culprit:
     server = "ping of its worker server answers, dump_traceback does not" if _gil_by_server(view) else ""
-    stack = "its main thread has the lock in all samples and does not run" if _gil_by_stacks(view) else ""
+    stack = "its training thread has the lock in all samples and does not run" if _gil_by_stacks(view) else ""
     where = f"called at {view.phase.where}" if view.phase.where else ""
     return case.of_rank("gil", view, "holds Python's lock (GIL) in native code", stack, server, where)
