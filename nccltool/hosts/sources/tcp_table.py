@@ -39,13 +39,14 @@ def half_open(port: int, tree: Tree | None = None) -> tuple[str, ...]:
 
 def stuck_bytes(sessions: Collection[int], tree: Tree | None = None) -> dict[int, int]:
     """Bytes that processes of these sessions have sent over connections that were made, and that the kernel sends
-    again and again because nobody confirms them."""
+    again and again because nobody confirms them. 0 = there are none; no entry = the session has no connection, as
+    one that gives up closes it before it ends."""
     tree = tree or Tree()
     owners = dict(_sockets(tree, sessions))
     stuck: dict[int, int] = {}
     for inode, row in {row.inode: row for row in _rows(tree)}.items():  # a row may come twice while others change
-        if row.state == _ESTABLISHED and row.repeats and inode in owners:
-            stuck[owners[inode]] = stuck.get(owners[inode], 0) + row.unconfirmed
+        if row.state == _ESTABLISHED and inode in owners:
+            stuck[owners[inode]] = stuck.get(owners[inode], 0) + (row.unconfirmed if row.repeats else 0)
     return stuck
 
 

@@ -17,7 +17,7 @@ class StuckLogins:
 
     def __init__(self, now: float) -> None:
         self._stuck: dict[int, int] = {}
-        """Bytes by node, at the last look at its ssh."""
+        """Bytes by node, at the last look at a connection of its ssh."""
         self._next = now + LOOK_S
 
     def judge(self, meeting: Meeting, processes: Sequence[NodeProcess], now: float) -> None:
@@ -38,5 +38,4 @@ class StuckLogins:
             if one.process.poll() is None and meeting.awaits(one.command.nodes)
         }
         if awaited:
-            stuck = tcp_table.stuck_bytes(awaited)
-            self._stuck |= {node: stuck.get(session, 0) for session, node in awaited.items()}
+            self._stuck |= {awaited[session]: stuck for session, stuck in tcp_table.stuck_bytes(awaited).items()}

@@ -44,13 +44,26 @@ SENT = """\
 """
 
 
-def test_what_nobody_confirms(tmp_path: Path) -> None:
-    """Of four connections: one sends again, one has only just sent, one was never accepted, one is of others."""
+@pytest.mark.parametrize(
+    ("inodes", "expected"),
+    [((11, 12, 13), {os.getsid(0): 0x618}), ((12,), {os.getsid(0): 0}), ((13,), {}), ((), {})],
+    ids=["one sends again", "one has only just sent", "one was never accepted", "none"],
+)
+def test_what_nobody_confirms(tmp_path: Path, inodes: tuple[int, ...], expected: dict[int, int]) -> None:
+    """Of four connections, the last of which is of others."""
+    tree = opened(tmp_path, inodes)
+    assert stuck_bytes({os.getsid(0), 1}, tree) == expected
+
+
+def test_where_connections_lead(tmp_path: Path) -> None:
+    assert peers({os.getsid(0), 1}, opened(tmp_path, (11, 12, 13))) == {os.getsid(0): ("10.77.0.2", 22)}
+
+
+def opened(root: Path, inodes: tuple[int, ...]) -> Tree:
+    """A tree in which this process has opened these sockets."""
     for folder in ("proc/self/net", f"proc/{os.getpid()}/fd"):
-        (tmp_path / folder).mkdir(parents=True)
-    (tmp_path / "proc/self/net/tcp").write_text(HEAD + SENT)
-    for handle, target in enumerate(("/dev/null", "socket:[11]", "socket:[12]", "socket:[13]")):
-        (tmp_path / f"proc/{os.getpid()}/fd/{handle}").symlink_to(target)
-    tree = Tree.at(tmp_path)
-    assert stuck_bytes({os.getsid(0), 1}, tree) == {os.getsid(0): 0x618}
-    assert peers({os.getsid(0), 1}, tree) == {os.getsid(0): ("10.77.0.2", 22)}
+        (root / folder).mkdir(parents=True)
+    (root / "proc/self/net/tcp").write_text(HEAD + SENT)
+    for handle, target in enumerate(("/dev/null", *(f"socket:[{inode}]" for inode in inodes))):
+        (root / f"proc/{os.getpid()}/fd/{handle}").symlink_to(target)
+    return Tree.at(root)

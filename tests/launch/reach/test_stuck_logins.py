@@ -26,7 +26,7 @@ class Login:
 
 @pytest.fixture
 def stuck(monkeypatch: pytest.MonkeyPatch) -> dict[int, int]:
-    """Bytes that nobody confirms, by session."""
+    """Bytes that nobody confirms, by session; one without an entry has no connection."""
     now: dict[int, int] = {}
 
     def read(sessions: Collection[int]) -> dict[int, int]:
@@ -53,21 +53,25 @@ def test_a_login_that_is_given_up(stuck: dict[int, int], bytes_stuck: dict[int, 
 
 
 @pytest.mark.parametrize(
-    ("said", "code"),
+    ("exit_code", "said", "code"),
     [
-        (finding_kinds.HOST_UNREACHABLE, "large-packets-lost"),
-        (finding_kinds.HOST_REFUSED, "host-refused"),
-        (None, "large-packets-lost"),
+        (255, finding_kinds.HOST_UNREACHABLE, "large-packets-lost"),
+        (255, finding_kinds.HOST_REFUSED, "host-refused"),
+        (255, None, "large-packets-lost"),
+        (None, None, "large-packets-lost"),
     ],
 )
-def test_an_ssh_that_ends_with_its_connection(stuck: dict[int, int], said: FindingKind | None, code: str) -> None:
-    """Before we give the login up, or in the moment after that (None): what was seen before counts."""
+def test_an_ssh_that_ends_with_its_connection(
+    stuck: dict[int, int], exit_code: int | None, said: FindingKind | None, code: str
+) -> None:
+    """Before we give the login up, or in the moment after that (no word): what was seen before counts. ssh closes
+    its connection before it ends (no exit code)."""
     meeting, logins, processes = two()
     watch = StuckLogins(0.0)
     stuck[101] = 2768
     watch.judge(meeting, processes, 14.0)
     stuck.clear()
-    logins[1].code = 255
+    logins[1].code = exit_code
     if said is not None:
         meeting.lose(1, said.finding(subject=Subject(kind="host", name="n2"), message="n2: no"))
     meeting.step(100.0)
@@ -80,7 +84,7 @@ def test_a_login_that_recovers_is_not_blamed(stuck: dict[int, int]) -> None:
     watch = StuckLogins(0.0)
     stuck[101] = 2768
     watch.judge(meeting, processes, 2.0)
-    stuck.clear()
+    stuck[101] = 0
     watch.judge(meeting, processes, 4.0)
     meeting.step(100.0)
     watch.judge(meeting, processes, 100.0)
