@@ -17,7 +17,7 @@ OF_TRAININGS = ("sum", "duplicate", "lose", "scale", "misroute", "swap", "forget
 """Only a training can do these."""
 NUMERICAL = ("corrupt", *OF_TRAININGS)
 """Those that change numbers and nothing else."""
-ACTIONS = ("kill", "stop", "hang", "raise", "exit", "slow", *NUMERICAL)
+ACTIONS = ("kill", "stop", "hang", "raise", "exit", "slow", "oom", *NUMERICAL)
 PLACES = ("start", "hello", "enter", "timing", "check", "save", "input")
 VARIABLE = "NCCLTOOL_FAULT"
 

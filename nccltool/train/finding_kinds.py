@@ -16,4 +16,5 @@ INPUT_UNUSABLE = define("input-unusable", "incomplete", page="findings-training.
 INPUT_WRONG = define("input-wrong", "answer", page="findings-training.md")
 INPUT_LEAKS = define("input-leaks", "note", "warning", page="findings-training.md")
 INPUT_SLOW = define("input-slow", "note", "warning", page="findings-training.md", suspects=("warning",))
+MICRO_BATCH_HALVED = define("micro-batch-halved", "note", "warning", page="findings-training.md")
 PROFILE_NOT_WRITTEN = define("profile-not-written", "note", "warning", page="findings-training.md")

@@ -208,6 +208,11 @@ def _together(spec: TrainSpec) -> None:
             "--tune cannot be combined with --sync-batch-norm or --comm-hook int8 or topk: "
             "their losses depend on the number of micro-batches",
         ),
+        (
+            of_ddp.halve_on_oom and (hook != "none" or batch_norm or of_ddp.static_graph or spec.tune),
+            "--halve-on-oom cannot be combined with --comm-hook, --sync-batch-norm, --static-graph, or --tune: "
+            "the passes of a rank make no collectives",
+        ),
         (bool(spec.momentum) and is_adamw, "--momentum cannot be combined with --adamw: it is for SGD"),
         (
             of_ddp.lr_warmup >= spec.steps,

@@ -17,7 +17,7 @@ PHASES = (
     *("waiting for the result to be saved", "leaving", "between steps", "trying the plug-in"),
     *("building", "preparing"),
     *("forward", "between forward and backward", "backward", "forward and backward", "updating", "comparing"),
-    *("computing a micro-batch", "unscaling", "clipping", "averaging", "profiling"),
+    *("computing a micro-batch", "unscaling", "clipping", "averaging", "agreeing", "profiling"),
     *(WAITING_FOR_GROUPS, "keeping busy", "timing destinations"),
     *("looking for checkpoints", "loading a checkpoint", "catching up", "saving a checkpoint"),
     *("looking for input", "loading input"),

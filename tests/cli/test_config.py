@@ -144,6 +144,7 @@ PROJECT_MAY = {
         "learning-rate",
         "momentum",
         "adamw",
+        "halve-on-oom",
         "lr-warmup",
         "checkpoint-every",
         "max-restarts",

@@ -95,6 +95,12 @@ def test_an_option_crosses_to_the_workers_as_it_was_given() -> None:
                     "use one",
                 ),
                 (
+                    "ddp --halve-on-oom --static-graph",
+                    "--halve-on-oom cannot be combined with --comm-hook, --sync-batch-norm, --static-graph, or "
+                    "--tune: the passes of a rank make no collectives",
+                    "omit one",
+                ),
+                (
                     "pipeline --stages 2",
                     "--schedule 1f1b needs exactly 1 stage per rank, not --stages 2",
                     "omit --stages",

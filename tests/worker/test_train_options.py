@@ -103,6 +103,38 @@ def test_batch_norms_of_all_ranks(start: Start, words: tuple[str, ...]) -> None:
     right(trained(start, "ddp", "--sync-batch-norm", *SMALL, *QUICK, *words))
 
 
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        ("oom:rank=1,step=2", ()),
+        pytest.param(
+            "oom:rank=3,step=3", ("--nodes", "4", "--accumulate", "2", "--time-steps", "2"), marks=pytest.mark.slow
+        ),
+        pytest.param("oom:rank=7,step=1", ("--nodes", "8", "-d", "bfloat16", *LIMITED), marks=pytest.mark.slow),
+        pytest.param("oom:rank=0,step=4", ("--adamw", "-d", "half", "--recompute"), marks=pytest.mark.slow),
+    ],
+)
+def test_all_ranks_halve_their_micro_batches_when_one_runs_out_of_memory(
+    start: Start, fault: str, words: tuple[str, ...]
+) -> None:
+    ended = trained(start, "ddp", "--halve-on-oom", *SMALL, *QUICK, *words, NCCLTOOL_FAULT=fault)
+    (problem,) = ended.problems
+    rank, step = fault[9], fault[-1]
+    assert (ended.code, problem["code"], problem["subject"]["name"]) == (0, "micro-batch-halved", rank), ended.said
+    assert f"ran out of memory in step {step} of ddp; all ranks repeated" in problem["message"]
+    (training,) = ended.document["trainings"]
+    assert (training["status"], len(training["steps"])) == ("pass", 4)
+
+
+@pytest.mark.slow
+def test_a_rank_that_has_too_little_memory_for_one_sequence_is_named(start: Start) -> None:
+    words = ("ddp", "--halve-on-oom", "--batch", "1", *SMALL, *QUICK)
+    ended = trained(start, *words, NCCLTOOL_FAULT="oom:rank=1,step=2")
+    (problem,) = ended.problems
+    assert (ended.code, problem["code"], problem["subject"]["name"]) == (3, "rank-error", "1"), ended.said
+    assert "OutOfMemoryError: injected fault: out of memory in step 2 of ddp" in problem["message"]
+
+
 ADAMW = ("--adamw", "--lr-warmup", "2")
 
 
@@ -148,7 +180,7 @@ def test_a_lost_residual_is_caught_on_its_rank(start: Start, step: int) -> None:
 @pytest.mark.parametrize("drill", ["sum", "duplicate:rank=1", "lose:rank=1", "scale:rank=1", "corrupt:rank=1"])
 @pytest.mark.parametrize(
     "words",
-    [("--comm-hook", "powersgd"), ("--comm-hook", "topk"), ADAMW, ("-d", "half"), LIMITED],
+    [("--comm-hook", "powersgd"), ("--comm-hook", "topk"), ADAMW, ("-d", "half"), LIMITED, ("--halve-on-oom",)],
     ids=lambda w: w[-1],
 )
 def test_wrong_arithmetic_is_caught_all_the_same(start: Start, drill: str, words: tuple[str, ...]) -> None:

@@ -19,6 +19,7 @@ _BUCKETS_MIB = (1.0, 5.0, 25.0, 100.0)
 class Options(DataParallelOptions, OptimizerOptions):
     """Its options."""
 
+    halve_on_oom: bool = option(False, 12, "DDP: if memory runs out, halve the micro-batches of all ranks.")
     comm_hook: str = option("none", 40, "DDP: compress gradients.", choices=_HOOKS)
     bucket_mib: float = option(25.0, 50, "DDP: gradient bucket size.", metavar="MIB", least=0.001, word="bucket")
     gradient_as_bucket_view: bool = option(False, 60, "DDP: make gradients views of the buckets.")

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 
+import torch
 from torch import Tensor
 
 from nccltool.launch.fault_injection import NUMERICAL, Fault
@@ -84,6 +85,9 @@ class FaultInjector:
                 time.sleep(3600)
         elif fault.action == "raise":
             raise InjectedFault(f"injected fault: NCCLTOOL_FAULT told rank {self.rank} to raise")
+        elif fault.action == "oom":
+            self._fault = None  # smaller parts fit
+            raise torch.OutOfMemoryError("injected fault: out of memory")
         elif fault.action == "exit":
             os._exit(3)
         else:

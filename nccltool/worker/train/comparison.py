@@ -4,6 +4,7 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Literal
 
 import torch
@@ -14,7 +15,7 @@ from nccltool.train.events import SHARE_OFF, Compared, Diverged, NotCompared, Sh
 from nccltool.train.reference_cost import FreeMemory, ModelNumbers
 from nccltool.train.tolerance import Products
 from nccltool.worker import memory
-from nccltool.worker.train import transformer
+from nccltool.worker.train import halving, transformer
 from nccltool.worker.train.gradients import Scaler, local
 from nccltool.worker.train.reference import Reference, TensorDifference
 from nccltool.worker.train.strategies.base import Strategy
@@ -74,7 +75,8 @@ class ReferenceComparison:
         """Make the reference, have it do the steps that a checkpoint has already, and say what it costs; whether
         all ranks have the memory for it."""
         setup, micro_batches = self._setup, self._strategy.micro_batches
-        needed = reference_cost.needs(setup.spec, _numbers(self._strategy), setup.sequences, micro_batches)
+        fewest = setup.sequences if halving.is_asked_for(setup) else micro_batches  # in one of these
+        needed = reference_cost.needs(setup.spec, _numbers(self._strategy), setup.sequences, fewest)
         device, group = setup.device, setup.group
         mine = [memory.place(device), _or_unknown(memory.free(device)), needed.total]
         ranks = [FreeMemory(place=row[0], bytes=row[1], needed=row[2]) for row in group.everybodys(mine)]
@@ -101,6 +103,8 @@ class ReferenceComparison:
             self._made = Reference(self._setup, self._strategy.micro_batches, self._allowed)
             took[0] = self._made.first_ns(self._setup.tokens(1))
 
+        if halving.is_asked_for(self._setup):
+            make = partial(halving.until_it_fits, self._setup, make)
         return self._setup.group.maximum(took)[0] if self._has_memory(make) else None
 
     def _catch_up(self, steps: int) -> None:

@@ -145,6 +145,7 @@ _OF_ALL = {
     "unscaling": "all_reduce of the overflow flag",
     "clipping": "all_reduce of the gradient norm",
     "averaging": "all_reduce of the gradients between replicas",
+    "agreeing": "all_reduce of what ranks agree on",
 }
 """Phase -> what a rank waits for in it, in every strategy."""
 
@@ -153,6 +154,7 @@ def _enter(strategy: Strategy, index: int, label: str) -> None:
     """Say which step of the run begins, and what ranks wait for in it."""
     setup = strategy.setup
     setup.slot.phase("between steps", index)
+    setup.label = label
     within = tuple(sorted({**_OF_ALL, **strategy.waits()}.items()))
     setup.channel.emit(
         events.Enter(rank=setup.rank, step=index, op=setup.name, bytes=0, label=label, within=within)

@@ -161,11 +161,14 @@ class Reference:
     def _one(self, part: Tensor, scale: float, is_last: bool = False) -> float:
         model, wrapped = self.model, self._compressed
         with contextlib.nullcontext() if wrapped is None or is_last else wrapped.no_sync():
-            with self._setup.lower():
-                scores = transformer.scores_in(self._setup.param_dtype, wrapped or model, part[:, :-1])
-                loss = transformer.loss_of(scores, part[:, 1:])
-            (loss / self._micro_batches * scale).backward()
-        value = float(loss.detach())  # waits for a device, so that a tick is work that is done
+            losses = []
+            for piece in part.chunk(self._setup.cut):
+                with self._setup.lower():
+                    scores = transformer.scores_in(self._setup.param_dtype, wrapped or model, piece[:, :-1])
+                    loss = transformer.loss_of(scores, piece[:, 1:])
+                (loss / self._setup.cut / self._micro_batches * scale).backward()
+                losses.append(loss.detach())
+        value = float(torch.stack(losses).mean())  # waits for a device, so that a tick is work that is done
         self._setup.slot.tick()
         return value
 

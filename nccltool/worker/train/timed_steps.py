@@ -214,11 +214,11 @@ def compute_only_step(setup: Setup) -> Step:
     model = transformer.make(spec).to(setup.device)
     optimizer = adamw.optimizer(spec, model) if adamw.is_asked_for(spec) else transformer.sgd(spec, model)
     scaler = Scaler(setup.device) if setup.is_half else None
-    accumulate = spec.of(DataParallelOptions).accumulate
-    first = setup.rank * accumulate
 
     def step(tokens: Tensor) -> None:
         optimizer.zero_grad()
+        accumulate = spec.of(DataParallelOptions).accumulate * setup.cut
+        first = setup.rank * accumulate
         scale = 1.0 if scaler is None else scaler.scale
         for part in tokens.chunk(setup.world * accumulate)[first : first + accumulate]:
             with setup.lower():

@@ -75,6 +75,10 @@ class Setup:
         """Whether gradients come in float16, whose range needs a scaled loss."""
         self.number = 0
         """Of the last step that was begun beside the reference."""
+        self.label = f"the reference of {name}"
+        """What the ranks do."""
+        self.cut = 1
+        """Into how many parts each micro-batch is cut, since memory was too little for it."""
         self.feed: Feed | None = None
         """What is trained with in the place of synthetic tokens."""
         self.arrivals: Arrivals | None = None

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
 
 from nccltool.train.strategies.ddp import Options
-from nccltool.worker.train import batch_norm, compression, gradients
+from nccltool.worker.train import batch_norm, compression, gradients, halving
 from nccltool.worker.train.compression import Compression
 from nccltool.worker.train.strategies.base import CannotTrain, DataParallel, Setup
 
@@ -47,6 +47,15 @@ class Training(DataParallel):
 
     def whole_model(self) -> nn.Sequential:
         return batch_norm.synchronized(super().whole_model(), self.setup.device)
+
+    def forward_backward(self, tokens: Tensor) -> dict[int, Tensor]:
+        if halving.is_asked_for(self.setup):
+            return halving.forward_backward(self, tokens)
+        return super().forward_backward(tokens)
+
+    def reduce_gradients(self) -> None:
+        if halving.is_asked_for(self.setup):
+            halving.average(self)
 
     def waits(self) -> Mapping[str, str]:
         packed = {"backward": "all_gather of compressed gradients"} if self.compression else {}
