@@ -86,6 +86,7 @@ def see_that_it_goes_on(spec: TrainSpec, at_step: int | None) -> None:
         "--sync-batch-norm": of_ddp.sync_batch_norm,
         "--adamw": of_ddp.adamw,
         "--lr-warmup": of_ddp.lr_warmup > 0,
+        "--patience": of_ddp.patience > 0,
     }
     for word in (word for word, given in unsaved.items() if given):
         raise BadInput(f"{word} cannot be combined with --checkpoint: its state is not saved", "omit one of them")

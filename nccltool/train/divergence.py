@@ -45,7 +45,7 @@ def _is_finite_alone(event: Diverged) -> bool:
     return math.isfinite(float(event.expected))
 
 
-_TELLING = ("parameters", "loss", "gradient", "share", "update", "state", "compression")
+_TELLING = ("parameters", "loss", "gradient", "share", "update", "validation", "stop", "state", "compression")
 """What is of one rank alone comes before what ranks have from each other: parameters that changed between two
 steps spoil every rank's loss, wrong data one rank's loss and every rank's gradient."""
 
@@ -78,8 +78,10 @@ _WORDS = {
     "share": "the weight of a micro-batch in the gradient",
     "state": "the state carried to the next step",
     "compression": "the compression error",
+    "validation": "the validation loss",
+    "stop": "the decision to stop",
 }
-_SINGULAR = ("loss", "gradient", "share", "state", "compression")
+_SINGULAR = ("loss", "gradient", "share", "state", "compression", "validation", "stop")
 
 
 def _what(event: Diverged) -> str:
@@ -91,7 +93,7 @@ def _differ(event: Diverged) -> str:
 
 
 def _evidence(event: Diverged, is_compressed: bool) -> Iterable[str]:
-    value = {"loss": "value", "share": "weight"}.get(event.what, "norm")
+    value = {"loss": "value", "validation": "value", "stop": "value", "share": "weight"}.get(event.what, "norm")
     yield (
         f"rank {event.rank}: {value} {float(event.got):.9g}, expected {float(event.expected):.9g}; "
         f"off by {float(event.error):.3g}, tolerance {event.tolerance:.3g} (relative)"

@@ -31,6 +31,10 @@ class TrainedStep(Event, frozen=True, tag="trained-step"):
     reference_gradient_norm: str
     ns: int
     overflowed: bool = False
+    validation_loss: str = ""
+    reference_validation_loss: str = ""
+    stops: bool = False
+    """All ranks have agreed that this step is the last one."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -171,6 +171,7 @@ def _training(heard: _Heard) -> TrainingResult:
         tuning=tuning.of(heard.tried, heard.variants),
         bubble=_bubble(heard.flowed, heard) if heard.flowed else None,
         experts=_experts(heard.routed) if heard.routed and heard.routed.choices else None,
+        stopped_after=next((step.number for step in heard.steps if step.stops), None),
         input=_input(heard.dealt, heard) if heard.dealt else None,
         checkpoint=_checkpointing(heard) if heard.spec.checkpoint else None,
     )
@@ -292,11 +293,13 @@ def _step(event: events.TrainedStep) -> TrainStep:
         reference_gradient_norm=_number(event.reference_gradient_norm),
         time_s=event.ns / 1e9,
         overflowed=event.overflowed,
+        validation_loss=_number(event.validation_loss),
+        reference_validation_loss=_number(event.reference_validation_loss),
     )
 
 
 def _number(text: str) -> float | None:
-    number = float(text)
+    number = float(text or "nan")
     return number if math.isfinite(number) else None
 
 
@@ -308,7 +311,7 @@ def _oracle(heard: _Heard) -> Oracle | None:
     error, at, own = max(apart, key=lambda one: one[0], default=(None, 1, 0.0))
     last = max((step.number for step in heard.steps), default=1)
     of_numbers = [
-        row for event in heard.compared for row in event.errors if row[0] not in ("share", "compression")
+        row for event in heard.compared for row in event.errors if row[0] not in ("share", "stop", "compression")
     ]
     relative = max((tolerance for _, _, tolerance in of_numbers), default=None)
     first = min((event.number for event in heard.wrong), default=None)
@@ -369,9 +372,8 @@ def _slowest(rank_ns: Sequence[int]) -> int | None:
 def _wrong(heard: _Heard) -> Finding:
     micro_batches = heard.compared[0].micro_batches if heard.compared else 0
     of_ddp = heard.spec.of(ddp.Options)
-    is_compressed = (
-        of_ddp.comm_hook in ddp.COMPRESSED or of_ddp.sync_batch_norm
-    )  # no sum of those of micro-batches
+    # no sum of those of micro-batches
+    is_compressed = of_ddp.comm_hook in ddp.COMPRESSED or of_ddp.sync_batch_norm
     world = heard.state.world_size
     replicas = heard.shape.replicas if heard.shape else 0
     return divergence.finding(heard.name, heard.wrong, world, replicas, micro_batches, is_compressed)

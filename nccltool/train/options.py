@@ -213,6 +213,11 @@ def _together(spec: TrainSpec) -> None:
             "--halve-on-oom cannot be combined with --comm-hook, --sync-batch-norm, --static-graph, or --tune: "
             "the passes of a rank make no collectives",
         ),
+        (
+            of_ddp.validate > 0 and (batch_norm or bool(spec.data)),
+            "--validate cannot be combined with --sync-batch-norm or --data",
+        ),
+        (of_ddp.patience > 0 and not of_ddp.validate, "--patience needs --validate"),
         (bool(spec.momentum) and is_adamw, "--momentum cannot be combined with --adamw: it is for SGD"),
         (
             of_ddp.lr_warmup >= spec.steps,

@@ -27,6 +27,9 @@ class TrainStep:
     """Of the slowest rank; the first steps of a process are slower than those that are timed."""
     overflowed: bool = False
     """A gradient did not fit float16: the scale of the loss was halved, the parameters stayed as they were."""
+    validation_loss: float | None = None
+    """After the update; None = not validated, or not a number."""
+    reference_validation_loss: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -294,6 +297,8 @@ class TrainingResult:
     """None = there are none, or no step was compared."""
     checkpoint: Checkpointing | None = None
     """None = no checkpoints were asked for."""
+    stopped_after: int | None = None
+    """The step after which all ranks stopped, because validation did not improve; None = they did not."""
     input: TrainingInput | None = None
     """None = synthetic tokens."""
 

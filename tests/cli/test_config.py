@@ -145,6 +145,8 @@ PROJECT_MAY = {
         "momentum",
         "adamw",
         "halve-on-oom",
+        "validate",
+        "patience",
         "lr-warmup",
         "checkpoint-every",
         "max-restarts",

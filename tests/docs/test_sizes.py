@@ -29,7 +29,7 @@ MOST_OF_ALL = (
     + 1_900
     + 250
     + 150
-    + 150
+    + 450
 )
 """Of the commands that there were at first; the page that a security team signs, with what came beside it; what
 other programs build on: the API, schemas, plug-ins, more formats, schedulers and clusters; pairs of

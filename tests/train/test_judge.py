@@ -294,6 +294,24 @@ def test_a_step_that_overflowed_is_told() -> None:
     assert "ddp: a gradient overflowed, so the parameters were not updated: step 2\n" in table.render(run)
 
 
+def test_validation_and_where_the_ranks_stopped() -> None:
+    said = [
+        msgspec.structs.replace(step(n), validation_loss=loss, reference_validation_loss=loss, stops=n == 3)
+        for n, loss in enumerate(("4.5", "4.25", "nan"), start=1)
+    ]
+    run = judged(*said, *BOTH, steps=9)
+    (done,) = run.trainings
+    assert (done.status, done.stopped_after) == ("pass", 3)
+    assert [(s.validation_loss, s.reference_validation_loss) for s in done.steps] == [
+        (4.5, 4.5),
+        (4.25, 4.25),
+        (None, None),
+    ]
+    line = "validation loss of ddp: lowest in step 2 (4.250000); all ranks stopped after step 3\n"
+    assert line in table.render(run)
+    assert "validation" not in table.render(judged(*RIGHT))
+
+
 def test_a_training_that_was_never_updated_is_not_right() -> None:
     run = judged(overflowed(1), overflowed(2), *BOTH)
     assert (run.verdict.status, run.trainings[0].status) == ("unknown", "unknown")

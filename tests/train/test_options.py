@@ -100,6 +100,12 @@ def test_an_option_crosses_to_the_workers_as_it_was_given() -> None:
                     "--tune: the passes of a rank make no collectives",
                     "omit one",
                 ),
+                ("ddp --patience 2", "--patience needs --validate", "omit one"),
+                (
+                    "ddp --validate 3 --sync-batch-norm",
+                    "--validate cannot be combined with --sync-batch-norm or --data",
+                    "omit one",
+                ),
                 (
                     "pipeline --stages 2",
                     "--schedule 1f1b needs exactly 1 stage per rank, not --stages 2",

@@ -135,6 +135,41 @@ def test_a_rank_that_has_too_little_memory_for_one_sequence_is_named(start: Star
     assert "OutOfMemoryError: injected fault: out of memory in step 2 of ddp" in problem["message"]
 
 
+VALIDATED = ("--validate", "7", "--patience", "2", "--steps", "12", "--learning-rate", "1")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("ddp",),
+        pytest.param(
+            ("ddp,fsdp,zero1", "--nodes", "4", "--batch", "1", "--validate", "11"), marks=pytest.mark.slow
+        ),
+        pytest.param(("ddp,fsdp,zero1", "--nodes", "8", "--validate", "9"), marks=pytest.mark.slow),
+        pytest.param(("ddp,fsdp", "-d", "bfloat16", "--nodes", "3"), marks=pytest.mark.slow),
+    ],
+    ids=lambda words: " ".join(words),
+)
+def test_all_ranks_stop_when_one_process_would(start: Start, words: tuple[str, ...]) -> None:
+    trainings = right(trained(start, words[0], *SMALL, *QUICK, *VALIDATED, *words[1:])).values()
+    for training in trainings:
+        losses = [step["validation_loss"] for step in training["steps"]]
+        assert losses == pytest.approx([step["reference_validation_loss"] for step in training["steps"]], rel=0.1)
+        assert training["stopped_after"] == len(losses) < 12
+        assert min(losses) == losses[-3]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", ["mean:step=2", "alone:rank=0,step=3", "alone:rank=1,step=2"])
+def test_a_wrong_validation_is_found(start: Start, fault: str) -> None:
+    ended = trained(start, "ddp", *SMALL, *QUICK, "--validate", "7", NCCLTOOL_FAULT=fault)
+    (problem,) = ended.problems
+    assert (ended.code, problem["code"]) == (1, "train-wrong"), ended.said
+    assert (
+        f"the validation loss of {'all ranks' if 'mean' in fault else f'rank {fault[11]}'} " in problem["message"]
+    )
+
+
 ADAMW = ("--adamw", "--lr-warmup", "2")
 
 

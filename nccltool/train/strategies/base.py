@@ -128,6 +128,20 @@ class OptimizerOptions(StrategyOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ValidationOptions(StrategyOptions):
+    """Where a forward pass alone can be compared, with parts of other sizes on each rank."""
+
+    validate: int = option(
+        0, 14, "DDP, FSDP, ZeRO-1: held-out sequences to validate with after each step.", metavar="N", least=0
+    )
+    """0 = none."""
+    patience: int = option(
+        0, 16, "With --validate: stop after N steps without a new best loss.", metavar="N", least=0
+    )
+    """0 = do all steps."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class ShardOptions(StrategyOptions):
     """Where ranks hold shards of parameters."""
 

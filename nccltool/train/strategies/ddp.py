@@ -4,7 +4,14 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from nccltool.train.strategies.base import DataParallelOptions, OptimizerOptions, TuningPlace, Variant, option
+from nccltool.train.strategies.base import (
+    DataParallelOptions,
+    OptimizerOptions,
+    TuningPlace,
+    ValidationOptions,
+    Variant,
+    option,
+)
 
 _HOOKS = ("none", "fp16", "bf16", "int8", "topk", "powersgd")
 COMPRESSED = ("int8", "topk", "powersgd")
@@ -16,7 +23,7 @@ _BUCKETS_MIB = (1.0, 5.0, 25.0, 100.0)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(DataParallelOptions, OptimizerOptions):
+class Options(DataParallelOptions, OptimizerOptions, ValidationOptions):
     """Its options."""
 
     halve_on_oom: bool = option(False, 12, "DDP: if memory runs out, halve the micro-batches of all ranks.")

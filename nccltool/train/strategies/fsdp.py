@@ -9,13 +9,14 @@ from nccltool.train.strategies.base import (
     OptimizerOptions,
     ShardOptions,
     TuningPlace,
+    ValidationOptions,
     Variant,
     option,
 )
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(DataParallelOptions, OptimizerOptions, ShardOptions, OffloadOptions):
+class Options(DataParallelOptions, OptimizerOptions, ValidationOptions, ShardOptions, OffloadOptions):
     """Its options."""
 
     reshard: bool = option(

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from nccltool.train.strategies.base import DataParallelOptions, OptimizerOptions
+from nccltool.train.strategies.base import DataParallelOptions, OptimizerOptions, ValidationOptions
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(DataParallelOptions, OptimizerOptions):
+class Options(DataParallelOptions, OptimizerOptions, ValidationOptions):
     """Its options."""

@@ -149,6 +149,8 @@ def _parts(training: TrainingResult, verbose: bool) -> Iterator[str]:
     """Of what some trainings have."""
     if training.experts is not None:
         yield _experts(training.strategy, training.experts)
+    if any(step.validation_loss is not None for step in training.steps):
+        yield _validation(training)
     if training.input is not None:
         yield _input(training.strategy, training.input, verbose)
 
@@ -165,6 +167,13 @@ def _experts(strategy: str, load: ExpertLoad) -> str:
     dropped = f"; {load.dropped_ratio:.0%} of the choices were dropped" if load.dropped_ratio else ""
     busy = f"expert {busiest} of {len(load.tokens)} got {load.imbalance:.2g} times the mean"
     return f"experts of {strategy}: {busy}{dropped}"
+
+
+def _validation(training: TrainingResult) -> str:
+    losses = [(step.validation_loss, step.step) for step in training.steps if step.validation_loss is not None]
+    least, at = min(losses)
+    stopped = "" if training.stopped_after is None else f"; all ranks stopped after step {training.stopped_after}"
+    return f"validation loss of {training.strategy}: lowest in step {at} ({least:.6f}){stopped}"
 
 
 def _input(strategy: str, one: TrainingInput, verbose: bool) -> str:

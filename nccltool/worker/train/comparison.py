@@ -15,10 +15,11 @@ from nccltool.train.events import SHARE_OFF, Compared, Diverged, NotCompared, Sh
 from nccltool.train.reference_cost import FreeMemory, ModelNumbers
 from nccltool.train.tolerance import Products
 from nccltool.worker import memory
-from nccltool.worker.train import halving, transformer
+from nccltool.worker.train import halving, transformer, validation
 from nccltool.worker.train.gradients import Scaler, local
 from nccltool.worker.train.reference import Reference, TensorDifference
 from nccltool.worker.train.strategies.base import Strategy
+from nccltool.worker.train.validation import Validation
 
 _MESSAGE = 300
 """Of an error's text."""
@@ -62,6 +63,8 @@ class ReferenceComparison:
         self._strategy, self._setup, self._base = strategy, strategy.setup, base
         self._allowed = tolerance.of(self._setup.spec, self._setup.world, products)
         self._made: Reference | None = None
+        asked = validation.is_asked_for(self._setup)
+        self._validation = Validation(strategy, self._allowed) if asked else None
         self._worst: dict[str, TensorDifference] = {}
         self._step_s, self._meetings = 0.0, 0
         """How long the reference takes for a step; how often ranks came together when it takes long."""
@@ -167,6 +170,8 @@ class ReferenceComparison:
         strategy.update()
         setup.group.settle()
         took += time.perf_counter_ns() - begin
+        if self._validation is not None:
+            self._validation.step()
         norms = next(one.got for one in found.differences if one.what == "gradient"), found.norm
         setup.slot.phase("comparing")
         has_memory = self._has_memory(lambda: self._after_update(found, number))
@@ -201,6 +206,13 @@ class ReferenceComparison:
     def _after_update(self, found: _Found, number: int) -> None:
         self._reference.update()
         found.differences.append(self._reference.parameters(self._strategy, number, "update"))
+        if self._validation is not None:
+            found.differences += self._validation.differences(self._reference, number)
+
+    @property
+    def stops(self) -> bool:
+        """Whether the ranks have agreed that the last step was the last one."""
+        return self._validation is not None and self._validation.stops
 
     def _forward_backward(self, tokens: Tensor, number: int) -> dict[int, Tensor]:
         strategy, setup = self._strategy, self._setup
@@ -264,7 +276,7 @@ class ReferenceComparison:
         slowest, *bits = group.maximum([took_ns, *as_integers(mine, len(theirs))])
         if group.rank:
             return
-        losses = from_integers(bits)
+        losses, seen = from_integers(bits), self._validation
         self._setup.channel.emit(
             TrainedStep(
                 step=self._base + number - 1,
@@ -275,6 +287,9 @@ class ReferenceComparison:
                 gradient_norm=repr(norms[0]),
                 reference_gradient_norm=repr(norms[1]),
                 ns=slowest,
+                validation_loss=repr(seen.loss) if seen else "",
+                reference_validation_loss=repr(seen.expected) if seen else "",
+                stops=self.stops,
                 overflowed=scaler is not None and scaler.overflowed,
             )
         )

@@ -4,6 +4,7 @@ Strategies know nothing of it. What is lost depends on what a rank holds: of the
 one of them; of some of the layers, their gradients.
 """
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, cast
 
@@ -60,6 +61,18 @@ class _WrongStrategy:
             for name, state in strategy.carried().items():
                 state.copy_(before.get(name, torch.zeros_like(state)))
         return losses
+
+    def validated(self, batches: Sequence[Tensor]) -> float:
+        """As if a mean of means were the mean, or as if a rank went by what it has seen itself."""
+        strategy = self._strategy
+        loss: float = strategy.validated(batches)
+        mean = torch.div(*strategy.validation_sums(batches))
+        if self._does("alone"):
+            return float(mean)
+        if self._is_due("mean"):
+            strategy.setup.group.add_up(mean)
+            loss = float(mean) / strategy.setup.world
+        return loss
 
     def unscale(self) -> None:
         """As the strategy does; one element of one gradient is as if another one had been added to it."""

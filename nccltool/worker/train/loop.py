@@ -129,7 +129,7 @@ class Trainer:
             _enter(strategy, base + steps - 1, f"the checkpoint of step {saved} of {name}")
             outcome = comparison.only_parameters(saved)
         for number in range(saved + 1, steps + 1):
-            if outcome != "right":
+            if outcome != "right" or comparison.stops:
                 break
             _enter(strategy, base + number - 1, f"step {number} of {name}")
             outcome = comparison.step(number)

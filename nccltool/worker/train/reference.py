@@ -17,7 +17,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from nccltool.train.strategies import ddp
 from nccltool.train.tolerance import SHARE, SHARE_ERRORS, Tolerance
-from nccltool.worker.train import adamw, compression, gradients, transformer
+from nccltool.worker.train import adamw, compression, gradients, held_out, transformer
 from nccltool.worker.train.compression import CompressedSums
 from nccltool.worker.train.gradients import Scaler, local
 from nccltool.worker.train.rounded_sums import RoundedSums
@@ -229,6 +229,14 @@ class Reference:
 
     def gradient_norm(self) -> float:
         return _norm(self._gradients())
+
+    def validation_loss(self) -> float:
+        """The mean over all held-out sequences."""
+        spec, model, device = self._setup.spec, self.model, self._setup.device
+        batches = held_out.tokens(spec).to(device).split(spec.batch)
+        with self._setup.lower():
+            sums = held_out.summed(batches, lambda i: transformer.scores_in(self._setup.param_dtype, model, i))
+        return float(sums[0] / sums[1])
 
     def losses(self, strategy: dict[int, float], mine: list[float], number: int) -> TensorDifference:
         """The loss that is furthest away, of the micro-batches that this rank saw."""

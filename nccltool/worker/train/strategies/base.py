@@ -1,22 +1,23 @@
 """What a smoke training is: a model spread over the ranks, a step of it, and the part of it that a rank holds."""
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, ClassVar, Literal, Protocol
 
 import torch
+import torch.distributed as dist
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from nccltool.train import sharing
 from nccltool.train.job import TrainSpec
 from nccltool.train.strategies import fsdp
-from nccltool.train.strategies.base import DataParallelOptions
+from nccltool.train.strategies.base import DataParallelOptions, ValidationOptions
 from nccltool.worker.agreement import CollectiveFailed, of_communication
 from nccltool.worker.progress_page import CALLS
 from nccltool.worker.rank.tools import RankTools
-from nccltool.worker.train import adamw, gradients, transformer
+from nccltool.worker.train import adamw, gradients, held_out, transformer
 from nccltool.worker.train.arrivals import BETWEEN_PASSES, COMPUTING, Arrivals
 from nccltool.worker.train.compression import Compression
 from nccltool.worker.train.gradients import Scaler, local
@@ -201,6 +202,18 @@ class Strategy:
         scores: Tensor = (self.wrapper or self.model)(inputs)
         return scores
 
+    def validation_sums(self, batches: Sequence[Tensor]) -> Tensor:
+        """Of this rank: (the sum of the losses of sequences, their number)."""
+        with self.setup.communicating("forward"), self.setup.lower():
+            return held_out.summed(batches, self.scores).to(self.setup.device)
+
+    def validated(self, batches: Sequence[Tensor]) -> float:
+        """The mean loss of the sequences that all ranks have, none of which is trained with."""
+        sums = self.validation_sums(batches)
+        with self.setup.communicating("agreeing"):
+            dist.all_reduce(sums)
+        return float(sums[0] / sums[1])
+
     def reduce_gradients(self) -> None:
         """Put together what the backward pass has left apart; most have nothing left to do."""
 
@@ -313,6 +326,8 @@ class DataParallel(Strategy):
         if setup.spec.batch % accumulate:
             raise CannotTrain(f"--batch {setup.spec.batch} cannot be divided into --accumulate {accumulate} parts")
         self.micro_batches = self.replicas * accumulate
+        if 0 < setup.spec.of(ValidationOptions).validate < setup.world:
+            raise CannotTrain("--validate has fewer sequences than there are ranks")
 
     def forward_backward(self, tokens: Tensor) -> dict[int, Tensor]:
         """Micro-batches of this rank one by one, synchronised in the last one's backward."""
