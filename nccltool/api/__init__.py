@@ -11,6 +11,7 @@ for people. Importing this loads neither torch nor numpy.
 
 import os
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from nccltool.api import arguments
@@ -38,6 +39,7 @@ __all__ = [
     "NotJudged",
     "RunDirError",
     "check",
+    "checked_groups",
     "compare",
     "doctor",
     "history",
@@ -277,3 +279,14 @@ def check(group: Any = None, *, timeout_s: float = 60.0) -> "GroupCheck":
     from nccltool.worker.check import check as checked
 
     return checked(group, arguments.number("timeout_s", timeout_s))
+
+
+def checked_groups(*, timeout_s: float = 60.0) -> AbstractContextManager[None]:
+    """Compare the process groups that ranks create in this block; enter it on all ranks of the default group.
+
+    Each new_group, also of DeviceMesh, is compared before torch carries it out. If a rank creates another group,
+    or none within `timeout_s` seconds, all ranks raise DidNotComplete, which names it, instead of hanging.
+    """
+    from nccltool.worker.group_order import checked_groups as checked
+
+    return checked(arguments.number("timeout_s", timeout_s))

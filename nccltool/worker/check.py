@@ -67,7 +67,7 @@ class _GroupLook:
         self._end = time.monotonic() + timeout_s
         name = blake2b(repr(list(members)).encode(), digest_size=8).hexdigest()
         _calls[name] += 1
-        self._store = dist.PrefixStore(f"nccltool/check/{name}/{_calls[name]}", _store())
+        self._store = dist.PrefixStore(f"nccltool/check/{name}/{_calls[name]}", store_of_group())
         self._device = _device(group)
 
     def check(self) -> GroupCheck:
@@ -161,7 +161,7 @@ class _GroupLook:
         return time.perf_counter_ns() - begin
 
 
-def _store() -> Any:
+def store_of_group() -> Any:
     """The store that the default group met in. Raises BadInput where this torch does not give it."""
     get = getattr(dist.distributed_c10d, "_get_default_store", None)
     if get is None:

@@ -58,6 +58,7 @@ WRONG: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
     (api.load_run, {"run": "lates"}, "unknown run 'lates'"),
     (api.load_run, {"run": "latest"}, "no runs under"),
     (api.to_pandas, {"result": "x"}, "result must be what a function of nccltool.api returns, not str"),
+    (api.checked_groups, {"timeout_s": "x"}, "timeout_s must be a number of at least 0.001, not 'x' (str)"),
     (api.check, {"timeout_s": "x"}, "timeout_s must be a number of at least 0.001, not 'x' (str)"),
 ]
 
