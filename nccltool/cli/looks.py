@@ -29,7 +29,7 @@ def look_of_progress() -> Look:
 def _look(stream: TextIO | None, is_file: bool = False) -> Look:
     style = _style()
     unicode = is_file or _shows_unicode(stream)
-    if stream is None or not stream.isatty():
+    if stream is None or not stream.isatty() or _is_relayed(os.environ):
         return Look(colors=style.color == "always", unicode=unicode, verbose=style.verbose)
     width, height = _size(stream)
     colors = style.color == "always" or (style.color == "auto" and _is_colorful(os.environ))
@@ -55,6 +55,11 @@ def _style() -> Style:
 def _is_colorful(environ: Mapping[str, str]) -> bool:
     """As https://no-color.org says; TERM is dumb in editors and in CI."""
     return not environ.get("NO_COLOR") and environ.get("TERM", "") not in ("", "dumb")
+
+
+def _is_relayed(environ: Mapping[str, str]) -> bool:
+    """Open MPI gives its ranks a terminal of their own, whether what they print ends in a terminal or a file."""
+    return "OMPI_COMM_WORLD_RANK" in environ
 
 
 def _shows_unicode(stream: TextIO | None) -> bool:

@@ -15,7 +15,7 @@ TCP = ""
 """The name of TCP among devices."""
 _OF_TCP = {
     "/proc/self/net/snmp": ("Tcp", ("RetransSegs", "OutSegs")),
-    "/proc/self/net/netstat": ("TcpExt", ("TCPLostRetransmit", "TCPTimeouts")),
+    "/proc/self/net/netstat": ("TcpExt", ("TCPLostRetransmit", "TCPTimeouts", "TCPDSACKRecv")),
 }
 _OF_INTERFACES = (
     *("rx_packets", "tx_packets", "rx_errors", "tx_errors", "rx_crc_errors", "tx_carrier_errors", "rx_dropped"),

@@ -226,7 +226,7 @@ def _troubled(run: RunState, state: RankState, waited_s: float) -> Finding:
 def _supervisor_killed(run: RunState, state: RankState) -> Finding:
     return finding_kinds.RANK_DIED.finding(
         subject=_subject(state),
-        message=f"{_who(state)} died {_where(run, state)}: its supervisor was killed before it could say how",
+        message=f"{_who(state)} died {_where(run, state)}: its supervisor, killed or interrupted, did not say how",
         evidence=_waiting(run, state),
         remedy=killed_remedy(state.host, signal.SIGKILL),
     )
@@ -256,17 +256,17 @@ def _collective_failed(run: RunState, echoes: Sequence[RankState]) -> Finding:
         return _never_came(run, missing, (run.fault_at or run.started_at) - run.started_at)
     first = echoes[0]
     said = first.failed.text if first.failed else culprits.end_of(first).said
-    bad = culprits.suspect_host(run)
+    bad, silent = culprits.suspect_host(run), culprits.silent(run)
     who = f"{bad.host} stands out" if bad else "no rank stands out"
     heard_first = f"{_who(first)} reported it first: {_first_line(said)}"
     first_words = (line for state in echoes[:_ECHOES_SHOWN] for line in _said(state)[:2])
     return finding_kinds.COLLECTIVE_FAILED.finding(
         subject=Subject(kind="host", name=bad.host) if bad else ALL_RANKS,
         message=f"communication failed {_where(run, first)}; {who}. {heard_first}",
-        evidence=((bad.reason,) if bad else ()) + tuple(first_words),
+        evidence=(*((bad.reason,) if bad else ()), *((silent.reason,) if silent.ranks else ()), *first_words),
         remedy=f"check the network of {bad.host}: link state and error counters of its ports, firewall"
         if bad
-        else f"no rank died: {_on_one_host(run) or _BETWEEN}",
+        else f"{'' if silent.ranks else 'no rank died: '}{_on_one_host(run) or _BETWEEN}",
     )
 
 

@@ -6,6 +6,7 @@ that did not come. Where nothing of that is there, nobody is named: errors of co
 """
 
 import enum
+import math
 import signal
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,9 @@ GOT_OVER_S = 5.0
 """A rank that got on so long after a line has got over what it tells of; NCCL's watchdog looks every second."""
 STILL_S = 2.0
 """A rank outside of communication is late when it has not moved for so long: its supervisor looks each second."""
+ECHOES_S = 5.0
+"""How long to listen while only echoes have come: elastic takes a while to see that a supervisor of its own is
+dead."""
 SOON_S = 0.5
 """What fails later than this after the first fault may be its consequence."""
 
@@ -142,8 +146,23 @@ def untold(run: RunState) -> list[RankState]:
     """Ranks that are gone without their supervisors' word, which tell of every end unless something kills them."""
     states = [state for _, state in sorted(run.ranks.items())]
     gone = [state for state in states if state.pid and not state.ended and state.fault_at is None]
-    others_ended = any(state.ended for state in states)
-    return gone if run.all_was_told and others_ended and len(gone) <= max(1, len(states) // 2) else []
+    ended_on = {state.host for state in states if state.ended}
+    # of another host, only whose connections were closed: one that is cut off is not dead
+    waited = any(end_of(state).role is Role.WAITED for state in faulted(run))
+    gone = [state for state in gone if not waited or state.host in ended_on]
+    return gone if run.all_was_told and ended_on and len(gone) <= max(1, len(states) // 2) else []
+
+
+def echoes_s(run: RunState) -> float:
+    """How long to listen after the first fault while only echoes have come. Who is silent may be the culprit."""
+    return UNHEARD_S if run.faults and any(_unheard(run)) else ECHOES_S
+
+
+def _unheard(run: RunState) -> Iterator[RankState]:
+    """Ranks of which nothing has come since the first fault."""
+    first = run.fault_at if run.fault_at is not None and run.one_clock else -math.inf
+    quiet = (state for _, state in sorted(run.ranks.items()) if state.heard_at <= first and not state.ended)
+    return filter(_can_be_waited_for, quiet)
 
 
 def _can_be_waited_for(state: RankState) -> bool:
@@ -157,19 +176,18 @@ def _absences(run: RunState, others: Sequence[RankState], echoes: Sequence[RankS
         tuple(state for state in living if state.is_stopped),
         "its process is stopped (state T): something sent it SIGSTOP",
     )
+    yield silent(run)
     if run.one_clock:
-        yield _silent(run, living)
         yield _late(others, echoes)
     yield _behind(run)
 
 
-def _silent(run: RunState, living: Sequence[RankState]) -> Absent:
-    latest = max(state.heard_at for state in run.ranks.values())
-    silent = [state for state in living if state.heard_at < latest - UNHEARD_S]
-    hosts = ", ".join(dict.fromkeys(state.host for state in silent))
-    return Absent(
-        tuple(silent), f"{hosts} sent nothing before the others gave up: it is down or cut off from the network"
-    )
+def silent(run: RunState) -> Absent:
+    """Of whom nothing came for longer than living ranks' supervisors are silent."""
+    latest = max(run.listened_until, *(state.heard_at for state in run.ranks.values()))
+    states = tuple(state for state in _unheard(run) if state.heard_at < latest - UNHEARD_S)
+    hosts = ", ".join(dict.fromkeys(state.host for state in states))
+    return Absent(states, f"{hosts} sent nothing after that: down, or cut off from the network")
 
 
 def _late(others: Sequence[RankState], echoes: Sequence[RankState]) -> Absent:

@@ -27,6 +27,9 @@ _LEAST_AGAIN = 20
 """Segments sent again: fewer may be tail loss probes, which TCP sends where an answer is late (RFC 8985)."""
 _LEAST_SEGMENTS = 1000
 """Fewer do not tell a loss of 1e-3 from chance."""
+_HAD = "TCPDSACKRecv"
+"""Segments that the receiver had when they came again (RFC 2883): a busy host answers late, and nothing was lost.
+On a loopback of 2 busy cores, 90 % of 172,000 were such."""
 _FRAME_LOSS = 1e-6
 """Of frames: IEEE 802.3 allows one wrong bit in 1e12, which is a frame of 1500 bytes in 83 million."""
 _MUCH_SLOWER = 10.0
@@ -166,16 +169,20 @@ def _lossy(counted: Mapping[str, Counted], paths: Sequence[_Path], subject: Subj
 
 def _of_tcp(one: Counted) -> Iterator[str]:
     """The host's own counters, which also have what its closed connections lost."""
-    more = {row.name: row for row in one.growth if row.device == counters.TCP}
-    if again := more.get("RetransSegs"):
+    if again := _tcp(one, "RetransSegs"):
         rate = _share(again.more, again.of, one.seconds, "segments")
-        timeouts = more["TCPTimeouts"].more if "TCPTimeouts" in more else 0
-        yield f"{one.host}: {rate} were sent again on this host during the run, and {timeouts} time-outs"
+        in_vain, timeouts = (found.more if (found := _tcp(one, name)) else 0 for name in (_HAD, "TCPTimeouts"))
+        had = f" {in_vain} of them in vain, because the receiver had them," if in_vain else ""
+        yield f"{one.host}: {rate} were sent again on this host during the run,{had} and {timeouts} time-outs"
+
+
+def _tcp(one: Counted, name: str) -> Growth | None:
+    return next((row for row in one.growth if (row.device, row.name) == (counters.TCP, name)), None)
 
 
 def _of_whole_hosts(counted: Mapping[str, Counted]) -> Iterator[Finding]:
     """Where the run's own connections are not known to have lost anything."""
-    hosts = [one for one in counted.values() if any(_is_much(row) for row in one.growth)]
+    hosts = [one for one in counted.values() if _lost_much(one)]
     if hosts:
         names = [one.host for one in hosts]
         yield RETRANSMITS.finding(
@@ -186,9 +193,11 @@ def _of_whole_hosts(counted: Mapping[str, Counted]) -> Iterator[Finding]:
         )
 
 
-def _is_much(row: Growth) -> bool:
-    is_tcp = row.device == counters.TCP and row.name == "RetransSegs"
-    return is_tcp and row.more >= _LEAST_AGAIN and row.of >= _LEAST_SEGMENTS and row.more >= _SENT_AGAIN * row.of
+def _lost_much(one: Counted) -> bool:
+    again, had = _tcp(one, "RetransSegs"), _tcp(one, _HAD)
+    if again is None or again.of < _LEAST_SEGMENTS:
+        return False
+    return again.more - (had.more if had else 0) >= max(_LEAST_AGAIN, _SENT_AGAIN * again.of)
 
 
 def _slow_paths(counted: Mapping[str, Counted]) -> Iterator[Finding]:

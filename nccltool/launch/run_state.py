@@ -121,6 +121,8 @@ class RunState:
         self.world: events.World | None = None
         self.findings: list[Finding] = []
         self.started_at = self.progress_at = now
+        self.listened_until = now
+        """Nothing more had come by then."""
         self.fault_at: float | None = None
         self.faults: list[int] = []
         """Ranks in the order in which they failed or died."""

@@ -20,6 +20,7 @@ from nccltool.hosts.sources import net
 from nccltool.launch import (
     allowances,
     blame,
+    culprits,
     early_ends,
     events,
     fault_injection,
@@ -43,8 +44,6 @@ SETTLE_S = 1.5
 """After the first fault, how long to listen to what the other ranks have to say."""
 HURRIED_S = 0.3
 """The same after a launcher's SIGTERM, where it leaves a second."""
-ECHOES_S = 5.0
-"""The same while only echoes have come: elastic takes a while to see that a supervisor of its own is dead."""
 REASON_S = 10.0
 """How long a scheduler's reason may come after its end of the nodes: srun learns of a cancelled step, and of the
 deaths of tasks, from others than the one slurmstepd that writes why. Slurm leaves us 30 s (KillWait)."""
@@ -236,6 +235,7 @@ class _Runner:
 
     def _over(self, now: float) -> bool:
         state = self._state
+        state.listened_until = now
         if self._standstill.look(now):
             state.progress_at = now
         if self._meeting is not None and self._meeting.going is None:
@@ -307,7 +307,7 @@ class _Runner:
     def _settle_s(self) -> float:
         if self.session.awaits_reason:
             return REASON_S
-        return SETTLE_S if self._is_known else ECHOES_S
+        return SETTLE_S if self._is_known else culprits.echoes_s(self._state)
 
     @property
     def _is_known(self) -> bool:

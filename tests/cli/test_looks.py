@@ -48,6 +48,7 @@ FULL = Look(width=100, height=30, colors=True)
         ({"LANG": "C.utf8"}, FULL),
         ({"LANG": "en_US.UTF-8"}, FULL),
         ({"COLUMNS": "80", "LINES": "24"}, replace(FULL, width=80, height=24)),
+        ({"OMPI_COMM_WORLD_RANK": "0"}, PLAIN),
     ],
 )
 def test_the_look_of_a_terminal(environ: dict[str, str], look: Look, on_a_terminal: pytest.MonkeyPatch) -> None:

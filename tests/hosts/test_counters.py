@@ -7,14 +7,14 @@ from nccltool.hosts.counters import TCP, Counters, Growth
 from nccltool.hosts.sources.base import Tree
 
 SNMP = "Ip: Forwarding\nIp: 1\nTcp: RtoAlgorithm MaxConn OutSegs RetransSegs\nTcp: 1 -1 {} {}\n"
-NETSTAT = "TcpExt: TCPTimeouts TCPLostRetransmit\nTcpExt: {} {}\n"
+NETSTAT = "TcpExt: TCPTimeouts TCPLostRetransmit TCPDSACKRecv\nTcpExt: {} {} {}\n"
 
 
 def tree(folder: Path, **numbers: int) -> Tree:
     """A host with an interface, a bridge of containers, an InfiniBand port and an EFA device."""
     files = {
         "proc/self/net/snmp": SNMP.format(numbers.get("out", 1000), numbers.get("again", 3)),
-        "proc/self/net/netstat": NETSTAT.format(1, 0),
+        "proc/self/net/netstat": NETSTAT.format(1, 0, 2),
         "sys/class/net/eth0/statistics/rx_packets": "500",
         "sys/class/net/eth0/statistics/rx_crc_errors": f"{numbers.get('crc', 0)}",
         "sys/class/net/eth0/carrier_changes": "2",
@@ -37,6 +37,7 @@ def test_they_are_read(tmp_path: Path) -> None:
             (TCP, "OutSegs"): 1000,
             (TCP, "TCPLostRetransmit"): 0,
             (TCP, "TCPTimeouts"): 1,
+            (TCP, "TCPDSACKRecv"): 2,
             ("eth0", "rx_packets"): 500,
             ("eth0", "rx_crc_errors"): 0,
             ("eth0", "carrier_changes"): 2,
@@ -55,6 +56,7 @@ def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:
         "/proc/self/net/snmp has no OutSegs",
         "/proc/self/net/netstat has no TCPLostRetransmit",
         "/proc/self/net/netstat has no TCPTimeouts",
+        "/proc/self/net/netstat has no TCPDSACKRecv",
         "/sys/class/net cannot be read",
     )
 

@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+import click
 import pytest
 
 from tests.lab import slurm
@@ -160,9 +161,10 @@ def test_the_step_has_all_gpus_of_the_job(run: Run, allocate: str) -> None:
 def test_a_rank_in_each_task(run: Run, cluster: Slurm, step: str, world: int) -> None:
     ended = run(("srun", *step.split(), *PROBE, *QUICK, "-q")).wait(LIMIT_S)
     assert ended.code == 0, ended.said
-    assert re.search(rf"^(0: )?2 nodes on n\[1-2\], {world} ranks, gloo", ended.stdout, re.MULTILINE), ended.said
-    assert re.search(r"^(0: )?PASS all_reduce, ", ended.stdout, re.MULTILINE), ended.said
-    assert len(re.findall(r"^(?:0: )?PASS ", ended.stdout, re.MULTILINE)) == 1
+    printed = click.unstyle(ended.stdout)  # --pty makes a terminal of the file
+    assert re.search(rf"^(0: )?2 nodes on n\[1-2\], {world} ranks, gloo", printed, re.MULTILINE), ended.said
+    assert re.search(r"^(0: )?PASS all_reduce, ", printed, re.MULTILINE), ended.said
+    assert len(re.findall(r"^(?:0: )?PASS ", printed, re.MULTILINE)) == 1
     assert cluster.lab.quiet()
 
 
@@ -171,7 +173,7 @@ def test_a_rank_in_each_task(run: Run, cluster: Slurm, step: str, world: int) ->
 def test_tasks_that_are_not_equally_many(run: Run, step: str) -> None:
     ended = run(("srun", *step.split(), *PROBE, *QUICK, "-q")).wait(LIMIT_S)
     assert ended.code == 3, ended.said
-    assert "\n2 nodes, 3 ranks on n1, n2\n" in ended.stdout
+    assert "\n2 nodes on n[1-2], 3 ranks, " in ended.stdout
     assert re.search(r"^ERROR ranks-per-node: node \d \(n\d\) has (1|2) ranks, the others", ended.stdout, re.M)
     assert "srun --ntasks-per-node=N" in ended.stdout
 
@@ -336,7 +338,7 @@ def test_a_script_is_put_back_into_the_queue(run: Run, cluster: Slurm) -> None:
     ("cut", "code", "message"),
     [
         ("cancel", "slurm-cancelled", "was cancelled"),
-        pytest.param("preempt", "slurm-preempted", "was preempted by a job of higher .*", marks=pytest.mark.slow),
+        pytest.param("preempt", "slurm-preempted", "was preempted by .* job", marks=pytest.mark.slow),
     ],
 )
 def test_ranks_in_tasks_ask_what_a_signal_means(

@@ -3,6 +3,7 @@
 import pytest
 
 from nccltool.launch import blame, culprits, events
+from nccltool.launch.allowances import UNHEARD_S
 from nccltool.launch.culprits import Role
 from nccltool.launch.events import Event
 from nccltool.launch.run_state import RunState
@@ -105,3 +106,33 @@ def test_a_rank_whose_end_nobody_told(happened: list[list[Event]], all_was_told:
     found = blame.after_fault(run)
     assert found is not None
     assert found.subject.name == ("2" if untold or len(happened) == 4 else "all ranks")
+
+
+@pytest.mark.parametrize(
+    ("spoke", "listened_until", "culprit"),
+    [
+        ((), 50.0, "2"),
+        ((), 12.0, "all ranks"),  # living ranks' supervisors may be silent for so long
+        ((2,), 50.0, "all ranks"),
+    ],
+)
+def test_connections_break_and_a_rank_is_not_heard_any_more(
+    spoke: tuple[int, ...], listened_until: float, culprit: str
+) -> None:
+    run = after(TIMING, echo(0), echo(1), beats((3,)), beats(spoke))
+    run.listened_until = listened_until
+    assert culprits.echoes_s(run) == (culprits.ECHOES_S if spoke else UNHEARD_S)
+    found = blame.after_fault(run)
+    assert found is not None
+    assert found.subject.name == culprit
+
+
+def test_connections_break_and_most_ranks_are_not_heard_any_more() -> None:
+    """This end may be cut off: none of them is named, but nobody says that no rank died."""
+    run = after(TIMING, echo(0))
+    run.listened_until = 50.0
+    found = blame.after_fault(run)
+    assert found is not None
+    assert found.subject.name == "all ranks"
+    assert "alpha, beta sent nothing after that: down, or cut off from the network" in found.evidence
+    assert not found.remedy.startswith("no rank died")

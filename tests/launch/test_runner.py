@@ -17,7 +17,7 @@ from nccltool import __version__
 from nccltool.core import processes
 from nccltool.core.findings import Finding, Subject
 from nccltool.core.run_directory import RunDir
-from nccltool.launch import events, runner, session
+from nccltool.launch import culprits, events, runner, session
 from nccltool.launch.job import Job
 from nccltool.launch.job import run_dir as run_dir_of
 from nccltool.launch.launchers.base import Command, NodeCommands
@@ -61,7 +61,7 @@ def play(folder: RunDir, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ite
     """Runs a program as the node process. At the end nothing of it is left, and this process is as it was."""
     (tmp_path / "scratch").mkdir()
     monkeypatch.setattr(runner, "SETTLE_S", 0.2)
-    monkeypatch.setattr(runner, "ECHOES_S", 0.2)
+    monkeypatch.setattr(culprits, "ECHOES_S", 0.2)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "scratch"))
     before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
 
@@ -217,7 +217,7 @@ def test_the_death_of_an_agent_is_heard_after_those_of_its_ranks(
     play: Play, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Elastic ends the ranks before the agent ends."""
-    monkeypatch.setattr(runner, "ECHOES_S", 20.0)
+    monkeypatch.setattr(culprits, "ECHOES_S", 20.0)
     outcome = play(
         """
 spawned(0)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from nccltool.core import processes
-from nccltool.launch import runner
+from nccltool.launch import culprits, runner
 from nccltool.launch.job import run_dir as run_dir_of
 from nccltool.launch.launchers import slurm
 from nccltool.launch.launchers.base import Command, NodeCommands, SchedulerQuery
@@ -39,7 +39,7 @@ def as_before() -> Iterator[None]:
 def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Play:
     """Runs a program in place of srun."""
     monkeypatch.setattr(runner, "SETTLE_S", 0.6)
-    monkeypatch.setattr(runner, "ECHOES_S", 0.6)
+    monkeypatch.setattr(culprits, "ECHOES_S", 0.6)
 
     def run(
         program: str, progress: Callable[[RunState], None] = lambda state: None, answer: str = ""

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from nccltool.core.findings import Subject
-from nccltool.launch import runner
+from nccltool.launch import culprits, runner
 from nccltool.launch.job import run_dir as run_dir_of
 from nccltool.launch.launchers.base import Command, NodeCommands
 from nccltool.launch.order import LaunchOrder
@@ -64,7 +64,7 @@ def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Play:
     """Runs a program as the node process of each attempt."""
     (tmp_path / "scratch").mkdir()
     monkeypatch.setattr(runner, "SETTLE_S", 0.2)
-    monkeypatch.setattr(runner, "ECHOES_S", 0.2)
+    monkeypatch.setattr(culprits, "ECHOES_S", 0.2)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "scratch"))
 
     def run(

@@ -25,6 +25,8 @@ _ATTRIBUTE = struct.Struct("=HH")
 _TOTAL_RETRANS, _BYTES_ACKED, _BYTES_RECEIVED, _DATA_SEGS_OUT, _BUSY_TIME = 100, 120, 128, 156, 168
 """Offsets in struct tcp_info (linux/tcp.h, since 4.10), which only grows at its end."""
 _INFO_LEAST = 176
+_DSACK_DUPS, _WITH_DSACK = 216, 220
+"""Since 4.19: segments that the peer already had when they came again (RFC 2883)."""
 _SSH = 22
 _WAIT_S = 1.0
 _READ = 1 << 16
@@ -41,6 +43,7 @@ class Traffic:
     segments: int
     """With data."""
     again: int
+    """Without those that the peer already had: a busy host answers late, and nothing was lost."""
     confirmed_bytes: int
     busy_s: float
     """How long data was under way."""
@@ -104,10 +107,11 @@ def parsed(message: bytes) -> Iterator[tuple[Connection, Traffic]]:
         info = rest[_ATTRIBUTE.size : length]
         if kind == _INFO and len(info) >= _INFO_LEAST:
             again, segments = (struct.unpack_from("=I", info, at)[0] for at in (_TOTAL_RETRANS, _DATA_SEGS_OUT))
+            in_vain = struct.unpack_from("=I", info, _DSACK_DUPS)[0] if len(info) >= _WITH_DSACK else 0
             confirmed, received, busy_us = (
                 struct.unpack_from("=Q", info, at)[0] for at in (_BYTES_ACKED, _BYTES_RECEIVED, _BUSY_TIME)
             )
-            traffic = Traffic(segments, again, confirmed, busy_us / 1e6, received)
+            traffic = Traffic(segments, max(again - in_vain, 0), confirmed, busy_us / 1e6, received)
             yield (own_port, there, peer_port), traffic
             return
         rest = rest[(max(length, _ATTRIBUTE.size) + 3) & ~3 :]

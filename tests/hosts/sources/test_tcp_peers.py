@@ -21,7 +21,7 @@ def message(
     return head + meminfo + struct.pack("=HH", 4 + len(info), 2) + info
 
 
-def tcp_info(segments: int, again: int, confirmed: int, busy_us: int) -> bytes:
+def tcp_info(segments: int, again: int, confirmed: int, busy_us: int, in_vain: int = 0) -> bytes:
     info = bytearray(232)
     for at, form, value in (
         (100, "=I", again),
@@ -29,6 +29,7 @@ def tcp_info(segments: int, again: int, confirmed: int, busy_us: int) -> bytes:
         (128, "=Q", 7_000),
         (156, "=I", segments),
         (168, "=Q", busy_us),
+        (216, "=I", in_vain),
     ):
         struct.pack_into(form, info, at, value)
     return bytes(info)
@@ -49,6 +50,16 @@ TRAFFIC = Traffic(1000, 20, 5_000_000, 2.5, 7_000)
         (
             message("::ffff:10.0.0.1", 40000, "::ffff:10.0.0.2", 50000, INFO, socket.AF_INET6),
             [((40000, "10.0.0.2", 50000), TRAFFIC)],
+        ),
+        pytest.param(
+            message("10.0.0.1", 40000, "10.0.0.2", 50000, tcp_info(1000, 23, 5_000_000, 2_500_000, 3)),
+            [((40000, "10.0.0.2", 50000), TRAFFIC)],
+            id="the peer had some of what was sent again",
+        ),
+        pytest.param(
+            message("10.0.0.1", 40000, "10.0.0.2", 50000, INFO[:216]),
+            [((40000, "10.0.0.2", 50000), TRAFFIC)],
+            id="before 4.19",
         ),
         pytest.param(message("10.0.0.1", 22, "10.0.0.2", 50000, INFO), [], id="ssh"),
         pytest.param(message("127.0.0.1", 1, "127.0.0.1", 2, INFO), [], id="loopback"),
