@@ -240,8 +240,7 @@ def test_a_file_system_that_takes_no_more(start: Start, tmp_path: Path) -> None:
     (problem,) = ended.problems
     assert problem["code"] == "checkpoint-unusable"
     assert problem["message"].endswith(
-        "cannot be written: the file system did not take all that was written: it is full, or a quota or limit "
-        "was reached"
+        "cannot be written: the write was incomplete: the file system is full, or a quota or limit was reached"
     )
     assert [*(tmp_path / "fsdp").iterdir()] == []
 
@@ -253,7 +252,7 @@ def test_float16_goes_on_with_its_scale(start: Start, tmp_path: Path) -> None:
     assert_right(trained(start, "ddp", *words, "--steps", "5"), 4, 5)
     ended = trained(start, "ddp", *words, "--steps", "5")
     assert ended.code == 0
-    assert "no step was left to do" in ended.findings["resumed"]["message"]
+    assert "no steps were left to run" in ended.findings["resumed"]["message"]
 
 
 @pytest.mark.quick
