@@ -174,7 +174,8 @@ def test_tasks_that_are_not_equally_many(run: Run, step: str) -> None:
     ended = run(("srun", *step.split(), *PROBE, *QUICK, "-q")).wait(LIMIT_S)
     assert ended.code == 3, ended.said
     assert "\n2 nodes on n[1-2], 3 ranks, " in ended.stdout
-    assert re.search(r"^ERROR ranks-per-node: node \d \(n\d\) has (1|2) ranks, the others", ended.stdout, re.M)
+    told = r"^ERROR ranks-per-node: node \d \(n\d\) has (1 rank|2 ranks), but the others have (1|2)$"
+    assert re.search(told, ended.stdout, re.M), ended.said
     assert "srun --ntasks-per-node=N" in ended.stdout
 
 

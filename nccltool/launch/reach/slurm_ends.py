@@ -15,7 +15,8 @@ _CANCELLED = re.compile(
 _NODE_FAILURE = re.compile(r"error: Node failure on (\S+)")
 _TASK = re.compile(r"error: (\S+): tasks? [\d,-]+: (Killed|Terminated|Segmentation fault|Bus error|Aborted)")
 _ABORTED = re.compile(r"srun: Job step aborted")
-"""The controller told srun that the step or its job is ended; srun also writes it after an error of its own."""
+"""The controller told srun that the step or its job is ended; srun also writes it after an error of its own. Later
+errors are consequences."""
 _OWN_ERROR = re.compile(r"srun: error: (?!\S+: tasks? [\d,-]+: )")
 _STEP_ID = re.compile(r"StepId=([\d.]+)")
 _OF_SLURM = re.compile(
@@ -168,7 +169,8 @@ def _from_complaint(lines: Sequence[str], of_slurm: Sequence[str]) -> Finding | 
 
 def _from_abort(lines: Sequence[str]) -> Finding | None:
     """The step is ended by Slurm, and what slurmstepd has to say of it never came."""
-    if not any(map(_ABORTED.search, lines)) or any(map(_OWN_ERROR.search, lines)):
+    aborted = next((number for number, line in enumerate(lines) if _ABORTED.search(line)), None)
+    if aborted is None or any(map(_OWN_ERROR.search, lines[:aborted])):
         return None
     step = next((f"step {match[1]}" for line in lines if (match := _STEP_ID.search(line))), "step")
     return _ended(_CANCEL, step, ", according to srun; slurmstepd gave no reason", lines)

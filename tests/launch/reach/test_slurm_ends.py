@@ -69,6 +69,12 @@ ALL_KILLED = """
 srun: error: n1: task 0: Killed
 srun: error: n2: task 1: Killed
 """
+# the slurmd of n1 was stopped for longer
+ENDS_SLOWLY = """
+srun: Job step aborted: Waiting up to 4 seconds for job step to finish.
+srun: error: n2: task 1: Killed
+srun: error: Timed out waiting for job step to complete
+"""
 # by hand, after the texts in the source of Slurm
 ABORTED_BY_AN_ERROR = """
 srun: error: Timed out waiting for job step to complete
@@ -137,6 +143,7 @@ srun: error: Unable to confirm allocation for job 4: Unable to contact slurm con
             "was cancelled, according to srun; slurmstepd gave no reason",
         ),
         (ALL_KILLED, "slurm-task-killed", "step", "on n1, n2 ended, and Slurm gives no reason: Killed"),
+        (ENDS_SLOWLY, "slurm-cancelled", "step", "according to srun; slurmstepd gave no reason"),
         (ABORTED_BY_AN_ERROR, "slurm-task-killed", "n2", "the node process on n2 was killed: Killed"),
         (OUT_OF_MEMORY, "slurm-out-of-memory", "n2", "n2: a process was killed because the job ran out"),
         (NO_PYTHON, "host-misconfigured", "n1", "n1, n2: the Python of this command does not run there"),
