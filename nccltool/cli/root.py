@@ -22,6 +22,7 @@ SECTIONS = {
         "doctor": "Check NCCL settings against this host",
         "env": "Print the NCCL settings that a fabric needs",
         "checks": "List, show, copy, and validate preflight suites",
+        "rendezvous": "Try the ways in which ranks of a script meet",
         "plan": "Plan memory, communication, and time of a training run",
         "nccl-tests": "Translate a command of nccl-tests into probe",
     },
