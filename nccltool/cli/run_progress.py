@@ -1,6 +1,7 @@
 """What is shown of ranks while they run: rows as they are measured, the current step, the time that is left."""
 
 import math
+from itertools import takewhile
 
 from nccltool.cli import progress
 from nccltool.core.look import Look
@@ -13,7 +14,14 @@ from nccltool.probe import folding
 from nccltool.probe.finding_kinds import LEFT_OUT
 from nccltool.probe.result import Measurement
 from nccltool.probe.state import ProbeState
-from nccltool.train.events import Flowed, OfTraining, TimedSteps, TrainedStep
+from nccltool.train.events import (
+    Flowed,
+    OfTraining,
+    TimedSteps,
+    TrainedStep,
+    VariantTimed,
+    VariantTried,
+)
 from nccltool.train.finding_kinds import NOT_COMPARED, REFERENCE_COST
 from nccltool.train.state import TrainState
 
@@ -126,4 +134,22 @@ def _trained_row(event: OfTraining, heard: TrainState) -> str | None:
         case Flowed():
             running = event.running_ns
             return f"{name:9} bubble {1 - event.computing_ns / running if running else math.nan:.0%}"
+        case VariantTried(without_sync_ns=None):
+            outcome = ("wrong" if event.wrong else "left out") if event.reason else "equals the reference"
+            return f"{name:9} {escaped(event.name)}: {outcome}"
+        case VariantTimed(number=0):
+            return _rounds_row(event, heard)
     return None
+
+
+def _rounds_row(event: VariantTimed, heard: TrainState) -> str | None:
+    """After ten rounds of --tune, 20, 40, and so on."""
+    of_strategy = [e for e in heard.said if e.strategy == event.strategy]
+    earlier = takewhile(lambda e: e is not event, of_strategy)
+    before = sum(len(e.ns) for e in earlier if isinstance(e, VariantTimed) and e.number == 0)
+    done = before + len(event.ns)
+    if before and (before // 10).bit_length() == (done // 10).bit_length():
+        return None
+    tried = {e.number for e in of_strategy if isinstance(e, VariantTried) and not e.reason}
+    name, took = escaped(event.strategy), format_seconds(sum(event.ns) / len(event.ns) / 1e9)
+    return f"{name:9} {counted(done, 'round')} of {counted(len(tried), 'setting')}, {took} as asked for"

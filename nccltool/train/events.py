@@ -174,7 +174,7 @@ class InputTimed(Event, frozen=True, tag="input-timed"):
 
 
 class VariantTried(Event, frozen=True, tag="variant-tried"):
-    """Rank 0: a setting of a strategy's overlap was tried; its steps follow."""
+    """Rank 0: a setting of a strategy's overlap was tried; steps follow, then this with `without_sync_ns`."""
 
     strategy: str
     number: int

@@ -74,7 +74,7 @@ class TrainJob(Job):
     train: TrainSpec
 
     def new_state(self) -> TrainState:
-        return TrainState()
+        return TrainState(tunes=self.train.tune)
 
 
 def trace_file(strategy: str, rank: int) -> str:

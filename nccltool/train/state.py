@@ -14,9 +14,10 @@ class TrainState:
     """What ranks said of smoke training runs (a nccltool.launch.job.ProductState)."""
 
     reader = EventReader(*EVERYWHERE, *OF_TRAININGS)
-    ask_for_less = "fewer strategies, --steps, --time-steps"
 
-    def __init__(self) -> None:
+    def __init__(self, *, tunes: bool = False) -> None:
+        self._tunes = tunes
+        self.ask_for_less = ("omit --tune, " if tunes else "") + "fewer strategies, --steps, --time-steps"
         self.said: list[OfTraining] = []
         self.carried = 0
         """How much of it was said by ranks of an earlier attempt."""
@@ -37,7 +38,7 @@ class TrainState:
     def for_another_attempt(self, done: Collection[str]) -> "TrainState":
         """When all ranks are started anew: what they have said stays, and of strategies that are not done the
         steps, which may be done again."""
-        after = TrainState()
+        after = TrainState(tunes=self._tunes)
         steps = (TrainedStep, CheckpointSaved, Resumed)
         after.said = [event for event in self.said if event.strategy in done or isinstance(event, steps)]
         after.carried = len(after.said)

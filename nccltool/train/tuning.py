@@ -14,6 +14,7 @@ from typing import Any
 
 from nccltool.core import statistics
 from nccltool.core.findings import Finding, Subject
+from nccltool.core.text import counted
 from nccltool.core.units import format_seconds
 from nccltool.train import events
 from nccltool.train.finding_kinds import SETTING_WRONG
@@ -81,8 +82,12 @@ def of(tried: Sequence[events.VariantTried], timed: Sequence[events.VariantTimed
         ns[event.number].extend(event.ns)
     if not tried:
         return None
-    compared = sum(event.number > 0 and bool(ns[event.number]) for event in tried)
-    settings = tuple(_setting(event, ns, compared) for event in tried)
+    rounds = min((len(times) for times in ns.values()), default=0)  # where the run ended amid one
+    for number in ns:
+        del ns[number][rounds:]
+    last = {event.number: event for event in tried}.values()
+    compared = sum(event.number > 0 and bool(ns[event.number]) for event in last)
+    settings = tuple(_setting(event, ns, compared) for event in last)
     return Tuning(
         settings=settings,
         rounds=len(ns[0]),
@@ -151,7 +156,9 @@ def advice(tuning: Tuning) -> str:
     compared = [one for one in tuning.settings if one.ratio is not None]
     lows = [one.ratio_low for one in compared if one.ratio_low is not None]
     if not lows:
-        return "unknown: ten minutes were too short to compare settings; use a smaller model or --batch"
+        return (
+            f"unknown: {counted(tuning.rounds, 'round')} cannot compare settings; use a smaller model or --batch"
+        )
     slower = [one for one in compared if one.ratio_low is not None and one.ratio_low > 1]
     missed = max(0.0, 1 - min(lows))
     if slower:

@@ -136,7 +136,19 @@ def test_too_few_rounds_prove_nothing() -> None:
     found = tuning.of(tried(3), drawn(1, [1.0, 0.5, 1.0], rounds=5))
     assert found is not None
     assert (found.recommended, found.settings[1].ratio_high) == (None, None)
-    assert tuning.advice(found).startswith("unknown: ten minutes were too short")
+    assert tuning.advice(found).startswith("unknown: 5 rounds cannot compare settings")
+
+
+def test_what_was_measured_before_the_run_ended_counts() -> None:
+    said = drawn(1, [1.0, 0.5, 1.0])
+    found = tuning.of(tried(3), [*said, VariantTimed(strategy="ddp", number=0, ns=(10**9,))])
+    whole = tuning.of([*tried(3), *tried(3, without_sync_ns=10**6)], said)
+    assert found is not None
+    assert whole is not None
+    assert (found.rounds, found.recommended) == (whole.rounds, whole.recommended) == (40, "s1")
+    assert [one.exposed_communication_ratio for one in found.settings] == [None] * 3
+    assert len(whole.settings) == 3
+    assert None not in [one.exposed_communication_ratio for one in whole.settings]
 
 
 def test_a_setting_with_other_losses_is_an_error() -> None:

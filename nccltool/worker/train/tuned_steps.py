@@ -47,11 +47,16 @@ def tune(asked: Strategy, losses: Sequence[float], products: Products) -> None:
         if one.strategy is not None:
             with precision.exact():
                 _check(one, one.strategy, setup, losses, products)
+        _report(one, setup)
     whole = [one for one in tried if one.strategy is not None]
-    rounds, alone = ([], {}) if tried[0].strategy is None or len(whole) < 2 else _time(whole, setup)
-    if setup.rank:
-        return
-    for one in tried:
+    alone = {} if tried[0].strategy is None or len(whole) < 2 else _time(whole, setup)
+    for one in whole:
+        if one.number in alone:
+            _report(one, setup, alone[one.number])
+
+
+def _report(one: _Tried, setup: Setup, without_sync_ns: int | None = None) -> None:
+    if setup.rank == 0:
         setup.channel.emit(
             VariantTried(
                 strategy=setup.name,
@@ -61,11 +66,9 @@ def tune(asked: Strategy, losses: Sequence[float], products: Products) -> None:
                 is_exact=one.variant.is_exact,
                 reason=one.reason,
                 wrong=one.is_wrong,
-                without_sync_ns=alone.get(one.number),
+                without_sync_ns=without_sync_ns,
             )
         )
-    for one, ns in zip(whole, rounds, strict=False):
-        setup.channel.emit(*VariantTimed.of(setup.name, one.number, ns))
 
 
 def _build(one: _Tried, asked: Setup) -> None:
@@ -99,8 +102,9 @@ def _check(one: _Tried, strategy: Strategy, asked: Setup, losses: Sequence[float
             return
 
 
-def _time(whole: Sequence[_Tried], asked: Setup) -> tuple[list[list[int]], dict[int, int]]:
-    """(ns of the steps of each setting by round, of settings by number the median without communication)."""
+def _time(whole: Sequence[_Tried], asked: Setup) -> dict[int, int]:
+    """Of settings by number the median without communication; rank 0 reports the steps at each look, so that what
+    ends the run loses none that were looked at."""
     group, spec = asked.group, asked.spec
     chosen = [one.strategy for one in whole if one.strategy is not None]
     alone, keys = _yardsticks(whole)
@@ -119,8 +123,11 @@ def _time(whole: Sequence[_Tried], asked: Setup) -> tuple[list[list[int]], dict[
         for _ in range(rounds):
             for times in took:
                 times.append(next(slowest))
+        for one, times in zip(whole, took, strict=False):
+            if asked.rank == 0:
+                asked.channel.emit(*VariantTimed.of(asked.name, one.number, times[-rounds:]))
     medians = {key: statistics.median_low(times) for key, times in zip(alone, took[len(whole) :], strict=True)}
-    return took[: len(whole)], {number: medians[key] for number, key in keys.items()}
+    return {number: medians[key] for number, key in keys.items()}
 
 
 def _rounds_to_go(took: Sequence[Sequence[int]], spent_s: float) -> int:
