@@ -36,18 +36,21 @@ class Options(DataParallelOptions, OptimizerOptions, ValidationOptions):
     """With buckets of torch's size, the first one is of 1 MiB, as torch does it where no size is given."""
 
 
+def buckets(place: TuningPlace) -> Iterator[tuple[str, str, float]]:
+    """(Name, setting, MiB)."""
+    whole = float(math.ceil(place.mib * 2))
+    yield "one bucket: no overlap", f"bucket_cap_mb={whole:g}, more than the model has", whole
+    for mib in _BUCKETS_MIB:
+        if mib < place.mib:
+            yield f"buckets of {mib:g} MiB", f"bucket_cap_mb={mib:g}", mib
+
+
 def variants(own: Options, place: TuningPlace) -> Iterator[Variant]:
     """Buckets decide what the backward pass hides: one larger than the model is sent after the pass."""
-    whole = float(math.ceil(place.mib * 2))
-    yield Variant(
-        name="one bucket: no overlap",
-        setting=f"bucket_cap_mb={whole:g}, more than the model has",
-        options=replace(own, bucket_mib=whole, small_first=False),
-    )
-    for mib in _BUCKETS_MIB:
+    for name, setting, mib in buckets(place):
         other = replace(own, bucket_mib=mib, small_first=False)
-        if mib < place.mib and other != own:
-            yield Variant(name=f"buckets of {mib:g} MiB", setting=f"bucket_cap_mb={mib:g}", options=other)
+        if other != own:
+            yield Variant(name=name, setting=setting, options=other)
     if not own.static_graph and own.accumulate == 1:
         yield Variant(name="static graph", setting="static_graph=True", options=replace(own, static_graph=True))
     if not own.gradient_as_bucket_view:

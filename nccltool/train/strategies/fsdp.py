@@ -34,6 +34,12 @@ class Options(DataParallelOptions, OptimizerOptions, ValidationOptions, ShardOpt
     """Blocks that are gathered ahead."""
     backward_prefetch: int = 1
     """The same in the backward pass, where torch gathers one ahead by itself."""
+    gather_mib: float = 0.0
+    """Of blocks that follow each other, as many are gathered at once as have so much; 0 = one."""
+    root_split: bool = True
+    """The two ends of the model are gathered by themselves, not with the root."""
+    init_on_rank_0: bool = False
+    """Only rank 0 makes the parameters, and sends them to the others."""
 
 
 def variants(own: Options, place: TuningPlace) -> Iterator[Variant]:
@@ -45,6 +51,7 @@ def variants(own: Options, place: TuningPlace) -> Iterator[Variant]:
             options=replace(own, wrap="model"),
         )
         yield from _prefetching(own)
+        yield from _units(own, place.mib / 3)
     if own.reshard and own.shard == "full":
         yield Variant(
             name="no resharding",
@@ -58,6 +65,12 @@ def variants(own: Options, place: TuningPlace) -> Iterator[Variant]:
                 setting=f"reshard_after_forward={some}",
                 options=replace(own, reshard_ranks=some),
             )
+    if not own.offload:
+        yield Variant(
+            name="initialization on rank 0",
+            setting="set_model_state_dict with broadcast_from_rank0=True",
+            options=replace(own, init_on_rank_0=True),
+        )
     if not own.reduce_dtype and not own.param_dtype:
         yield Variant(
             name="reduction in bfloat16",
@@ -83,4 +96,17 @@ def _prefetching(own: Options) -> Iterator[Variant]:
         name="backward prefetch of 2",
         setting="set_modules_to_backward_prefetch of 2",
         options=replace(own, backward_prefetch=2),
+    )
+
+
+def _units(own: Options, mib: float) -> Iterator[Variant]:
+    yield Variant(
+        name="wrapping by size",
+        setting=f"fully_shard([block, block, ...]) of at least {mib:.2g} MiB",
+        options=replace(own, gather_mib=mib),
+    )
+    yield Variant(
+        name="ends of the model in the root",
+        setting="fully_shard of the blocks and of the model, not of embedding and head",
+        options=replace(own, root_split=False),
     )

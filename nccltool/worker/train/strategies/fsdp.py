@@ -4,10 +4,14 @@ A step of the default model on rank 0 of 4: 12 all_gather, 1,879,040 bytes: each
 forward pass, and again in the backward pass; 6 reduce_scatter, 939,520 bytes, of the gradients.
 """
 
+import copy
+import math
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import torch
+from torch import nn
+from torch.distributed.checkpoint.state_dict import StateDictOptions, set_model_state_dict
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.fsdp import CPUOffloadPolicy, FSDPModule, MixedPrecisionPolicy, fully_shard
 
@@ -26,11 +30,35 @@ class Training(FullySharded):
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
         self._options = setup.spec.of(Options)
-        whole, policies = self.whole_model(), self._policies()
-        blocks = [fully_shard(part, **policies) for part in whole] if self._options.wrap == "block" else []
+        made, policies = self.whole_model(), self._policies()
+        whole = copy.deepcopy(made).to("meta") if self._options.init_on_rank_0 else made
+        units = self._units(whole)
+        for unit in units:
+            fully_shard(unit, **policies)
         self.model = fully_shard(whole, **policies)
-        self._prefetch(blocks)
+        if self._options.init_on_rank_0:
+            self._load_from_rank_0(made)
+        self._prefetch([cast(FSDPModule, unit[0]) for unit in units])
         self.optimizer = self.chosen_optimizer()
+
+    def _units(self, whole: nn.Sequential) -> list[list[nn.Module]]:
+        """What is gathered at once, in order, beside what is left to the root."""
+        options, units, size = self._options, list[list[nn.Module]](), math.inf
+        if options.wrap == "model":
+            return []
+        for part in whole if options.root_split else whole[1:-1]:
+            if size >= options.gather_mib * 2**20:
+                units.append([])
+                size = 0
+            units[-1].append(part)
+            size += sum(parameter.nbytes for parameter in part.parameters())
+        return units
+
+    def _load_from_rank_0(self, made: nn.Module) -> None:
+        self.model.to_empty(device=self.setup.device)
+        full = made.state_dict() if self.setup.rank == 0 else {}
+        options = StateDictOptions(full_state_dict=True, broadcast_from_rank0=True)
+        set_model_state_dict(self.model, full, options=options)
 
     def _prefetch(self, blocks: Sequence[FSDPModule]) -> None:
         """Gather blocks before they are needed, where that is asked for otherwise than torch does by itself."""

@@ -7,8 +7,10 @@ forward pass, and again in the backward pass; 6 reduce_scatter, 939,520 bytes, o
 import warnings
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import Any, ClassVar
 
+import torch
 from torch import Tensor, nn
 
 from nccltool.train.strategies.fsdp1 import Options
@@ -34,23 +36,32 @@ class Training(DataParallel):
             why = "this torch no longer has FullyShardedDataParallel; fsdp replaces it"
             raise CannotTrain(why, applies=False)
         whole = self.whole_model()
-        kinds = {type(part) for part in whole}
+        if setup.spec.of(Options).sync_module_states:
+            if setup.device.type == "cpu":
+                raise CannotTrain("sync_module_states needs GPUs: torch refuses it on CPUs")
+            if setup.rank:
+                with torch.no_grad():
+                    for parameter in whole.parameters():
+                        parameter.zero_()
         with warnings.catch_warnings():
             for category in (DeprecationWarning, FutureWarning):  # who asks for it by name knows that it is old
                 warnings.simplefilter("ignore", category)
-            self._fsdp = self._wrapped(whole, kinds)
+            self._fsdp = self._wrapped(whole)
         self.model: nn.Module = self._fsdp
         self._pieces = _pieces(self._fsdp)
         self.optimizer = self.sgd()
 
-    def _wrapped(self, whole: nn.Module, kinds: set[type[nn.Module]]) -> Any:
-        from torch.distributed.fsdp.wrap import ModuleWrapPolicy
-
-        setup, api, shard = self.setup, _older_api(), self.setup.spec.of(Options).shard
+    def _wrapped(self, whole: nn.Sequential) -> Any:
+        setup, api, options = self.setup, _older_api(), self.setup.spec.of(Options)
+        shard, prefetch = options.shard, options.prefetch_backward
         return api.FullyShardedDataParallel(
             whole,
             sharding_strategy=getattr(api.ShardingStrategy, _STRATEGIES[shard]),
-            auto_wrap_policy=ModuleWrapPolicy(kinds),
+            auto_wrap_policy=None if options.whole else _policy(whole, options.wrap_mib),
+            backward_prefetch=getattr(api.BackwardPrefetch, prefetch) if prefetch else None,
+            forward_prefetch=options.prefetch_forward,
+            limit_all_gathers=options.limit_all_gathers,
+            sync_module_states=options.sync_module_states,
             device_mesh=splitting.mesh_of_shards(setup, 2) if shard == "hybrid" else None,
             device_id=setup.device,
             use_orig_params=True,
@@ -72,6 +83,16 @@ class Training(DataParallel):
 
     def clip(self, limit: float) -> None:
         self._fsdp.clip_grad_norm_(limit)
+
+
+def _policy(whole: nn.Sequential, mib: float) -> Any:
+    """Each block by itself, or each module that has so much."""
+    from torch.distributed.fsdp.wrap import ModuleWrapPolicy, size_based_auto_wrap_policy
+
+    if not mib:
+        return ModuleWrapPolicy({type(part) for part in whole})
+    numbers = int(mib * 2**20 / next(whole.parameters()).element_size())
+    return partial(size_based_auto_wrap_policy, min_num_params=numbers)
 
 
 def _older_api() -> Any:

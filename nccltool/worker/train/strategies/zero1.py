@@ -9,6 +9,7 @@ from typing import ClassVar
 import torch
 from torch.distributed.optim import ZeroRedundancyOptimizer
 
+from nccltool.train.strategies.zero1 import Options
 from nccltool.worker.train import adamw
 from nccltool.worker.train.strategies.base import DataParallel, Setup
 
@@ -18,12 +19,15 @@ class Training(DataParallel):
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
-        self.wrap_in_ddp()
         spec = setup.spec
+        options = spec.of(Options)
+        sized = {"bucket_cap_mb": options.gradient_mib} if options.gradient_mib else {}
+        self.wrap_in_ddp(gradient_as_bucket_view=options.gradient_views, **sized)
         is_adamw = adamw.is_asked_for(spec)
         self.optimizer = ZeroRedundancyOptimizer(
             self.model.parameters(),
             optimizer_class=torch.optim.AdamW if is_adamw else torch.optim.SGD,
+            parameters_as_bucket_view=options.parameter_views,
             lr=spec.learning_rate,
             **({} if is_adamw else {"momentum": spec.momentum}),
         )
