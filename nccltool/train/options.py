@@ -242,10 +242,10 @@ def _installed(spec: TrainSpec, options: TrainOptions, where: LaunchPlan) -> Non
 def _tunable(spec: TrainSpec) -> None:
     for name in spec.strategies if spec.tune and not spec.is_all else ():
         if not tuning.has_variants(name):
-            known = [one for one in strategies.NAMES if tuning.has_variants(one)]
-            raise BadInput(
-                f"--tune is for {', '.join(known)}, not for {name}", "omit it or choose one of these strategies"
-            )
+            known = ", ".join(strategies.word_of(one) for one in strategies.NAMES if tuning.has_variants(one))
+            word = strategies.word_of(name)
+            because = f": {why}" if (why := tuning.why_not(name)) else ""
+            raise BadInput(f"--tune has nothing to vary for {word}{because}", f"omit it or choose from {known}")
     if spec.tune and spec.checkpoint:
         raise BadInput("--tune cannot be combined with --checkpoint", "omit one of them")
 

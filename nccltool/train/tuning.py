@@ -34,6 +34,12 @@ def has_variants(strategy: str) -> bool:
     return hasattr(_module(strategy), "variants")
 
 
+def why_not(strategy: str) -> str:
+    """Why there is no other setting of its overlap; empty = nobody says."""
+    reason: str = getattr(_module(strategy), "NO_TUNING", "")
+    return reason
+
+
 def variants(spec: TrainSpec, strategy: str, ranks: int) -> tuple[Variant, ...]:
     """What was asked for, then the other settings."""
     own: StrategyOptions = spec.of(_module(strategy).Options)

@@ -144,6 +144,11 @@ def test_an_option_crosses_to_the_workers_as_it_was_given() -> None:
                     "use --comm-hook fp16",
                 ),
                 (
+                    "dp --tune",
+                    "--tune has nothing to vary for dp: it runs in one process",
+                    "omit it or choose from ddp, deepspeed, fsdp, fsdp1, pipeline, ring, 3d, zero1",
+                ),
+                (
                     "ddp --comm-hook topk --tune",
                     "--tune cannot be combined with --sync-batch-norm or --comm-hook int8 or topk: "
                     "their losses depend on the number of micro-batches",

@@ -12,8 +12,14 @@ if TYPE_CHECKING:
 
 NAMES = tuple(name.replace("-", "_") for name in members.names(__path__))
 _WORDS = {"three_d": "3d", "tp_fsdp": "tp+fsdp"}
-WORDS = tuple(sorted(_WORDS.get(name, name) for name in NAMES))
-"""The names as help texts write them: not each can be that of a module."""
+
+
+def word_of(strategy: str) -> str:
+    """The name as texts write it: not each can be that of a module."""
+    return _WORDS.get(strategy, strategy)
+
+
+WORDS = tuple(sorted(map(word_of, NAMES)))
 
 
 def takes(strategy: str) -> dict[str, Field[Any]]:

@@ -7,6 +7,7 @@ from nccltool.train.strategies.base import Needs
 if TYPE_CHECKING:
     from nccltool.train.job import TrainSpec
 
+NO_TUNING = "only one rank computes at a time"
 LEAST_RANKS = 2
 """Of a curve: one rank has all layers, or uses two GPUs."""
 

@@ -8,6 +8,7 @@ from nccltool.train.strategies.base import DataParallelOptions, Needs, option
 if TYPE_CHECKING:
     from nccltool.train.job import TrainSpec
 
+NO_TUNING = "experts need the result of each all_to_all at once, and no shared expert computes meanwhile"
 EXPERTS = 8
 """Of a block: as many as the most ranks that share a model, so that each has one."""
 

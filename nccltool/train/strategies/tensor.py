@@ -8,6 +8,8 @@ from nccltool.train.strategies.base import Needs, StrategyOptions, option
 if TYPE_CHECKING:
     from nccltool.train.job import TrainSpec
 
+NO_TUNING = "its all_reduces feed the next layer, and torch hides them only on GPUs with NVLink and torch.compile"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Options(StrategyOptions):

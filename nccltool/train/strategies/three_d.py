@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from nccltool.train.pipeline_schedules import stages_of
 from nccltool.train.strategies.base import Needs, PipelineOptions
+from nccltool.train.strategies.pipeline import variants as variants
 
 if TYPE_CHECKING:
     from nccltool.train.job import TrainSpec

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from nccltool.train.job import TrainSpec
 
 Options = DataParallelOptions
+NO_TUNING = "its all_reduces feed the next layer; for its all_gathers, tune fsdp"
 RANKS = 2
 
 

@@ -1,5 +1,6 @@
 """torch.distributed as the collectives see it (collectives.base.Comm), over the names of several releases."""
 
+from collections.abc import Callable
 from typing import Any
 
 import torch.distributed as dist
@@ -69,6 +70,10 @@ class TorchComm:
 
     def exchange(self, send: Tensor, to: int, recv: Tensor, source: int) -> None:
         """Send and receive at the same time."""
+        self.begin_exchange(send, to, recv, source)()
+
+    def begin_exchange(self, send: Tensor, to: int, recv: Tensor, source: int) -> Callable[[], None]:
+        """The same, while something else is computed; what is returned waits for the end."""
         to, source, group = self._number[to], self._number[source], self._group
         if self._grouped:
             ops = [dist.P2POp(dist.isend, send, to, group), dist.P2POp(dist.irecv, recv, source, group)]
@@ -77,6 +82,10 @@ class TorchComm:
             # the receive first: Gloo tells the peer that it may send on the same connection, and behind a message
             # of our own that would come when it is through: one direction after the other
             works = [dist.irecv(recv, source, group), dist.isend(send, to, group)]
-        for work in works:
-            if work is not None:
-                work.wait()
+
+        def end() -> None:
+            for work in works:
+                if work is not None:
+                    work.wait()
+
+        return end

@@ -61,6 +61,10 @@ class Training(DataParallel):
     def _config(self) -> dict[str, Any]:
         spec, options = self.setup.spec, self.setup.spec.of(Options)
         zero: dict[str, Any] = {"stage": options.zero, "memory_efficient_linear": False}
+        if options.other_overlap:
+            zero["overlap_comm"] = options.overlaps
+        if options.bucket_numbers:
+            zero |= dict.fromkeys(("reduce_bucket_size", "allgather_bucket_size"), options.bucket_numbers)
         if options.offload:
             zero["offload_optimizer"] = {"device": "cpu"}
             if options.zero == 3:

@@ -10,11 +10,13 @@ blocks 3 forward and 3 backward, of keys and values together; 2 all_reduce, 939,
 gradients and the loss.
 """
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
+from nccltool.train.strategies.ring import Options
 from nccltool.worker.probe.comm import TorchComm
 from nccltool.worker.train.strategies.base import Setup
 from nccltool.worker.train.token_shares import TokenShares
@@ -29,6 +31,7 @@ class Training(TokenShares):
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
         self._ring = TorchComm("sum", self.shared.group)
+        self._prefetches = setup.spec.of(Options).prefetch
 
     def attend(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
         """Own tokens first, then those of the rank before this one, and so on around the ring."""
@@ -39,6 +42,7 @@ class Training(TokenShares):
         total, out = torch.zeros_like(top), torch.zeros_like(query, dtype=exact)
         pair = torch.stack((key, value))
         for step in range(ranks):
+            following = _begun(pair, self._ring) if self._prefetches and step < ranks - 1 else None
             apart = (rank - step) % ranks * self.tokens - self.first  # from these keys to the queries
             is_later = places + apart > places[:, None]
             scores = (query @ pair[0].mT).to(exact) * query.shape[-1] ** -0.5
@@ -49,7 +53,7 @@ class Training(TokenShares):
             out = out * shrink + (weights.to(pair.dtype) @ pair[1]).to(exact)
             top = largest
             if step < ranks - 1:
-                pair = _Passed.apply(pair, self._ring)
+                pair = _Passed.apply(pair, self._ring, following)
         return (out / total).to(query.dtype)
 
 
@@ -57,18 +61,24 @@ class _Passed(torch.autograd.Function):
     """To the next rank, and from the one before; gradients go the other way."""
 
     @staticmethod
-    def forward(context: Any, tensor: Tensor, ring: TorchComm) -> Tensor:
+    def forward(context: Any, tensor: Tensor, ring: TorchComm, following: Callable[[], Tensor] | None) -> Tensor:
+        """`following`: ends what was begun before."""
         context.ring = ring
-        return _passed(tensor, 1, ring)
+        return (following or _begun(tensor, ring))()
 
     @staticmethod
     def backward(context: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        return _passed(gradients[0], -1, context.ring), None
+        return _begun(gradients[0], context.ring, -1)(), None, None
 
 
-def _passed(tensor: Tensor, by: int, ring: TorchComm) -> Tensor:
-    into = torch.empty_like(tensor, memory_format=torch.contiguous_format)
-    ring.exchange(
-        tensor.contiguous(), (ring.rank + by) % ring.world_size, into, (ring.rank - by) % ring.world_size
-    )
-    return into
+def _begun(tensor: Tensor, ring: TorchComm, by: int = 1) -> Callable[[], Tensor]:
+    """What comes from the other side, when it is waited for."""
+    sent = tensor.detach().contiguous()
+    into = torch.empty_like(sent)
+    end = ring.begin_exchange(sent, (ring.rank + by) % ring.world_size, into, (ring.rank - by) % ring.world_size)
+
+    def ended() -> Tensor:
+        end()
+        return into
+
+    return ended

@@ -1,5 +1,6 @@
 """What a rank hands on around the ring, counted."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -18,19 +19,22 @@ pytestmark = [
 ]
 
 
+@pytest.mark.parametrize("prefetch", [False, True])
 @pytest.mark.parametrize("world", [2, 4, 8])
-def test_bytes_of_a_step(world: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bytes_of_a_step(world: int, prefetch: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Keys and values to the next rank, n-1 times in each block; gradients as often the other way."""
     handed: list[tuple[int, int]] = []
 
-    def counted(ring: TorchComm, send: Tensor, to: int, recv: Tensor, source: int) -> None:
+    def counted(ring: TorchComm, send: Tensor, to: int, recv: Tensor, source: int) -> Callable[[], None]:
         assert (to - ring.rank) % world == (ring.rank - source) % world
         handed.append(((to - ring.rank) % world, send.nbytes))
         recv.copy_(send)
+        return lambda: None
 
-    monkeypatch.setattr(TorchComm, "exchange", counted)
+    monkeypatch.setattr(TorchComm, "begin_exchange", counted)
     with rank_of(world - 1, world) as tools:
-        strategy: Any = build(Setup("ring", TrainSpec(strategies=("ring",)), tools))
+        asked = TrainSpec(strategies=("ring",), options={"prefetch": prefetch})
+        strategy: Any = build(Setup("ring", asked, tools))
         spec = strategy.setup.spec
         assert isinstance(strategy.wrapper, DistributedDataParallel)
         strategy.wrapper.register_comm_hook(None, average)
