@@ -1,6 +1,8 @@
 """Options of ways to train: how one is declared, and groups that several ways take."""
 
-from dataclasses import Field, dataclass, field
+import math
+from collections.abc import Iterator
+from dataclasses import Field, dataclass, field, replace
 from typing import Any
 
 from nccltool.train.pipeline_schedules import SCHEDULES
@@ -154,3 +156,36 @@ class OffloadOptions(StrategyOptions):
 
     offload: bool = option(False, 120, "FSDP, DeepSpeed: keep state and updates in host memory.")
     """Parameters, gradients and the optimizer's state."""
+
+
+_BUCKETS_MIB = (1.0, 5.0, 25.0, 100.0)
+"""Around torch's 25; 5 was best over Gloo, and 10 to 25 over NCCL (Li and others 2020, PyTorch Distributed)."""
+
+
+def buckets(place: TuningPlace) -> Iterator[tuple[str, str, float]]:
+    """(Name, setting, MiB)."""
+    whole = float(math.ceil(place.mib * 2))
+    yield "one bucket: no overlap", f"bucket_cap_mb={whole:g}, more than the model has", whole
+    for mib in _BUCKETS_MIB:
+        if mib < place.mib:
+            yield f"buckets of {mib:g} MiB", f"bucket_cap_mb={mib:g}", mib
+
+
+_KEEPS = {"gpipe": "; a rank then keeps the activations of all micro-batches"}
+"""What a schedule costs besides time."""
+
+
+def schedules(own: PipelineOptions, place: TuningPlace) -> Iterator[Variant]:
+    """Schedules fill a rank's waits with other micro-batches, stages, or halves of a backward pass."""
+    for schedule in SCHEDULES:
+        if schedule != own.schedule:
+            yield Variant(
+                name=f"schedule {schedule}",
+                setting=f"--schedule {schedule}{_KEEPS.get(schedule, '')}",
+                options=replace(own, schedule=schedule, stages=None),
+            )
+    yield Variant(
+        name=f"{2 * own.micro_batches} micro-batches per rank",
+        setting=f"--micro-batches {2 * own.micro_batches}",
+        options=replace(own, micro_batches=2 * own.micro_batches),
+    )

@@ -1,6 +1,5 @@
 """DistributedDataParallel."""
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -10,6 +9,7 @@ from nccltool.train.strategies.base import (
     TuningPlace,
     ValidationOptions,
     Variant,
+    buckets,
     option,
 )
 
@@ -18,8 +18,6 @@ COMPRESSED = ("int8", "topk", "powersgd")
 """Those that do more than round to a type: the reference compresses its gradients too."""
 CARRYING = ("topk", "powersgd")
 """What they leave out is kept for later steps."""
-_BUCKETS_MIB = (1.0, 5.0, 25.0, 100.0)
-"""Around torch's 25; 5 was best over Gloo, and 10 to 25 over NCCL (Li and others 2020, PyTorch Distributed)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,15 +32,6 @@ class Options(DataParallelOptions, OptimizerOptions, ValidationOptions):
     static_graph: bool = option(False, 70, "DDP: declare that the graph never changes.")
     small_first: bool = True
     """With buckets of torch's size, the first one is of 1 MiB, as torch does it where no size is given."""
-
-
-def buckets(place: TuningPlace) -> Iterator[tuple[str, str, float]]:
-    """(Name, setting, MiB)."""
-    whole = float(math.ceil(place.mib * 2))
-    yield "one bucket: no overlap", f"bucket_cap_mb={whole:g}, more than the model has", whole
-    for mib in _BUCKETS_MIB:
-        if mib < place.mib:
-            yield f"buckets of {mib:g} MiB", f"bucket_cap_mb={mib:g}", mib
 
 
 def variants(own: Options, place: TuningPlace) -> Iterator[Variant]:

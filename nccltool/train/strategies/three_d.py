@@ -4,13 +4,13 @@ import math
 from typing import TYPE_CHECKING
 
 from nccltool.train.pipeline_schedules import stages_of
-from nccltool.train.strategies.base import Needs, PipelineOptions
-from nccltool.train.strategies.pipeline import variants as variants
+from nccltool.train.strategies.base import Needs, PipelineOptions, schedules
 
 if TYPE_CHECKING:
     from nccltool.train.job import TrainSpec
 
 Options = PipelineOptions
+variants = schedules
 STAGES = PAIR = 2
 RANKS = STAGES * PAIR
 

@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from nccltool.train.strategies import ddp
 from nccltool.train.strategies.base import (
     DataParallelOptions,
     OptimizerOptions,
     TuningPlace,
     ValidationOptions,
     Variant,
+    buckets,
 )
 
 
@@ -27,7 +27,7 @@ class Options(DataParallelOptions, OptimizerOptions, ValidationOptions):
 
 def variants(own: Options, place: TuningPlace) -> Iterator[Variant]:
     """Buckets of gradients in the backward pass, and of parameters after the update."""
-    for name, setting, mib in ddp.buckets(place):
+    for name, setting, mib in buckets(place):
         yield Variant(name=name, setting=setting, options=replace(own, gradient_mib=mib))
     yield Variant(
         name="gradients as views of buckets",
