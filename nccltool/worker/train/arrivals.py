@@ -62,8 +62,24 @@ def came_late(
     step()
     found = None
     if arrivals.can_meet():
-        for _ in range(_PARTS * rounds):
-            step()
-        found = late_rank.throughout(group.everybodys(arrivals.waits_ns), _PARTS)
+        found = _late_throughout(group, rounds, step, arrivals)
     put(None)
     return found
+
+
+def _late_throughout(
+    group: Agreement, rounds: int, step: Callable[[], None], arrivals: Arrivals
+) -> tuple[RankLateness, ...]:
+    """No further part is run when no rank is left that was late in each so far: none would be named."""
+    waits: list[list[int]] = [[] for _ in range(group.size)]
+    left = set(range(group.size))
+    for _ in range(_PARTS):
+        for _ in range(rounds):
+            step()
+        part = group.everybodys(arrivals.waits_ns[-rounds:])
+        left &= {one.rank for one in late_rank.in_row(part, late_rank.LAST_IN_SHARE_OF_PART)}
+        if not left:
+            return ()
+        for mine, more in zip(waits, part, strict=True):
+            mine.extend(more)
+    return late_rank.throughout(waits, _PARTS)

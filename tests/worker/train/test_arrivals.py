@@ -29,6 +29,18 @@ class TwoRanks(Agreement):
         return [numbers, [number + 5_000_000 for number in numbers]]
 
 
+class Disturbed(TwoRanks):
+    """The other rank waits longer, or shorter, in each stretch of steps."""
+
+    def __init__(self, *late_ms: int) -> None:
+        super().__init__()
+        self._late_ms = iter(late_ms)
+
+    def everybodys(self, numbers: list[int]) -> list[list[int]]:
+        late_ns = next(self._late_ms) * 10**6
+        return [numbers, [number + late_ns for number in numbers]]
+
+
 class Stepper:
     """A strategy that comes to some phases in each step."""
 
@@ -82,10 +94,13 @@ def test_when_ranks_meet(
 
 
 def test_a_rank_that_is_late_for_a_stretch_of_steps_is_not_named() -> None:
-    class Disturbed(TwoRanks):
-        def everybodys(self, numbers: list[int]) -> list[list[int]]:
-            late = [5_000_000] * 30 + [-5_000_000] * 15
-            return [numbers, [number + ns for number, ns in zip(numbers, late, strict=True)]]
-
     stepper = Stepper(BETWEEN_PASSES)
-    assert arrivals.came_late(Disturbed(), 10**6, stepper.step, stepper.put) == ()
+    assert arrivals.came_late(Disturbed(5, 5, -5), 10**6, stepper.step, stepper.put) == ()
+    assert stepper.steps == 1 + 45
+
+
+@pytest.mark.parametrize(("late_ms", "rounds"), [((0, 5, 5), 15), ((5, 0, 5), 30), ((5, -5, 5), 30)])
+def test_steps_end_when_nobody_can_be_named(late_ms: tuple[int, ...], rounds: int) -> None:
+    stepper = Stepper(BETWEEN_PASSES)
+    assert arrivals.came_late(Disturbed(*late_ms), 10**6, stepper.step, stepper.put) == ()
+    assert (stepper.steps, stepper.is_left_alone) == (1 + rounds, True)
