@@ -1,6 +1,5 @@
 """torch.distributed as the collectives see it (collectives.base.Comm), over the names of several releases."""
 
-from collections.abc import Callable
 from typing import Any
 
 import torch.distributed as dist
@@ -70,22 +69,16 @@ class TorchComm:
 
     def exchange(self, send: Tensor, to: int, recv: Tensor, source: int) -> None:
         """Send and receive at the same time."""
-        self.begin_exchange(send, to, recv, source)()
+        for work in self.begin_exchange(send, to, recv, source):
+            if work is not None:
+                work.wait()
 
-    def begin_exchange(self, send: Tensor, to: int, recv: Tensor, source: int) -> Callable[[], None]:
-        """The same, while something else is computed; what is returned waits for the end."""
+    def begin_exchange(self, send: Tensor, to: int, recv: Tensor, source: int) -> list[dist.Work | None]:
+        """The same, while something else is computed: what to wait for in the end."""
         to, source, group = self._number[to], self._number[source], self._group
         if self._grouped:
             ops = [dist.P2POp(dist.isend, send, to, group), dist.P2POp(dist.irecv, recv, source, group)]
-            works = dist.batch_isend_irecv(ops)
-        else:
-            # the receive first: Gloo tells the peer that it may send on the same connection, and behind a message
-            # of our own that would come when it is through: one direction after the other
-            works = [dist.irecv(recv, source, group), dist.isend(send, to, group)]
-
-        def end() -> None:
-            for work in works:
-                if work is not None:
-                    work.wait()
-
-        return end
+            return list(dist.batch_isend_irecv(ops))
+        # the receive first: Gloo tells the peer that it may send on the same connection, and behind a message
+        # of our own that would come when it is through: one direction after the other
+        return [dist.irecv(recv, source, group), dist.isend(send, to, group)]

@@ -75,10 +75,12 @@ def _begun(tensor: Tensor, ring: TorchComm, by: int = 1) -> Callable[[], Tensor]
     """What comes from the other side, when it is waited for."""
     sent = tensor.detach().contiguous()
     into = torch.empty_like(sent)
-    end = ring.begin_exchange(sent, (ring.rank + by) % ring.world_size, into, (ring.rank - by) % ring.world_size)
+    works = ring.begin_exchange(sent, (ring.rank + by) % ring.world_size, into, (ring.rank - by) % ring.world_size)
 
     def ended() -> Tensor:
-        end()
+        for work in works:
+            if work is not None:
+                work.wait()
         return into
 
     return ended

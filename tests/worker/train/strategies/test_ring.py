@@ -1,6 +1,5 @@
 """What a rank hands on around the ring, counted."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -25,11 +24,11 @@ def test_bytes_of_a_step(world: int, prefetch: bool, monkeypatch: pytest.MonkeyP
     """Keys and values to the next rank, n-1 times in each block; gradients as often the other way."""
     handed: list[tuple[int, int]] = []
 
-    def counted(ring: TorchComm, send: Tensor, to: int, recv: Tensor, source: int) -> Callable[[], None]:
+    def counted(ring: TorchComm, send: Tensor, to: int, recv: Tensor, source: int) -> list[None]:
         assert (to - ring.rank) % world == (ring.rank - source) % world
         handed.append(((to - ring.rank) % world, send.nbytes))
         recv.copy_(send)
-        return lambda: None
+        return []
 
     monkeypatch.setattr(TorchComm, "begin_exchange", counted)
     with rank_of(world - 1, world) as tools:
