@@ -1,5 +1,7 @@
 """Files of variables: of `env`, for docker and podman, for systemd (EnvironmentFile), or for a shell (`.env`).
 
+Also what sets variables beside other things: batch scripts, manifests, and Dockerfiles (job_files/).
+
 They look alike, and are read differently: docker keeps quotes, systemd and a shell remove them. `export` tells a
 file of a shell, and `;` before a comment one of systemd; any other is read as docker does, which is how `env`
 writes it.
@@ -14,14 +16,19 @@ from typing import Literal, TypeAlias
 from nccltool.core.errors import BadInput
 from nccltool.core.text import shortened
 from nccltool.hosts import shell_words
+from nccltool.hosts.job_files import dockerfile, script
+from nccltool.hosts.job_files.base import JobSetting
 from nccltool.hosts.nccl import settings
 from nccltool.hosts.shell_words import NotAssigned, UnreadableValue
 from nccltool.hosts.sources.env import is_kept
 
 STANDARD_INPUT = "standard input"
-Form: TypeAlias = Literal["env -0", "docker", "systemd", "shell"]
+Form: TypeAlias = Literal["env -0", "docker", "systemd", "shell", "script", "manifest", "Dockerfile"]
+_READ_ONLY = frozenset({"env -0", "script", "manifest", "Dockerfile"})
+"""Forms in which no line is added."""
 _OF_SHELL = re.compile(r"^[ \t]*(?:export|(?:declare|typeset) -x)[ \t]+[A-Za-z_]", re.MULTILINE)
 _EXPORTS_ALL = re.compile(r"^[ \t]*set[ \t]+(?:-\w*a\w*|-o[ \t]+allexport)\b", re.MULTILINE | re.ASCII)
+_OF_MANIFEST = re.compile(r"^(?:apiVersion|services):|\A\s*\{\s*\"apiVersion\"", re.MULTILINE)
 _OF_SYSTEMD = re.compile(r"^[ \t]*;", re.MULTILINE)
 _FUNCTION = re.compile(r"^[^=\n]+=\(\) \{(?:[^\n]*\}$|.*?^\}$)", re.MULTILINE | re.DOTALL)
 """Of bash, as `env` prints those that are exported."""
@@ -78,7 +85,7 @@ class EnvFile:
 
     def new_line(self, name: str, value: str) -> str | None:
         """A line for a variable that the file has not; None: it cannot be written so."""
-        if self.form == "env -0" or not value.isprintable():
+        if self.form in _READ_ONLY or not value.isprintable():
             return None
         written = value if self.form == "docker" else shlex.quote(value)
         return f"{'export ' if self.form == 'shell' else ''}{name}={written}"
@@ -97,6 +104,12 @@ def read(data: bytes, path: str, environ: Mapping[str, str]) -> EnvFile:
     form: Form = "docker"
     if "\0" in text:
         form = "env -0"
+    elif dockerfile.is_dockerfile(text):
+        form = "Dockerfile"
+    elif _OF_MANIFEST.search(text):
+        form = "manifest"
+    elif script.is_script(without_functions):
+        form = "script"
     elif _OF_SHELL.search(without_functions):
         form = "shell"
     elif _OF_SYSTEMD.search(without_functions):
@@ -295,9 +308,30 @@ def _place(text: str, one: shell_words.ShellAssignment) -> Place | None:
     return Place(before=before, value=one.raw, after=after) if is_all else None
 
 
+def _of_script(text: str, where: str, environ: Mapping[str, str]) -> Iterator[EnvLine]:
+    return map(_line, script.settings(text, environ))
+
+
+def _of_manifest(text: str, where: str, environ: Mapping[str, str]) -> Iterator[EnvLine]:
+    from nccltool.hosts.job_files import manifest  # YAML takes longer to import than all of the command line
+
+    return map(_line, manifest.settings(text, where, environ))
+
+
+def _of_dockerfile(text: str, where: str, environ: Mapping[str, str]) -> Iterator[EnvLine]:
+    return map(_line, dockerfile.settings(text))
+
+
+def _line(one: JobSetting) -> EnvLine:
+    return EnvLine(number=one.number, name=one.name, value=one.value, place=None, is_exported=one.is_exported)
+
+
 _READERS: Mapping[Form, Callable[[str, str, Mapping[str, str]], Iterator[EnvLine]]] = {
     "env -0": _after_zeros,
     "docker": _of_docker,
     "systemd": _of_systemd,
     "shell": _of_shell,
+    "script": _of_script,
+    "manifest": _of_manifest,
+    "Dockerfile": _of_dockerfile,
 }

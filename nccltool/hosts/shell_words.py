@@ -111,6 +111,43 @@ def _statements(text: str) -> Iterator[list[Word]]:
             raise NotAssigned(at if quote or not words else words[0].start, quote)
 
 
+_HERE_DOCUMENT = re.compile(r"<<-?[ \t]*(['\"]?)(\w+)\1")
+_BEGINS = frozenset({"if", "then", "elif", "else", "while", "until", "do", "time", "!", "{"})
+"""Words of the shell behind which a command stands."""
+
+
+def commands(text: str) -> Iterator[list[Word]]:
+    """The words of each command of a script; what cannot be read is passed over, as are here-documents."""
+    at, words, ends = 0, list[Word](), list[str]()
+    while at < len(text):
+        if blank := _BLANK.match(text, at):
+            at = blank.end()
+        elif found := _HERE_DOCUMENT.match(text, at):
+            ends.append(found[2])
+            at = found.end()
+        elif text[at] in "\n;&|()":
+            if words:
+                yield words
+            at, words = _behind(text, at, ends), []
+        elif found := _WORD.match(text, at):
+            if words or found[0] not in _BEGINS:
+                words.append(Word(found[0], at))
+            at = found.end()
+        else:
+            at += 1
+    if words:
+        yield words
+
+
+def _behind(text: str, at: int, ends: list[str]) -> int:
+    """Behind a separator; behind a line, also behind the here-documents that it announced."""
+    if text[at] == "\n":
+        while ends:
+            last = re.compile(rf"^\t*{ends.pop(0)}$", re.MULTILINE).search(text, at + 1)
+            at = last.end() if last else len(text)
+    return at + 1
+
+
 def value(name: str, raw: str, variables: Mapping[str, str | None], environ: Mapping[str, str]) -> str:
     """The value of a word. `variables`: of the file so far; None = not known. Raises UnreadableValue."""
 

@@ -164,7 +164,7 @@ def _hosts(random: Random) -> FuzzInput:
 def _env_file(random: Random) -> FuzzInput:
     words = ("doctor", "--env-file", "env", "--root", f"trees/{random.choice(fuzz_samples.TREES)}")
     form = random.choice((("--fix",), ("--show-settings",), _form(random, ("table", "json", "junit", "sarif"))))
-    content = mutations.data(fuzz_samples.ENV_FILE, random)
+    content = mutations.data(random.choice((fuzz_samples.ENV_FILE, *fuzz_samples.JOB_FILES)), random)
     return FuzzInput(target="env file", words=(*words, *form), files={"env": content})
 
 

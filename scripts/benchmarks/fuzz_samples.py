@@ -65,6 +65,30 @@ FI_PROVIDER=efa
 OMP_NUM_THREADS=8
 CUDA_VISIBLE_DEVICES=0,1
 """
+JOB_FILES = (
+    b"""\
+#!/bin/bash
+#SBATCH --export=ALL,NCCL_DEBUG=INFO
+export MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1) NCCL_IB_HCA=mlx5_0
+cat <<EOF > list
+EOF
+if [[ $A == 1 ]]; then export NCCL_P2P_LEVEL="${A:-NVL}"; fi
+mpirun -x NCCL_ALGO=Ring \\
+    -genv FI_PROVIDER efa ./train
+""",
+    b"""\
+apiVersion: v1
+kind: Pod
+spec:
+  containers:
+  - args: [bash, -c, "NCCL_DEBUG=INFO torchrun train.py"]
+    env: &env
+    - name: NCCL_IB_HCA
+      value: "mlx5"
+  - env: *env
+""",
+    b'ARG V=1\nFROM x AS y\nENV NCCL_DEBUG INFO\nFROM y\nENV NCCL_ALGO=Ring \\\n    NCCL_PROTO="$V"\n',
+)
 NCCL_CONF = b"# site\nNCCL_DEBUG=WARN\nNCCL_IB_HCA=mlx5_0\n NCCL_SOCKET_IFNAME = eth0\nNCCL_NVLS_ENABLE=0\n"
 WEB_CONFIG = b"""\
 tls_server_config:

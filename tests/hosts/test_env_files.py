@@ -44,6 +44,12 @@ def read(text: str | bytes, path: str = "F") -> EnvFile:
         ("export A=1\r\n\r\n# c\r\nexport B='2'\r\n", "shell", {"A": "1\r", "B": "2\r"}),
         ("export PATH=$(x):$PATH OLD=`y`\nexport LD_LIBRARY_PATH=/a:$LD_LIBRARY_PATH", "shell",
          {"LD_LIBRARY_PATH": "/a:"}),
+        # of jobs
+        ("#!/bin/sh\n#SBATCH -N 2\nexport A=1\nsrun -l --export=ALL,B=2 x\n", "script", {"A": "1", "B": "2"}),
+        ("apiVersion: v1\nspec:\n  env:\n  - name: A\n    value: '1'\n", "manifest", {"A": "1"}),
+        ("# c\nservices:\n  a:\n    environment: [A=1]\n", "manifest", {"A": "1"}),
+        ('{"apiVersion": "v1", "env": {"A": "1"}}', "manifest", {"A": "1"}),
+        ("FROM x\nENV A=1\n", "Dockerfile", {"A": "1"}),
     ],
 )  # fmt: skip
 def test_variables(text: str | bytes, form: str, variables: dict[str, str]) -> None:
@@ -103,6 +109,7 @@ def _written(text: str, value: str) -> str | None:
         (";\nA=1", "2 3", "B='2 3'"),
         (";\nA=1\\\n2", "2", None),
         ("A=1", "a\nb", None),
+        ("export A=1\nsrun x", "2", None),
     ],
 )
 def test_a_line_is_rewritten_in_its_own_form(text: str, value: str, line: str | None) -> None:

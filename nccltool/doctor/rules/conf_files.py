@@ -171,9 +171,8 @@ def line_without_export(host: JudgedHost) -> Results:
         for line in rest.values():
             if line.name in given and line.name in entries:
                 where = f"{escaped(env_file.path)}:{line.number}: {line.name}={escaped(shortened(line.value, 80))}"
-                message = (
-                    f"{line.name} is assigned but not exported: a job whose script sources this file lacks it"
-                )
+                job = "the job" if env_file.form == "script" else "a job whose script sources this file"
+                message = f"{line.name} is assigned but not exported: {job} lacks it"
                 yield report.variable(line.name, message, f"export {line.name}", evidence=(where,))
 
 

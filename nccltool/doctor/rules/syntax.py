@@ -55,12 +55,19 @@ def quoted_value(host: JudgedHost) -> Results:
             plain = _unquoted(variable.value)
             what = "quotes" if plain is not None else "an unpaired quote"
             message = f"{variable.name} has {what} in its value"
-            kept = any(file.form == "docker" and file.path in variable.origin for file in host.env_files)
-            why = ": docker and podman keep them, systemd and a shell do not need them" if kept else ""
+            forms = {file.form for file in host.env_files if file.path in variable.origin}
+            why = next((why for form, why in _KEPT.items() if form in forms), "")
             remedy = f"remove the quotes where the variable is set{why}"
             severity: Severity | None = "error" if variable.name in _FATAL_WORDS else None
             fix = report.export(variable.name, plain) if plain else report.unset(variable)
             yield report.about(variable, message, remedy, fix=() if plain is None else fix, severity=severity)
+
+
+_KEPT = {
+    "docker": ": docker and podman keep them, systemd and a shell do not need them",
+    "manifest": ": YAML has removed its own, and Kubernetes keeps these",
+}
+"""Form of a file of variables -> why quotes stay in a value."""
 
 
 def _unquoted(value: str) -> str | None:
