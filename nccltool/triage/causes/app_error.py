@@ -126,7 +126,9 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     if first := next(iter(ranks), None) or first_to_end(timeline):
         return Offender("rank", first)
     found = clues.rank_or_host()
-    return found if found and found.kind == "rank" else _of_a_library(timeline) or found
+    if found and found.kind == "rank":
+        return found
+    return _of_a_library(timeline) or _mask(timeline) or found or _task(timeline)
 
 
 def _of_a_library(timeline: Timeline) -> Offender | None:
@@ -134,6 +136,22 @@ def _of_a_library(timeline: Timeline) -> Offender | None:
     answers = (e for e in timeline.of("app.echo") if any(words in e.text for words in ("CUDA error", *_MISUSE)))
     ranks = (rank for event in answers if (rank := timeline.rank_of(event)) is not None)
     return next((Offender("rank", str(rank)) for rank in ranks), None)
+
+
+_MASK = re.compile(r"\b(?:CUDA|HIP|ROCR)_VISIBLE_DEVICES\b")
+
+
+def _mask(timeline: Timeline) -> Offender | None:
+    """The variable that hides GPUs, where a process chose one by a number that is not among the visible ones."""
+    if not timeline.has("cuda.invalid-device"):
+        return None
+    named = (_MASK.search(event.text) for event in timeline.of("shell.visible", "shell.command"))
+    return next((Offender("variable", match[0]) for match in named if match), None)
+
+
+def _task(timeline: Timeline) -> Offender | None:
+    """The process of the task that Ray names before its traceback."""
+    return timeline.part("process", "app.task", name="task")
 
 
 def _module(names: str) -> str:

@@ -43,6 +43,7 @@ SIGNS = {
     "net.stranger": (0.75, "processes met others than they connected to: an address that several hosts have"),
     "gloo.no-device": (TYPICAL, "Gloo could not open its device"),
     "gloo.no-mesh": (FITS, "Gloo's processes did not meet, and no connection failed"),
+    "gloo.unresolved": (FITS, "the name of a host is no address of it, and Gloo took the loopback interface"),
     "nccl.no-family": (0.8, "a socket of the address family could not be created"),
     "nccl.bad-family": (TYPICAL, "a rank sent an address without a family: it had no usable interface"),
 }
@@ -168,7 +169,12 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
         return Offender("interface", interface) if interface else Offender("address", _peer(event))
     if _subnets_differ(timeline) and (event := _odd_bootstrap(timeline)):
         return Offender("interface", event.get("interface"))
-    return clues.host_or_rank()
+    return clues.host_or_rank() or _choosing(timeline)
+
+
+def _choosing(timeline: Timeline) -> Offender | None:
+    """The variable to set, where nothing tells which interface each process of Gloo took."""
+    return Offender("variable", "GLOO_SOCKET_IFNAME") if timeline.has("gloo.no-mesh", "gloo.unresolved") else None
 
 
 def _without_address(timeline: Timeline) -> Offender | None:

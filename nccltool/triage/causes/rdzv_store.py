@@ -28,6 +28,8 @@ address or wait for the DNS record. Too few nodes: start the missing nodes, or s
 If names do not resolve or nodes are missing, contact the owner of DNS or of the scheduler.
 """
 
+import re
+
 from nccltool.triage.causes.base import FITS, HINT, SAYS, TYPICAL, Clue, Clues, Given, Offender, Timeline
 from nccltool.triage.timeline import work
 
@@ -78,11 +80,24 @@ def clues(timeline: Timeline) -> Given:
         yield Clue(-FITS, "a process that had not joined was still at work", event)
 
 
+_PORT = re.compile(
+    r"(?:--?(?:master|main_process|rdzv)[_-]?port[= ]+|--rdzv[_-]endpoint[= ]+\S+:)(?P<port>\d{4,5})\b"
+)
+
+
+def _port_told(timeline: Timeline) -> str | None:
+    """The port of the store: of the command line, or the one that somebody lists as taken."""
+    typed = (_PORT.search(event.text) for event in timeline.of("shell.command"))
+    told = next((match["port"] for match in typed if match), None)
+    listed = {event.get("port") for event in timeline.of("shell.listens")}
+    return told or (listed.pop() if len(listed) == 1 else None)
+
+
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     """The port, or the host that cannot be found."""
     taken = timeline.first_part("port", "store.in-use", "store.endpoint", name="port")
     if timeline.has("store.in-use"):
-        port = timeline.variable("MASTER_PORT")
+        port = timeline.variable("MASTER_PORT") or _port_told(timeline)
         if taken or port:
             return taken or Offender("port", port or "")
     if absent := timeline.part("host", "job.pod-pending", name="node"):

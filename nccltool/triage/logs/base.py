@@ -41,6 +41,8 @@ class SourceLine(msgspec.Struct, frozen=True, kw_only=True):
     pid: int | None = None
     address: str | None = None
     time: str | None = None
+    is_error: bool = False
+    """Its logger gave it the level of an error."""
 
 
 class LogEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -105,6 +105,7 @@ collective-mismatch  {ALL}\b.*\b{OF_CALLS}s?\b.*{DIFFER}|{OF_CALLS}s?\b.*{ALL}\b
 data-corruption      {DATA}s?\b.*\b(?:wrong|incorrect)
                      {DATA}s?\b.*\bcorrupt
                      (?:result|element|tensor|value|data|buffer|gradient)s?\b.*\b(?:do(?:es)?n't|not) match
+                     unexpected result\b.*\bnot reproducible|possible (?:persistent|transient) error
                      verification (?:failed|error)|validation failed|checksum|\bsdc\b|silent data|bit ?flip
 p2p-acs-iommu        \biommu\b|\bacs\b|peer[ -](?:to[ -]peer )?access|\bp2p\b|cudaipc|\bdmar\b|smmu
 topology             topolog(?:y|ies)|\bnuma\b.*\b(?:node|affinity)|pci (?:path|tree|topology|hierarchy)|busid
@@ -134,6 +135,7 @@ rdzv-store           rendezvous|\brdzv|tcp_?store|\bmaster[ _]?(?:addr|port|node
                      host ?names?\b|address (?:already )?in use|head node|\bgcs\b
                      \bport\b.*\b(?:in use|taken|bound|bind)
 net-unreachable      unreachable|no route|firewall|iptables|security group|\bmtu\b|packets?\b|\bping\b
+                     (?:unable|failed|could ?n[o']t|can(?:not|'t)) (?:to )?(?:connect|reach)\b
                      connect(?:ion|ing)?\b.*\b(?:timed? ?out|refused|blocked)|cannot (?:reach|connect)
 preempted            preempt\w*|cancel\w*|wall ?(?:time|clock)|time ?limit|evict\w*|reclaim\w*|\bdrain\w*
                      maintenance|spot instance
@@ -170,7 +172,7 @@ def of_exception(text: str) -> str:
 
 def events(line: SourceLine) -> Iterator[LogEvent]:
     """A complaint: its subject, and whether it is told as the end of something."""
-    if told := _told(line.text[:_LONGEST]):
+    if told := _told(line.text[:_LONGEST], line.is_error):
         subject, grade, exact = told
         parts = {"about": subject, "grade": grade, "exact": "yes" if exact else ""}
         yield event(
@@ -179,14 +181,14 @@ def events(line: SourceLine) -> Iterator[LogEvent]:
 
 
 @lru_cache(maxsize=1024)
-def _told(text: str) -> tuple[str, str, bool] | None:
+def _told(text: str, is_error: bool) -> tuple[str, str, bool] | None:
     """Subject, grade, and whether the error itself tells the subject; None = it is no complaint.
 
     A log that complains says the same again and again."""
     if not _FAILS.search(text) or _SURVIVED.search(text) or _SILENT.search(text):
         return None
     quiet = bool(_QUIET.search(text)) and not _ERROR_OF_NCCL.search(text)
-    grade = "quiet" if quiet else "loud" if _LOUD.search(text) else "plain"
+    grade = "quiet" if quiet else "loud" if is_error or _LOUD.search(text) else "plain"
     exact = error_texts.meaning(text)
     told = _SOURCE.sub(" ", text)
     subject = exact or next((label for label, words in _SUBJECTS if words.search(told)), "")

@@ -46,9 +46,9 @@ _BEFORE = re.compile(
     | \d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d+)?Z?[ ](?:[-|][ ])?(?:\[?[\w./-]{1,40}\]?(?:[ ][-|])?[ ])?
       \[?(?:CRITICAL|ERROR|WARNING|INFO)\]?(?:[ ][-|:][ ]|:[ ]{4}|:[ ]|[ ])
       (?=Traceback[ ]|[A-Za-z_][\w.]*(?:Error|Exception)\b|[ ]+File[ ]"|\[[Rr]ank[ ]?\d+\]:|[EWIF]\d{4}[ ])
-    | (?:CRITICAL|ERROR|WARNING|INFO)[ ]\d\d-\d\d[ ][\d:]{8}(?:\.\d+)?[ ]\[[\w./]+(?::\d+)?\][ ]?
-    | (?:CRITICAL|ERROR|WARNING|INFO)[ ]\d\d-\d\d[ ][\d:]{8}[ ][\w/]+\.py:\d+\][ ]?
-    | [EWIF]\d{4}[ ][\d:.]+[ ]+(?P<glogpid>\d+)[ ][\w./-]+:\d+\][ ]+
+    | (?:(?P<error>CRITICAL|ERROR)|WARNING|INFO)[ ]\d\d-\d\d[ ][\d:]{8}(?:\.\d+)?[ ]\[[\w./]+(?::\d+)?\][ ]?
+    | (?:(?P<vllmerror>CRITICAL|ERROR)|WARNING|INFO)[ ]\d\d-\d\d[ ][\d:]{8}[ ][\w/]+\.py:\d+\][ ]?
+    | (?:(?P<glogerror>[EF])|[WI])\d{4}[ ][\d:.]+[ ]+(?P<glogpid>\d+)[ ][\w./-]+:\d+\][ ]+
     | \d\d:\d\d:\d\d[ ](?=\S)
     )""",
     re.VERBOSE,
@@ -70,6 +70,8 @@ _LOGGED = re.compile(
     re.VERBOSE,
 )
 """How loggers of trainers write the rank, and the host beside it, and parallel shells an address."""
+_ERRORS = ("error", "vllmerror", "glogerror")
+"""Levels of loggers, where they tell of an error."""
 _OF_RANKED = ("of", "on", "at", "plainly", "logged", "piped", "nemo")
 _OF_ACTOR = re.compile(r"^Worker_TP(\d+)(?:_EP\d+)?$|\brank=(\d+)$")
 """Actors of vLLM that are named after their rank: of one group of tensor parallelism, its number is the rank."""
@@ -155,6 +157,7 @@ def line(file: str, number: int, text: str) -> SourceLine:
         pid=int(pid) if pid else None,
         address=parts.get("ip") or parts.get("rayip") or parts.get("skyip") or parts.get("pdsh"),
         time=time_of(text),
+        is_error=any(name in parts for name in _ERRORS),
     )
 
 

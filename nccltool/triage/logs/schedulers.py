@@ -78,7 +78,7 @@ failure
     job.preempted    `SpotInterrupt|InterruptionKind` => (?:node/(?P<node>[\w.-]+))?
     job.preempted    `spot |Spot `(?:instance )?(?:interruption|termination|reclaim)
     job.preempted    `maintenance` => (?:TERMINATE_ON_HOST_MAINTENANCE|maintenance event|for maintenance)
-    job.sigterm      (?:[Rr]eceived|[Cc]aught|[Gg]ot|[Bb]ypassing) (?:signal )?`SIGTERM`
+    job.sigterm      (?:[Rr]eceiv(?:ed|ing)|[Cc]aught|[Gg]ot|[Bb]ypassing) (?:signal )?`SIGTERM`
     job.sigterm      ` signal` => [Rr]eceived (?:Signals\.)?(?:15|2|1|SIG(?:TERM|INT|HUP)) death signal|got
                      [ ]signal: (?:15|2|1)\b|(?:Received|Bypassing) signal (?:15|2|1)\b
     job.sigusr       (?:[Rr]eceived|[Cc]aught|[Gg]ot) (?:signal )?`SIGUSR1`

@@ -68,6 +68,10 @@ state
     shell.world        ^\s*(?:.*\$ )?`srun`\b.* -n ?(?P<world>\d+)
     shell.world        `--ntasks`[= ](?P<world>\d+)
     shell.gpu-process  `, 0` => ^(?P<pid>\d+), (?P<bus>[\da-fA-F]{8}:[\da-fA-F]{2}:[\da-fA-F]{2}\.\d), [\w.]
+    shell.gpu-process  ` MiB` => ^(?P<bus>[\da-fA-F]{8}:[\da-fA-F]{2}:[\da-fA-F]{2}\.\d), (?P<pid>\d+), \d
+    shell.listens      `LISTEN` => ^(?:tcp\w* .*?|LISTEN .*?)[\d.*\]]:(?P<port>\d{2,5})\s.*?(?:pid=(?P<owner>\d+)|
+                       \s(?P<process>\d+)/|$)
+    shell.listens      `(LISTEN)` => ^(?P<program>\S+)\s+(?P<owner>\d+)\s.*:(?P<port>\d{2,5}) \(LISTEN\)
     shell.gpu-process  `MiB ` => ^\|\s+(?P<gpu>\d+)\s+(?:N/A\s+N/A\s+)?(?P<pid>\d+)\s+C(?:\+G)?\s
 """)
 

@@ -18,7 +18,8 @@ echo
     torchrun.failed      (?:--local[_-]rank[=', ]+(?P<local>\d+).*)?(?:Process (?P<pid>\d+)|
                          \]) `exits with return code` = (?P<code>-?[1-9]\d*)
     torchrun.failed      `died with <Signals.`(?P<signal>SIG\w+): (?P<number>\d+)>
-    torchrun.failed      `returned non-zero exit status` => exit status (?P<code>\d+)
+    torchrun.failed      `returned non-zero exit status` => (?:--local[_-]rank[=', ]+(?P<local>\d+).*)?
+                         exit status (?P<code>\d+)
     torchrun.failed      process (?P<local>\d+) `terminated with signal` (?P<signal>SIG\w+)
     torchrun.failed      (?:[Pp]rocess|[Ww]orker)\b.* `exit code: `(?P<code>-?[1-9]\d*)
     torchrun.failed      `137` => (?i)exit(?:ed)?(?: with)?(?: status| code)?\D{0,12}(?P<code>137)\b

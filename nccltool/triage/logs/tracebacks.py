@@ -59,6 +59,7 @@ state
     app.chained     `above exception`
     app.ignored     `Exception ignored in`
     app.frame       `  File "` => ^\s+File "(?P<path>[^"]+)", line (?P<number>\d+)(?:, in (?P<function>\S+))?
+    app.task        `ray::` => ray::\S+ ?\(pid=(?P<task>\d+)
     shm.resized     `os.ftruncate(self.fd, size)`
     app.environ     `os.environ|os.getenv|_get_env_or` => (?:environ(?:\.get)?|getenv|_get_env_or\w+)
                     [\[(]\s*["'](?P<name>[A-Z][A-Z0-9_]+)

@@ -185,6 +185,20 @@ LOGS = [
      "(no further output)\n"),
     ("shm-size", "/dev/shm/nccl-a1",
      "NCCL WARN Error while creating shared memory segment /dev/shm/nccl-a1 (size 9)\n"),
+    ("fd-limit", "3", "OSError: [Errno 24] Too many open files\nsubprocess.CalledProcessError: Command"
+     " '['python', '-u', 'train.py', '--local_rank=3']' returned non-zero exit status 1.\n"),
+    ("duplicate-gpu", "00000000:1A:00.0", "00000000:1A:00.0, 3301, 1137 MiB\n00000000:1A:00.0, 3302, 1137 MiB\n"
+     "RuntimeError: NCCL error in: ProcessGroupNCCL.cpp:784, invalid usage, NCCL version 2.7.8\n"),
+    ("rdzv-store", "29500", "RuntimeError: Address already in use\n$ ss -ltnp | grep 29500\n"
+     'LISTEN 0 1024 *:29500 *:* users:(("python",pid=88121,fd=25))\n'),
+    ("rdzv-store", "29611", "$ python -m torch.distributed.launch --master_port=29611 train.py\n"
+     "RuntimeError: Address already in use\n"),
+    ("app-error", "CUDA_VISIBLE_DEVICES", "$ CUDA_VISIBLE_DEVICES=4,5 python train.py --gpus 2\n"
+     "RuntimeError: cuda runtime error (101) : invalid device ordinal at Module.cpp:59\n"),
+    ("app-error", "51102", "ray.exceptions.RayTaskError(KeyError): ray::_Worker.get() (pid=51102, ip=10.1.4.9)\n"
+     '  File "train.py", line 40, in step\n    x = y["lr"]\nKeyError: \'lr\'\n'),
+    ("net-interface", "GLOO_SOCKET_IFNAME",
+     "RuntimeError: Gloo connectFullMesh failed with [gloo/transport/tcp/pair.cc:144] no error\n"),
     ("shm-size", "214",
      "RuntimeError: DataLoader worker (pid 214) is killed by signal: Bus error.\n"),
 ]  # fmt: skip
