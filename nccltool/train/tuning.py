@@ -20,7 +20,7 @@ from nccltool.train import events
 from nccltool.train.finding_kinds import SETTING_WRONG
 from nccltool.train.job import TrainSpec
 from nccltool.train.result import TunedSetting, Tuning
-from nccltool.train.strategies.base import StrategyOptions, TuningPlace, Variant
+from nccltool.train.strategies.base import NO_OVERLAP, StrategyOptions, TuningPlace, Variant
 
 AS_ASKED = "as asked for"
 RISK = 0.05
@@ -148,6 +148,23 @@ def wrong(strategy: str, tuning: Tuning) -> Iterator[Finding]:
 
 
 # ---- in words
+
+
+def hidden(tuning: Tuning) -> str:
+    """What the overlap as asked for takes from a step; empty where nothing without overlap was timed."""
+    asked = tuning.settings[0]
+    exposed = next((one for one in tuning.settings if one.name.endswith(NO_OVERLAP)), None)
+    step_s = asked.step_time_s and asked.step_time_s.median
+    if not step_s or exposed is None or exposed.ratio_low is None or exposed.ratio_high is None:
+        return ""
+    low, high = (step_s * (ratio - 1) for ratio in (exposed.ratio_low, exposed.ratio_high))
+    if low <= 0 <= high:
+        return f"overlap hides nothing beyond chance (at most {format_seconds(high)} of a step)"
+    if high < 0:
+        return f"overlap costs {format_seconds(-high)} to {format_seconds(-low)} of a step: it takes more calls"
+    left = asked.exposed_communication_ratio
+    still = "" if left is None else f"; {format_seconds(left * step_s)} remain exposed"
+    return f"overlap hides {format_seconds(low)} to {format_seconds(high)} of a step{still}"
 
 
 def advice(tuning: Tuning) -> str:

@@ -156,6 +156,26 @@ def test_what_was_measured_before_the_run_ended_counts() -> None:
     assert None not in [one.exposed_communication_ratio for one in whole.settings]
 
 
+@pytest.mark.parametrize(
+    ("ns", "told"),
+    [
+        (12_000_000, "overlap hides 2 ms to 2 ms of a step; 1 ms remain exposed"),
+        (10_000_000, "overlap hides nothing beyond chance (at most 0 us of a step)"),
+        (9_000_000, "overlap costs 1 ms to 1 ms of a step: it takes more calls"),
+    ],
+)
+def test_what_overlap_hides(ns: int, told: str) -> None:
+    asked = VariantTried(strategy="ddp", number=0, name="s0", setting="", is_exact=True, without_sync_ns=9_000_000)
+    bucket = VariantTried(strategy="ddp", number=1, name="one bucket: no overlap", setting="", is_exact=True)
+    timed = [VariantTimed(strategy="ddp", number=n, ns=(ns,) * 40) for n, ns in enumerate((10**7, ns))]
+    found = tuning.of([asked, bucket], timed)
+    assert found is not None
+    assert tuning.hidden(found) == told
+    no_bucket = tuning.of(tried(2), timed)
+    assert no_bucket is not None
+    assert tuning.hidden(no_bucket) == ""
+
+
 def test_a_setting_with_other_losses_is_an_error() -> None:
     asked, other = tried(2)
     wrong = VariantTried(

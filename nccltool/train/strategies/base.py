@@ -88,6 +88,10 @@ class Variant:
     """It changes results only through the order of sums."""
 
 
+NO_OVERLAP = "no overlap"
+"""How the name of the setting ends with which all communication is exposed."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TuningPlace:
     """What the settings worth a comparison depend on."""
@@ -165,7 +169,7 @@ _BUCKETS_MIB = (1.0, 5.0, 25.0, 100.0)
 def buckets(place: TuningPlace) -> Iterator[tuple[str, str, float]]:
     """(Name, setting, MiB)."""
     whole = float(math.ceil(place.mib * 2))
-    yield "one bucket: no overlap", f"bucket_cap_mb={whole:g}, more than the model has", whole
+    yield f"one bucket: {NO_OVERLAP}", f"bucket_cap_mb={whole:g}, more than the model has", whole
     for mib in _BUCKETS_MIB:
         if mib < place.mib:
             yield f"buckets of {mib:g} MiB", f"bucket_cap_mb={mib:g}", mib

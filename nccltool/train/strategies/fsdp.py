@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from nccltool.train.strategies.base import (
+    NO_OVERLAP,
     DataParallelOptions,
     OffloadOptions,
     OptimizerOptions,
@@ -46,7 +47,7 @@ def variants(own: Options, place: TuningPlace) -> Iterator[Variant]:
     """What is gathered at once, how far ahead, and whether it is gathered again."""
     if own.wrap != "model":
         yield Variant(
-            name="whole model at once: no overlap",
+            name=f"whole model at once: {NO_OVERLAP}",
             setting="fully_shard(model) alone; every rank then holds all parameters at once",
             options=replace(own, wrap="model"),
         )

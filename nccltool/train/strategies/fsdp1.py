@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from nccltool.train.strategies.base import DataParallelOptions, ShardOptions, TuningPlace, Variant
+from nccltool.train.strategies.base import NO_OVERLAP, DataParallelOptions, ShardOptions, TuningPlace, Variant
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +26,7 @@ def variants(own: Options, place: TuningPlace) -> Iterator[Variant]:
     """What is gathered at once, and how far ahead."""
     mib = place.mib / 16
     for name, setting, changed in (
-        ("whole model at once: no overlap", "no auto_wrap_policy", replace(own, whole=True)),
+        (f"whole model at once: {NO_OVERLAP}", "no auto_wrap_policy", replace(own, whole=True)),
         (
             "wrapping by size",
             f"size_based_auto_wrap_policy, modules from {mib:.2g} MiB",

@@ -114,6 +114,8 @@ def _tuned(training: TrainingResult, look: Look) -> list[str]:
     title = f"overlap of {training.strategy}, {counted(found.rounds, 'round')} in turns"
     lines = [title, "", *rows.split("\n")]
     lines += look.wrapped(escaped(f"{training.strategy}: {tuning.advice(found)}"), "    ")
+    if hidden := tuning.hidden(found):
+        lines += look.wrapped(escaped(f"{training.strategy}: {hidden}"), "    ")
     left_out = [one for one in found.settings if one.status == "skip"]
     for one in left_out:
         lines += look.wrapped(escaped(f"{one.name}: left out: {one.reason}"), "    ")
