@@ -81,6 +81,11 @@ class Job:
         """One command starts all nodes, be it through node processes on other hosts; else they join each other."""
         return self.remote or len(self.node_ranks) == self.nodes
 
+    @property
+    def leave_s(self) -> float:
+        """How long ranks need to leave in order after SIGTERM; 0 = they end at once."""
+        return 0.0
+
     def new_state(self) -> ProductState:
         """What the product keeps of a run of this job, before anything was said. Of jobs that start ranks."""
         raise NotImplementedError(self.kind)

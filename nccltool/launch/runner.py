@@ -37,7 +37,7 @@ from nccltool.launch.order import LaunchOrder
 from nccltool.launch.path_watch import PathWatch
 from nccltool.launch.reach.stuck_logins import StuckLogins
 from nccltool.launch.run_state import RunState
-from nccltool.launch.session import NodeProcess, Session
+from nccltool.launch.session import Leaving, NodeProcess, Session
 from nccltool.launch.standstill import Standstill
 
 SETTLE_S = 1.5
@@ -79,7 +79,7 @@ def run(
         job = replace(order.job, scratch=folder)
         runner = _Runner(replace(order, job=job), run_dir, progress, state)
         try:
-            with signals.held() as runner.signals:
+            with signals.held() as runner.leaving.signals:
                 runner.session.start(job)
                 return runner.until_end()
         finally:
@@ -111,35 +111,32 @@ class _Runner:
         told = self._explained, self._broken, self.session.tell
         self._paths = PathWatch(self._state, self._meeting, *told) if self._meeting is not None else None
         self._was_scheduled = False
-        self.signals: Sequence[int] = ()
-
-    @property
-    def _signal(self) -> int | None:
-        """The last one that came, which ends the run at the next tick, in order."""
-        return self.signals[-1] if self.signals else None
+        self.leaving = Leaving(job, self._state)
 
     def until_end(self) -> LaunchOutcome:
         """Listen until all is said, or the time is up."""
         interrupted = False
         try:
-            while self.session.speaking and not self._signal and not self._over(time.monotonic()):
+            while self.session.speaking and not self.leaving.is_up() and not self._over(time.monotonic()):
                 self._listen()
                 self._guide(time.monotonic())
                 self._progress(self._state)
             is_ours = not self._launch.remote and self.session.announcer is None
             self._state.all_was_told = is_ours and not self.session.speaking
-            if self._signal and not self._state.everybody_left:
+            if self.leaving.signal and not self._state.everybody_left:
                 # a launcher sends SIGTERM when another rank has failed; what that one said may be under way
-                if self._signal != signal.SIGINT or self._state.fault_at is not None:
+                if self.leaving.signal != signal.SIGINT or self._state.fault_at is not None:
                     self._settle()
                 interrupted = self._state.fault_at is None
+            interrupted = interrupted or self.leaving.is_asked
             if not self._state.everybody_left and (ended := self._by_the_scheduler()):
                 self._ending, self._was_scheduled, interrupted = ended, True, False
         except RunDirError as error:
             self._ending = run_dir_full(
                 error, "the run was stopped, because each result must be saved before the next step starts"
             )
-        return LaunchOutcome(self._state, self._findings(interrupted), interrupted)
+        findings = (*self._found(interrupted), *fault_injection.findings(self._state.job.fault))
+        return LaunchOutcome(self._state, findings, interrupted)
 
     def _listen(self) -> None:
         for process, line, event in self.session.listen(self._state.product.reader.decode):
@@ -325,14 +322,13 @@ class _Runner:
         announcer, query = self.session.announcer, self._launch.scheduler_query
         heard = self._launch.explain(announcer.command.host, 0, announcer.words) if announcer else None
         # without an announcer, it may have ended nodes, and neither srun's word nor its signal to us be here yet
-        signalled = announcer is None and (self._signal in (signal.SIGTERM, signal.SIGHUP) or self._state.killed)
+        signalled = announcer is None and (
+            self.leaving.signal in (signal.SIGTERM, signal.SIGHUP) or self._state.killed
+        )
         if query is None or not (signalled or self.session.awaits_reason):
             return heard
         done = external_commands.run(query.argv, SCHEDULER_QUERY_S)
         return (query.read(done.out) if isinstance(done, external_commands.Done) else None) or heard
-
-    def _findings(self, interrupted: bool) -> tuple[Finding, ...]:
-        return (*self._found(interrupted), *fault_injection.findings(self._state.job.fault))
 
     def _found(self, interrupted: bool) -> tuple[Finding, ...]:
         state = self._state

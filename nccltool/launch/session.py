@@ -10,10 +10,11 @@ import resource
 import secrets
 import selectors
 import signal
+import socket
 import subprocess
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from subprocess import PIPE
@@ -30,9 +31,12 @@ from nccltool.launch.events import RECORD_SEPARATOR, Event
 from nccltool.launch.instructions import Instruction
 from nccltool.launch.job import Job
 from nccltool.launch.launchers.base import Command, EndWord, NodeCommands, Unwrap
+from nccltool.launch.run_state import RunState
 
 ALIVE_S = 5.0
 """How often remote nodes hear of us; they end when they do not."""
+_LATE_S = 1.5
+"""How long what ranks said at the end of their time may be under way."""
 _TICK_S = 0.2
 _NOTE_S = 1.0
 _PIPES = 3
@@ -157,6 +161,41 @@ def _allow_files(wanted: int) -> None:
     if soft != resource.RLIM_INFINITY and soft < wanted:
         most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, most), hard))
+
+
+class Leaving:
+    """The end of a run by a signal: at once, or, after SIGTERM, when ranks have had the time to leave in order.
+
+    SIGTERM is passed on to the ranks of this host, once: they agree among all.
+    """
+
+    def __init__(self, job: Job, state: RunState) -> None:
+        self._seconds, self._state = job.leave_s, state
+        self._end_at: float | None = None
+        self.signals: Sequence[int] = ()
+        """Those that came."""
+
+    @property
+    def signal(self) -> int | None:
+        """The last one, which ends the run at the next tick, in order."""
+        return self.signals[-1] if self.signals else None
+
+    @property
+    def is_asked(self) -> bool:
+        return self._end_at is not None
+
+    def is_up(self) -> bool:
+        """Whether the run ends now."""
+        if self.signal != signal.SIGTERM or not self._seconds:
+            return self.signal is not None
+        if self._end_at is None:
+            here, ranks = socket.gethostname(), self._state.ranks.values()
+            pids = [rank.pid for rank in ranks if rank.host == here and rank.pid and not rank.ended]
+            for pid in pids:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGTERM)
+            self._end_at = time.monotonic() + (self._seconds + _LATE_S if pids else 0.0)
+        return time.monotonic() >= self._end_at
 
 
 class NodeProcess:

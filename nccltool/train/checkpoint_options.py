@@ -18,6 +18,7 @@ class CheckpointOptions:
 
     checkpoint: str | None
     checkpoint_every: int
+    grace: float
     max_restarts: int
     kill_rank: int | None
     at_step: int | None
@@ -33,6 +34,18 @@ def checkpoints_of(options: CheckpointOptions, where: LaunchPlan) -> str:
     if not where.launch.remote:
         _see_that_it_is_a_folder(path)
     return str(path)
+
+
+def grace_of(options: CheckpointOptions, where: LaunchPlan) -> float:
+    """Seconds between SIGTERM and the end. Raises BadInput where the signal would not come to ranks."""
+    if options.grace and options.checkpoint is None:
+        raise BadInput("--grace needs --checkpoint", "name a folder, or omit --grace")
+    if options.grace and where.launch.remote:
+        raise BadInput(
+            "--grace cannot be used with node processes on other hosts: they end at SIGTERM",
+            "start the ranks with torchrun, srun, or mpirun",
+        )
+    return options.grace
 
 
 def _see_that_it_is_a_folder(path: Path) -> None:

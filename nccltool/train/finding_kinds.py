@@ -12,6 +12,8 @@ CHECKPOINT_NONE = define("checkpoint-none", "note", "warning", page="findings-tr
 CHECKPOINT_UNFINISHED = define("checkpoint-unfinished", "note", "info", page="findings-training.md")
 CHECKPOINT_UNUSABLE = define("checkpoint-unusable", "incomplete", page="findings-training.md")
 CHECKPOINT_NOT_SHARED = define("checkpoint-not-shared", "incomplete", page="findings-training.md")
+EMERGENCY_CHECKPOINT = define("emergency-checkpoint", "incomplete", suspects=(), page="findings-training.md")
+GRACE_TOO_SHORT = define("grace-too-short", "incomplete", suspects=(), page="findings-training.md")
 INPUT_UNUSABLE = define("input-unusable", "incomplete", page="findings-training.md")
 INPUT_WRONG = define("input-wrong", "answer", page="findings-training.md")
 INPUT_LEAKS = define("input-leaks", "note", "warning", page="findings-training.md")

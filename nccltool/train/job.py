@@ -54,6 +54,8 @@ class TrainSpec(CommonOptions):
     """Folder for checkpoints, which all hosts share; empty = none is saved, each training begins at step 1."""
     checkpoint_every: int = 1
     """Steps between two of them."""
+    grace_s: float = 0.0
+    """How long ranks may go on after SIGTERM to save a checkpoint; 0 = they end at once."""
     done: tuple[str, ...] = ()
     """Strategies that were done before all ranks were started anew."""
 
@@ -72,6 +74,10 @@ class TrainJob(Job):
 
     kind: str = "train"
     train: TrainSpec
+
+    @property
+    def leave_s(self) -> float:
+        return self.train.grace_s
 
     def new_state(self) -> TrainState:
         return TrainState(tunes=self.train.tune)

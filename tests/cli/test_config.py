@@ -149,6 +149,7 @@ PROJECT_MAY = {
         "patience",
         "lr-warmup",
         "checkpoint-every",
+        "grace",
         "max-restarts",
         "accumulate",
         "micro-batches",

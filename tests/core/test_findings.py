@@ -79,7 +79,7 @@ backend-unavailable nothing-fits
 _NOTES = """
 busbw-unknown not-compared dip left-out reference-cost resumed restarted triage imported
 checkpoint-damaged checkpoint-none checkpoint-unfinished profile-not-written input-leaks loopback-hostname
-clock-skew micro-batch-halved
+clock-skew micro-batch-halved emergency-checkpoint grace-too-short
 strangers-refused fault-injected no-run-secret retransmits path-slow link-errors counters-unread
 import-inconsistent import-rows-missing import-another-test import-under-minimum import-nccl-error
 metrics-not-handed-over pairs-not-measured nodes-not-measured pairs-too-few

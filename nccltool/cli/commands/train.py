@@ -190,6 +190,14 @@ def _taken(default: object, traits: "OptionTraits") -> dict[str, Any]:
         help="Steps between checkpoints.",
     ),
     option(
+        "--grace",
+        type=click.FloatRange(0, 86_400),
+        default=0.0,
+        metavar="SECONDS",
+        settable="project",
+        help="At SIGTERM, save a checkpoint within SECONDS, then end; 0: end at once.",
+    ),
+    option(
         "--max-restarts",
         type=click.IntRange(0, 100),
         default=0,

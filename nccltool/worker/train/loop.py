@@ -20,6 +20,7 @@ from nccltool.worker.train import checkpoint, faults, precision, strategies
 from nccltool.worker.train.checkpoint import Checkpoints, CheckpointsFailed
 from nccltool.worker.train.comparison import Outcome, ReferenceComparison
 from nccltool.worker.train.feed import feed
+from nccltool.worker.train.grace import EndedBySignal, Grace
 from nccltool.worker.train.strategies.base import CannotTrain, Setup, Strategy
 from nccltool.worker.train.timed_steps import time_steps, write_trace
 from nccltool.worker.train.tuned_steps import tune
@@ -38,7 +39,7 @@ class Trainer:
             # as torchrun does: threads of several ranks on one host only wait for each other; and of a series
             # the run of one rank must compute as the others do
             torch.set_num_threads(1)
-        with contextlib.suppress(CheckpointsFailed):  # which has been reported
+        with contextlib.suppress(CheckpointsFailed, EndedBySignal):  # which has been reported
             if self._checkpoints is not None:
                 self._checkpoints.meet()
             for index, name in enumerate(self._spec.strategies):
@@ -63,9 +64,9 @@ class Trainer:
         products, losses = precision.products(self._group.device), list[float]()
         with precision.exact():
             # not named here: the reference's memory is none of the timed steps
-            outcome = self._compared(
-                ReferenceComparison(strategy, base, products, losses), strategy, base, saved.step if saved else 0
-            )
+            comparison = ReferenceComparison(strategy, base, products, losses)
+            with Grace(strategy.setup, self._spec.grace_s) as grace:
+                outcome = self._compared(comparison, strategy, grace, base, saved.step if saved else 0)
         if outcome == "wrong":
             return
         strategy.report()
@@ -121,7 +122,9 @@ class Trainer:
             spec = replace(spec, batch=checkpoint.same_batch(spec, saved, self._group.size))
         return Setup(name, spec, self._tools, saved.made_for or saved.ranks if saved is not None else 0)
 
-    def _compared(self, comparison: ReferenceComparison, strategy: Strategy, base: int, saved: int) -> Outcome:
+    def _compared(
+        self, comparison: ReferenceComparison, strategy: Strategy, grace: Grace, base: int, saved: int
+    ) -> Outcome:
         """Train beside the reference, from the step after `saved` to the first that differs."""
         name, steps = strategy.setup.name, self._spec.steps
         outcome: Outcome = "right" if comparison.begin(saved) else "not compared"
@@ -134,8 +137,12 @@ class Trainer:
             _enter(strategy, base + number - 1, f"step {number} of {name}")
             outcome = comparison.step(number)
             self._allow(strategy.setup.spec, is_first=False)
-            if outcome == "right" and self._checkpoints and number % self._spec.checkpoint_every == 0:
+            ends = outcome == "right" and grace.is_over()
+            is_due = outcome == "right" and number % self._spec.checkpoint_every == 0
+            if self._checkpoints and (ends or is_due):
                 self._checkpoints.save(strategy, number)
+            if ends:
+                grace.leave(number)
         if outcome != "not compared":
             comparison.report_end()
         return outcome

@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import signal
 import socket
 from pathlib import Path
 from typing import Any
@@ -158,6 +159,49 @@ def test_an_error_of_the_program_in_its_backward_pass_is_its_own(start: Start, t
         rf"rank [01] on {re.escape(HOST)} \(node [01], pid \d+\) raised RuntimeError: CUDA error: device-side "
     )
     assert re.match(pattern + r"assert triggered in step 1 of ddp \(backward", problem["message"]), ended.said
+
+
+# ---- SIGTERM
+
+
+@pytest.mark.parametrize(
+    ("ranks", "whom"),
+    [
+        (2, "rank 1"),
+        pytest.param(2, "ranks", marks=pytest.mark.slow),
+        pytest.param(2, "command", marks=pytest.mark.slow),
+        pytest.param(4, "rank 2", marks=pytest.mark.slow),
+        pytest.param(8, "command", marks=pytest.mark.slow),
+    ],
+)
+def test_sigterm_saves_the_same_step_on_all_ranks(start: Start, tmp_path: Path, ranks: int, whom: str) -> None:
+    small = ("ddp", "--nodes", str(ranks), "--layers", "1", "--width", "16", "--time-steps", "0", *MOMENTUM)
+    kept = ("--checkpoint", str(tmp_path / "c"), "--checkpoint-every", "9999", "--deadline", "200")
+    command = start(*small, *kept, "--steps", "9999", "--grace", "60", argv=TRAIN)
+    command.wait_for("trained-step", number=2)
+    if whom == "command":
+        command.send(signal.SIGTERM)
+    for event in command.events():
+        if event["event"] == "spawned" and whom in ("ranks", f"rank {event['rank']}"):
+            os.kill(event["pid"], signal.SIGTERM)
+    ended = command.wait(LIMIT_S)
+    (problem,) = (one for one in ended.problems if one["severity"] == "error")
+    assert (ended.code, problem["code"]) == (130 if whom == "command" else 3, "emergency-checkpoint"), ended.said
+    steps = len(the_only(ended)["steps"])
+    assert f"all ranks saved step {steps}, " in problem["message"]
+    assert_right(trained(start, *small, *kept, "--steps", str(steps + 2)), steps + 1, steps + 2)
+
+
+@slow
+def test_a_grace_that_is_too_short_is_told(start: Start, tmp_path: Path) -> None:
+    words = ("ddp", "--nodes", "2", "--steps", "9999", "--checkpoint", str(tmp_path), "--checkpoint-every", "9999")
+    fault = {"NCCLTOOL_FAULT": "hang:rank=1,at=save"}
+    command = start(*words, "--grace", "3", "--time-steps", "0", "--deadline", "200", argv=TRAIN, **fault)
+    command.wait_for("trained-step", number=2)
+    command.send(signal.SIGTERM)
+    ended = command.wait(LIMIT_S)
+    assert (ended.code, {one["code"] for one in ended.problems}) == (130, {"grace-too-short"}), ended.said
+    assert not [path for path in (tmp_path / "ddp").iterdir() if path.name.startswith("step")]
 
 
 # ---- second looks

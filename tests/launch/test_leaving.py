@@ -1,0 +1,66 @@
+"""When a signal ends a run, and what its ranks are told before."""
+
+import signal
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from nccltool.launch import events
+from nccltool.launch.run_state import RunState
+from nccltool.launch.session import Leaving
+from nccltool.train.job import TrainJob, TrainSpec
+
+
+def leaving(seconds: float, pid: int | None, host: str = "") -> Leaving:
+    train = TrainSpec(strategies=("ddp",), grace_s=seconds)
+    job = TrainJob(run_id="20250102T030405Z-beef", nodes=1, nproc_per_node=1, train=train)
+    state = RunState(job, 1, now=0.0)
+    if pid is not None:
+        where = host or socket.gethostname()
+        state.apply(events.Spawned(rank=0, node_rank=0, host=where, pid=pid), 1.0)
+    return Leaving(job, state)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "number", "host", "ends"),
+    [
+        (0.0, signal.SIGTERM, "", True),
+        (60.0, signal.SIGINT, "", True),
+        (60.0, signal.SIGHUP, "", True),
+        (60.0, signal.SIGTERM, "another", True),
+        (60.0, signal.SIGTERM, "", False),
+        (60.0, None, "", False),
+    ],
+)
+def test_sigterm_alone_leaves_ranks_of_this_host_their_time(
+    seconds: float, number: int | None, host: str, ends: bool
+) -> None:
+    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]) as rank:
+        one = leaving(seconds, rank.pid, host)
+        one.signals = [] if number is None else [number]
+        assert one.is_up() is ends
+        if number == signal.SIGTERM and not ends:
+            assert one.is_asked
+            assert rank.wait(20) == -signal.SIGTERM
+            assert not one.is_up()  # what it has to say is under way
+        else:
+            assert rank.poll() is None
+            rank.kill()
+
+
+def test_without_ranks_there_is_nothing_to_wait_for() -> None:
+    one = leaving(60.0, None)
+    one.signals = [signal.SIGTERM]
+    assert one.is_up()
+
+
+def test_a_second_signal_of_another_kind_ends_it_at_once() -> None:
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait(20)
+    one = leaving(60.0, gone.pid)  # its process is no more: nothing is raised
+    one.signals = [signal.SIGTERM]
+    assert not one.is_up()
+    one.signals = [signal.SIGTERM, signal.SIGINT]
+    assert one.is_up()
