@@ -36,9 +36,9 @@ def _of_group(group: MatchedGroup, by_rank: Mapping[int, RankTrace], groups: int
         return None
     waited = [sum(column) for column in zip(*(_waits([one.seconds for one in row]) for row in rows), strict=True)]
     steps = _by_step(group, by_rank)
-    last_in, gains = _last(steps)
+    last_in, gains = last_of(steps)
     first = max(range(len(last_in)), key=last_in.__getitem__)
-    chance = _chance(last_in[first], len(steps), len(group.ranks), groups) if steps else None
+    chance = chance_of(last_in[first], len(steps), len(group.ranks), groups) if steps else None
     gain = median(mine[first] for mine in gains) if gains else None
     why = group.unnamed or _why_not(by_rank[group.ranks[first]], steps, chance, gain)
     return StepArrivals(
@@ -73,7 +73,7 @@ def _by_step(group: MatchedGroup, by_rank: Mapping[int, RankTrace]) -> list[list
     return [sums[at] for at in sorted(sums)]
 
 
-def _last(steps: Sequence[Sequence[float]]) -> tuple[list[int], list[list[float]]]:
+def last_of(steps: Sequence[Sequence[float]]) -> tuple[list[int], list[list[float]]]:
     """(how often each rank spent the least, how much less than each other rank at least; below 0 = more)."""
     width = len(steps[0]) if steps else 1
     last_in, gains = [0] * width, []
@@ -86,7 +86,7 @@ def _last(steps: Sequence[Sequence[float]]) -> tuple[list[int], list[list[float]
     return last_in, gains
 
 
-def _chance(last: int, steps: int, ranks: int, groups: int) -> float:
+def chance_of(last: int, steps: int, ranks: int, groups: int) -> float:
     """That any rank of any group is last so often, if each is as likely to be."""
     tail = sum(math.exp(_log_of(number, steps, ranks)) for number in range(last, steps + 1))
     return min(1.0, tail * ranks * groups)

@@ -5,6 +5,7 @@ from statistics import median
 import msgspec
 
 from nccltool.core.documents import SCHEMA, RunDocument, encoded
+from nccltool.trace.communicators import CommunicatorUse
 from nccltool.trace.report import TraceReport
 from nccltool.trace.result import NamedTime, RankTrace, StepArrivals, TimeLoss, TimeUse
 
@@ -49,6 +50,7 @@ class TraceDocument(RunDocument, kw_only=True):
     ranks: tuple[TracedRank, ...]
     arrivals: tuple[StepArrivals, ...]
     unmatched: tuple[UnmatchedGroup, ...]
+    communicators: tuple[CommunicatorUse, ...] = ()
 
 
 def to_json(report: TraceReport) -> str:
@@ -73,6 +75,7 @@ def document(report: TraceReport) -> TraceDocument:
             for one in report.groups
             if one.unmatched
         ),
+        communicators=report.communicators,
     )
 
 

@@ -1,5 +1,6 @@
 """The files of traces: found by name, unpacked, and read in pieces."""
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
@@ -12,11 +13,12 @@ _PIECE = 1 << 17
 _HEAD = 16
 MOST_FILES = 4096
 _ENDINGS = (".json", *(f".json{ending}" for ending in packed.ENDINGS))
+_INSPECTOR = re.compile(r"-pid\d+\.log(?:\.\w+)?$")
 _REMEDY = "name traces that torch.profiler wrote: export_chrome_trace, or nccltool train --profile DIR"
 
 
 def found(paths: Sequence[str]) -> tuple[Path, ...]:
-    """The files, and those of folders, whose names end as traces do. Raises BadInput."""
+    """The files, and those of folders, whose names end as those of traces or NCCL Inspector. Raises BadInput."""
     files = [file for path in paths for file in _of(path)]
     if len(files) > MOST_FILES:
         raise BadInput(f"{len(files)} traces are more than {MOST_FILES}", "name the traces of some ranks")
@@ -31,13 +33,17 @@ def _of(path: str) -> list[Path]:
         if not place.is_dir():
             return [place]
         next(place.iterdir(), None)  # rglob says nothing of a folder that it may not read
-        files = sorted(one for one in place.rglob("*") if one.name.endswith(_ENDINGS) and one.is_file())
+        files = sorted(one for one in place.rglob("*") if _is_named_so(one.name) and one.is_file())
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or error
         raise BadInput(f"{escaped(path)} cannot be read: {why}", "check the name and its permissions") from error
     if not files:
-        raise BadInput(f"{path} has no traces: no file ends in {' or '.join(_ENDINGS[:2])}", _REMEDY)
+        raise BadInput(f"{path} has no traces: no file ends in {', '.join(_ENDINGS[:2])}, or -pidN.log", _REMEDY)
     return files
+
+
+def _is_named_so(name: str) -> bool:
+    return name.endswith(_ENDINGS) or _INSPECTOR.search(name) is not None
 
 
 class TraceFile:

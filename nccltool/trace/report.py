@@ -10,8 +10,9 @@ from nccltool.core.findings import Finding, FindingKind, Subject
 from nccltool.core.text import counted
 from nccltool.core.units import format_seconds
 from nccltool.core.verdicts import Verdict
-from nccltool.trace import finding_kinds
+from nccltool.trace import communicators, finding_kinds
 from nccltool.trace.arrivals import BY_CHANCE, arrivals
+from nccltool.trace.communicators import CommunicatorUse, late
 from nccltool.trace.losses import MUCH, Part, input_excess, losses, shares, waited
 from nccltool.trace.matching import matched
 from nccltool.trace.result import Cause, MatchedGroup, RankTrace, StepArrivals, TimeLoss
@@ -26,6 +27,8 @@ class TraceReport:
 
     info: RunInfo
     traces: tuple[RankTrace, ...]
+    communicators: tuple[CommunicatorUse, ...]
+    """Of NCCL Inspector's records."""
     groups: tuple[MatchedGroup, ...]
     arrivals: tuple[StepArrivals, ...]
     losses: tuple[TimeLoss, ...]
@@ -35,7 +38,12 @@ class TraceReport:
 
     @property
     def late_rank(self) -> int | None:
-        return next((one.rank for one in self.arrivals if one.rank is not None), None)
+        """In the job; of communicators where traces name none."""
+        of_traces = [one.rank for one in self.arrivals if one.rank is not None]
+        known = [
+            communicators.rank_of_job(one, self.communicators) for one in communicators.late(self.communicators)
+        ]
+        return next((rank for rank in (*of_traces, *known) if rank is not None), None)
 
     @property
     def step_s(self) -> float | None:
@@ -44,11 +52,27 @@ class TraceReport:
         return max(times, default=None)
 
 
-def report(traces: Sequence[RankTrace], damage: Mapping[str, str], command: tuple[str, ...]) -> TraceReport:
+def report(
+    traces: Sequence[RankTrace],
+    damage: Mapping[str, str],
+    command: tuple[str, ...],
+    inspected: Sequence[CommunicatorUse] = (),
+) -> TraceReport:
     groups = matched(traces)
     last = arrivals(groups, traces)
     lost = losses(traces, last)
-    findings = tuple(_findings(traces, damage, groups, last, lost))
+    has_times = bool(inspected) or any(one.use.window_s for one in traces)
+    found = [_late_in(one, inspected) for one in late(inspected)]
+    found += _findings(traces, damage, groups, last, lost)
+    if not has_times:
+        found.append(
+            finding_kinds.TRACE_UNCLEAR.finding(
+                subject=_RUN,
+                message="the traces have no events with times",
+                remedy="profile some steps of the job",
+            )
+        )
+    findings = tuple(found)
     hosts = tuple(dict.fromkeys(one.host for one in traces if one.host))
     known = [one.world_size for one in traces if one.world_size]
     return TraceReport(
@@ -57,14 +81,15 @@ def report(traces: Sequence[RankTrace], damage: Mapping[str, str], command: tupl
             hosts=hosts,
             nodes=len(hosts) or None,
             world_size=max(known, default=None),
-            backend=next((one.backend for one in traces if one.backend), None),
+            backend=next((one.backend for one in traces if one.backend), "nccl" if inspected else None),
         ),
         traces=tuple(traces),
+        communicators=tuple(inspected),
         groups=groups,
         arrivals=last,
         losses=lost,
         findings=findings,
-        verdict=verdicts.of_findings(findings, can_tell=any(one.use.window_s for one in traces)),
+        verdict=verdicts.of_findings(findings, can_tell=has_times),
     )
 
 
@@ -91,10 +116,6 @@ def _findings(
     for group in groups:
         if group.unmatched:
             yield _unmatched(group)
-    if not any(one.use.window_s for one in traces):
-        yield finding_kinds.TRACE_UNCLEAR.finding(
-            subject=_RUN, message="the traces have no events with times", remedy="profile some steps of the job"
-        )
 
 
 def _late(one: StepArrivals, traces: Sequence[RankTrace]) -> Finding:
@@ -115,11 +136,35 @@ def _late(one: StepArrivals, traces: Sequence[RankTrace]) -> Finding:
         evidence=(
             f"{one.collectives} collectives of group {one.group}, matched by number; "
             f"the other ranks waited {format_seconds(lost)} in them on average",
-            f"if ranks were equally fast, chance would do this in at most {_percent(BY_CHANCE)} of runs",
+            _CHANCE,
             *([f"it waits for input {_percent(more)} of a step longer than the others"] if more else []),
         ),
         remedy=f"compare its operators and kernels with those of another rank, and check{where}: "
         "other processes (top), CPU binding, clocks, and input",
+    )
+
+
+def _late_in(one: CommunicatorUse, every: Sequence[CommunicatorUse]) -> Finding:
+    """Its number in the job is unknown unless the communicator is that of all ranks."""
+    rank = communicators.rank_of_job(one, every)
+    assert one.gain is not None
+    where = f"process {one.pid} on {one.host}"
+    place = one.ranks_read.index(one.late_rank)
+    others = sum(one.waited_s) / max(1, len(one.ranks_read) - 1)
+    return finding_kinds.TRACE_LATE_RANK.finding(
+        subject=Subject(kind="rank", name=str(rank)) if rank is not None else Subject(kind="file", name=where),
+        message=(
+            f"rank {one.late_rank} of communicator {one.communicator} ({where}) came last in {one.last_in[place]} "
+            f"of {communicators.STRETCHES} stretches of its collectives; without its lateness, they would take "
+            f"{_percent(one.gain)} less time"
+        ),
+        evidence=(
+            f"{one.matched} collectives, matched by number; "
+            f"the other ranks waited {format_seconds(others)} in them on average",
+            "share of a step: unknown, since NCCL Inspector records no steps",
+            _CHANCE,
+        ),
+        remedy=f"check on {one.host}: other processes (top), CPU binding, clocks, and input; then profile steps",
     )
 
 
@@ -174,6 +219,7 @@ def _percent(share: float) -> str:
 
 
 _LIMIT = f"limit: {_percent(MUCH)}"
+_CHANCE = f"if ranks were equally fast, chance would do this in at most {_percent(BY_CHANCE)} of runs"
 
 
 def _unmatched(group: MatchedGroup) -> Finding:

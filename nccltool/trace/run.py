@@ -6,6 +6,8 @@ from pathlib import Path
 from nccltool.core.errors import BadInput
 from nccltool.core.text import escaped
 from nccltool.trace import files, reader
+from nccltool.trace.communicators import communicators
+from nccltool.trace.inspector_calls import InspectorCalls
 from nccltool.trace.report import TraceReport, report
 from nccltool.trace.result import RankTrace
 
@@ -13,24 +15,25 @@ from nccltool.trace.result import RankTrace
 def trace(paths: Sequence[str], command: tuple[str, ...]) -> TraceReport:
     """A file of a folder is left out if it is no trace. Raises BadInput if it is named, or the only one."""
     named = set(map(Path, paths))
-    traces, damage, refused = [], {}, []
+    traces, damage, refused, calls = [], {}, [], InspectorCalls()
     for file in files.found(paths):
         try:
-            one, wrong = reader.read(file)
+            one, wrong = reader.read(file, calls)
         except BadInput as error:
             if file in named:
                 raise
             damage[escaped(str(file))] = f"{escaped(error.message)}; it was left out"
             refused.append(error)
             continue
-        traces.append(one)
+        if one is not None:
+            traces.append(one)
         if wrong:
-            damage[one.file] = f"{one.file} was read in part: {wrong}"
-    if not traces:
+            damage[escaped(str(file))] = f"{escaped(str(file))} was read in part: {wrong}"
+    if refused and not traces and not calls.found:
         raise refused[0]
     _check_ranks(traces)
     order = sorted(traces, key=lambda one: (one.rank is None, one.rank, one.file))
-    return report(order, damage, command)
+    return report(order, damage, command, communicators(calls))
 
 
 def _check_ranks(traces: Sequence[RankTrace]) -> None:

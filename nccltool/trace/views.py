@@ -7,7 +7,8 @@ from nccltool.core import notices
 from nccltool.core.look import Align, Look
 from nccltool.core.notices import INDENT, verdict_line
 from nccltool.core.text import counted, escaped, shortened
-from nccltool.core.units import format_seconds
+from nccltool.core.units import format_bytes, format_gb_per_s, format_seconds
+from nccltool.trace.communicators import told
 from nccltool.trace.document import to_json
 from nccltool.trace.report import TraceReport
 from nccltool.trace.result import Cause, NamedTime, RankTrace, StepArrivals
@@ -26,7 +27,13 @@ def renderer(form: str, look: Look) -> Callable[[TraceReport], str]:
 def render(report: TraceReport, look: Look) -> str:
     head = verdict_line(look, report.verdict.status, f"trace: {headline(report)}")
     head += look.wrapped(INDENT + escaped(_circumstances(report)), 2 * INDENT)
-    below = [[_ranks(report, look)], list(_arrivals(report, look)), [_names(report, look)]]
+    below = [
+        [_ranks(report, look)] if report.traces else [],
+        list(_arrivals(report, look)),
+        [_names(report, look)],
+        [_calls(report, look)],
+        list(_lateness(report, look)),
+    ]
     taken = len(head) + sum(len("\n".join(block).split("\n")) + 1 for block in below) + 2
     found = notices.shown(look, [notices.of_finding(one) for one in report.findings], taken)
     return "\n\n".join("\n".join(block) for block in (head, found, *below) if any(block)) + "\n"
@@ -45,6 +52,8 @@ def headline(report: TraceReport) -> str:
     step, of = "no steps marked", "the time"
     if report.step_s is not None:
         step, of = f"{format_seconds(report.step_s)} per step", "a step"
+    if not report.traces:
+        step = "steps unknown: NCCL Inspector records collectives"
     late = [] if report.late_rank is None else [f"suspect: rank {report.late_rank}"]
     most = [f"{_COSTS[one.cause]} takes {one.share * 100:.0f} % of {of}" for one in report.losses[:1]]
     return "; ".join((*late, *most, step))
@@ -52,10 +61,12 @@ def headline(report: TraceReport) -> str:
 
 def _circumstances(report: TraceReport) -> str:
     hosts = f" from {counted(len(report.info.hosts), 'host')}" if report.info.hosts else ""
-    parts = [f"{counted(len(report.traces), 'trace')}{hosts}"]
+    parts = [f"{counted(len(report.traces), 'trace')}{hosts}"] if report.traces else []
     parts += [f"{report.info.world_size} ranks"] if report.info.world_size else []
     parts += [report.info.backend] if report.info.backend else []
-    parts.append(f"{sum(one.events for one in report.traces)} events")
+    parts += [f"{sum(one.events for one in report.traces)} events"] if report.traces else []
+    if report.communicators:
+        parts.append(f"{counted(len(report.communicators), 'communicator')} recorded by NCCL Inspector")
     return ", ".join(parts)
 
 
@@ -101,6 +112,34 @@ def _last_text(one: StepArrivals) -> str:
     most = sorted(range(len(one.ranks)), key=lambda at: -one.last_in[at] if one.steps else 0)[:4]
     told = [f"rank {one.ranks[at]} in {one.last_in[at]}" for at in most if one.steps and one.last_in[at]]
     return f"; last of {counted(one.steps, 'step')}: {', '.join(told)}" if told else ""
+
+
+def _calls(report: TraceReport, look: Look) -> str:
+    """Bus bandwidth by communicator, operation, and size; those that took longest."""
+    every = [(one, row) for one in report.communicators for row in one.collectives]
+    every.sort(key=lambda pair: -pair[1].time_s * pair[1].calls)
+    shown = every if look.verbose else every[:_MOST_RANKS]
+    rows = [
+        (
+            one.communicator,
+            f"{len(one.ranks_read)} of {one.ranks}",
+            row.operation,
+            format_bytes(row.bytes),
+            str(row.calls),
+            format_seconds(row.time_s),
+            "?" if row.busbw_bytes_per_s is None else f"{format_gb_per_s(row.busbw_bytes_per_s)} GB/s",
+        )
+        for one, row in shown
+    ]
+    more = [f"and {counted(len(every) - len(shown), 'more row')}; -v shows all"] if len(every) > len(shown) else []
+    align: list[Align] = ["left", "right", "left", "right", "right", "right", "right"]
+    heads = ("communicator", "ranks read", "operation", "size", "calls", "time", "busbw")
+    return "\n".join([look.table(heads, rows, align), *more]) if rows else ""
+
+
+def _lateness(report: TraceReport, look: Look) -> Iterator[str]:
+    for one in report.communicators[: None if look.verbose else _MOST_GROUPS]:
+        yield from look.wrapped(told(one), INDENT)
 
 
 def _names(report: TraceReport, look: Look) -> str:

@@ -22,6 +22,7 @@ from nccltool.preflight import document as preflight_document
 from nccltool.preflight import result as preflight_result
 from nccltool.probe import collectives, dtypes, result, views
 from nccltool.probe import options as probe_options
+from nccltool.trace import communicators as trace_communicators
 from nccltool.trace import document as trace_document
 from nccltool.trace import result as trace_result
 from nccltool.train import result as train_result
@@ -200,6 +201,7 @@ def _keys(heading: str) -> list[str]:
         ("`attach.culprits[]`", attach_document.AttachedCulprit),
         ("`trace.ranks[]`", trace_document.TracedRank),
         ("`trace.arrivals[]`", trace_result.StepArrivals),
+        ("`trace.communicators[]`", trace_communicators.CommunicatorUse),
     ],
     ids=str,
 )

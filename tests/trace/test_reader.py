@@ -5,12 +5,14 @@ from pathlib import Path
 import pytest
 
 from nccltool.core.errors import BadInput
+from nccltool.trace.inspector_calls import InspectorCalls
 from nccltool.trace.reader import read
 from tests.trace.samples import SHIPPED, event, write
 
 
 def test_a_real_trace() -> None:
-    trace, damage = read(SHIPPED / "ddp-rank2.pt.trace.json")
+    trace, damage = read(SHIPPED / "ddp-rank2.pt.trace.json", InspectorCalls())
+    assert trace is not None
     assert (trace.rank, trace.host, trace.world_size, len(trace.steps), damage) == (2, "vm", 4, 8, "")
 
 
@@ -18,16 +20,17 @@ def test_cut(tmp_path: Path) -> None:
     text = (SHIPPED / "ddp-rank2.pt.trace.json").read_text()
     file = tmp_path / "rank2.json"
     file.write_text(text[: text.rindex("{") + 9])
-    trace, damage = read(file)
+    trace, damage = read(file, InspectorCalls())
+    assert trace is not None
     assert (trace.ends_early, damage) == (True, "it ends early")
 
 
 def test_bad_values_are_counted(tmp_path: Path) -> None:
-    _, damage = read(write(tmp_path / "rank0.json", event("a", -1, -1), 5))
+    _, damage = read(write(tmp_path / "rank0.json", event("a", -1, -1), 5), InspectorCalls())
     assert damage == "2 of its values are damaged, too long, or have no valid time"
 
 
 def test_no_trace(tmp_path: Path) -> None:
     (tmp_path / "x.json").write_text("hello")
     with pytest.raises(BadInput, match="is not a trace"):
-        read(tmp_path / "x.json")
+        read(tmp_path / "x.json", InspectorCalls())

@@ -1,5 +1,6 @@
 """All traces of a run."""
 
+import gzip
 import json
 import os
 from pathlib import Path
@@ -7,9 +8,13 @@ from pathlib import Path
 import pytest
 
 from nccltool.core.errors import BadInput
+from nccltool.core.look import Look
 from nccltool.trace.document import to_json
 from nccltool.trace.run import trace
+from nccltool.trace.views import render
+from tests.trace import inspected
 from tests.trace.samples import SHIPPED, event, write
+from tests.trace.test_communicators import LATE
 
 
 def test_the_late_rank_of_a_real_run() -> None:
@@ -62,3 +67,33 @@ def test_a_world_of_too_many_ranks(tmp_path: Path) -> None:
         content = {"distributedInfo": {"rank": rank, "world_size": 10**17}, "traceEvents": [collective]}
         (tmp_path / f"{rank}.json").write_text(json.dumps(content))
     assert trace([str(tmp_path)], ()).info.world_size is None
+
+
+def test_files_of_nccl_inspector(tmp_path: Path) -> None:
+    inspected.write(tmp_path, inspected.logs(LATE))
+    packed = tmp_path / "node-1-pid703.log"
+    (tmp_path / "node-1-pid703.log.gz").write_bytes(gzip.compress(b"{\n" + packed.read_bytes()))
+    packed.unlink()
+    report = trace([str(tmp_path)], ())
+    assert (report.late_rank, report.verdict.status) == (2, "warn")
+    assert [one.code for one in report.findings] == ["trace-late-rank", "trace-damaged"]
+    assert report.findings[0].suspect is not None
+    assert report.findings[1].message.endswith("703.log.gz was read in part: 1 line cannot be read")
+    document = json.loads(to_json(report))
+    assert document["communicators"][0]["late_rank"] == 2
+    assert render(report, Look(width=100)).startswith("WARN trace: suspect: rank 2; steps unknown: ")
+
+
+def test_a_communicator_of_some_ranks_accuses_no_rank_of_the_job(tmp_path: Path) -> None:
+    inspected.write(tmp_path, inspected.logs(LATE))
+    (tmp_path / "more-pid1.log").write_bytes(inspected.logs(LATE, id="0x2")[0])
+    report = trace([str(tmp_path)], ())
+    (found,) = report.findings
+    assert (report.late_rank, found.subject.name, found.suspect) == (None, "process 702 on node-1", None)
+
+
+def test_records_without_a_call(tmp_path: Path) -> None:
+    file = tmp_path / "a-pid1.log"
+    file.write_bytes(inspected.text([inspected.record(0, 0)]))
+    report = trace([str(file)], ())
+    assert (report.verdict.exit_code, [one.code for one in report.findings]) == (4, ["trace-unclear"])

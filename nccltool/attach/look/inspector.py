@@ -1,6 +1,5 @@
 """Files of NCCL Inspector: the last operation that each rank has finished in each communicator."""
 
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -8,6 +7,7 @@ from nccltool.attach.seen.ranks import RankFound
 from nccltool.attach.seen.sources import InspectorSeen
 from nccltool.core.unknown import Unknown
 from nccltool.hosts.sources.base import Tree
+from nccltool.trace.inspector_records import InspectorLog, UnknownFormatError, UnreadRecordError
 
 _TAIL = 256 << 10
 _MOST_COMMUNICATORS = 64
@@ -36,8 +36,9 @@ def _of(rank: RankFound, tree: Tree) -> Iterator[InspectorSeen]:
     if rank.started_at_s is not None and status.st_mtime < rank.started_at_s:
         return  # of an earlier process with this pid
     last: dict[str, InspectorSeen] = {}
+    log = InspectorLog()
     for line in _lines(Path(f"{tree.root}{path}")):
-        one = parsed(line, path, rank.pid, status.st_mtime)
+        one = _done(log, line, path, rank.pid, status.st_mtime)
         if one is not None and (one.communicator in last or len(last) < _MOST_COMMUNICATORS):
             last[one.communicator] = one
     yield from last.values()
@@ -53,20 +54,21 @@ def _lines(path: Path) -> list[bytes]:
         return []
 
 
-def parsed(line: bytes, path: str, pid: int, written_at_s: float) -> InspectorSeen | None:
+def _done(log: InspectorLog, line: bytes, path: str, pid: int, written_at_s: float) -> InspectorSeen | None:
     """One operation that has finished; None for what is cut, or is something else."""
     try:
-        record = json.loads(line)
-        head, done = record["header"], record["coll_perf"]
-        return InspectorSeen(
-            file=path,
-            pid=pid,
-            communicator=str(head["id"])[:40],
-            rank=int(head["rank"]),
-            ranks=int(head["n_ranks"]),
-            operation=str(done["coll"])[:40],
-            number=int(done["coll_sn"]),
-            written_at_s=written_at_s,
-        )
-    except (ValueError, TypeError, KeyError, RecursionError):
+        record = log.take(line)
+    except (UnreadRecordError, UnknownFormatError):
         return None
+    if record is None or record.coll_perf.coll_sn is None:
+        return None
+    return InspectorSeen(
+        file=path,
+        pid=pid,
+        communicator=record.header.id[:40],
+        rank=record.header.rank,
+        ranks=record.header.n_ranks,
+        operation=record.coll_perf.coll[:40],
+        number=record.coll_perf.coll_sn,
+        written_at_s=written_at_s,
+    )

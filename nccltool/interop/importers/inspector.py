@@ -1,29 +1,23 @@
-"""Logs of NCCL Inspector (in NCCL's profiler plugins, formats v4.0 to v4.3): a JSON object for each call sampled.
+"""Logs of NCCL Inspector, a test for each operation of each communicator."""
 
-Since v4.3 a marker with `dump_stats` tells the communicator, and how many records belong to it. A message size is
-that of one rank's part in all-gather and reduce-scatter; bandwidths multiply it by the ranks
-(inspectorComputeCollBw). The time is the longest of the call's kernels on this rank, in microseconds.
-"""
-
-import json
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import fmean
-from typing import Any
-
-import msgspec
 
 from nccltool.core.findings import Finding
 from nccltool.core.text import counted
 from nccltool.interop.importers import rates
 from nccltool.interop.importers.base import Printed, Report, Row, Told, operation, refuse, world_size
+from nccltool.trace.inspector_records import (
+    MARK,
+    OF_PARTS,
+    InspectorLog,
+    InspectorRecord,
+    UnknownFormatError,
+    UnreadRecordError,
+)
 
-_MARK = re.compile(r'"inspector_output_format_version"\s*:')
-_MIXED = ("v4.1", "v4.2")
-"""Their dumps of several communicators can be interleaved."""
-_VERSION = re.compile(r"v4(?:\.\d{1,3})?")
 _OPS = {
     "AllReduce": "all_reduce",
     "AllGather": "all_gather",
@@ -31,61 +25,12 @@ _OPS = {
     "Broadcast": "broadcast",
     "Reduce": "reduce",
 }
-_OF_PARTS = ("AllGather", "ReduceScatter")
-_MOST_RANKS = 10**6
-_MOST = 10**15
 _WITHIN = 1e-5
 """Bandwidths are printed with six decimals."""
 
 
-class _Header(msgspec.Struct):
-    id: str
-    rank: int
-    n_ranks: int
-    nnodes: int
-
-
-class _Metadata(msgspec.Struct):
-    inspector_output_format_version: str
-    hostname: str = "unknown"
-
-
-class _Call(msgspec.Struct):
-    coll: str
-    coll_msg_size_bytes: int
-    coll_exec_time_us: float
-    coll_algobw_gbs: float | str = "nan"
-    coll_timing_source: str = "unknown"
-
-
-class _Counts(msgspec.Struct):
-    """Records of a dump, and calls that were overwritten before it."""
-
-    coll_records: int = 0
-    p2p_records: int = 0
-    proxy_records: int = 0
-    coll_dropped_since_last_dump: int = 0
-
-    @property
-    def all(self) -> int:
-        return self.coll_records + self.p2p_records + self.proxy_records
-
-
-class _Line(msgspec.Struct):
-    header: _Header | None = None
-    metadata: _Metadata | None = None
-    coll_perf: _Call | None = None
-    dump_stats: _Counts | None = None
-
-
-class _Record(msgspec.Struct):
-    header: _Header
-    metadata: _Metadata
-    coll_perf: _Call
-
-
 def recognises(content: str) -> bool:
-    return _MARK.search(content) is not None
+    return MARK.search(content) is not None
 
 
 def read(content: str, where: str, told: Told) -> tuple[Report, ...]:
@@ -95,7 +40,7 @@ def read(content: str, where: str, told: Told) -> tuple[Report, ...]:
     for number, line in text.whole:
         if line.strip():
             log.take(number, line, f"{where}, line {number}")
-    log.end_of_dump()
+    log.state.end_of_dump()
     records = log.records
     if not records:
         refuse(
@@ -113,57 +58,24 @@ def read(content: str, where: str, told: Told) -> tuple[Report, ...]:
 class _Log:
     """A log as far as it has been read."""
 
-    records: list[_Record] = field(default_factory=list)
+    state: InspectorLog = field(default_factory=InspectorLog)
+    records: list[InspectorRecord] = field(default_factory=list)
     torn: list[str] = field(default_factory=list)
-    lost: int = 0
-    """Records that a marker announced and that did not follow."""
-    dropped: int = 0
-    header: _Header | None = None
-    metadata: _Metadata | None = None
-    expected: int = 0
 
     def take(self, number: int, text: str, where: str) -> None:
         try:
-            decoded: Any = json.loads(text)
-            line = msgspec.convert(decoded, _Line)
-        except (ValueError, RecursionError, msgspec.ValidationError):
-            line = None
-        if line is None or (line.header and not _is_possible(line.header)):
+            record = self.state.take(text)
+        except UnreadRecordError:
             self.torn.append(f"line {number}: {text.strip()[:80]}")
             return
-        if not line.dump_stats:
-            self.expected = max(self.expected - 1, 0)
-        if line.header and line.metadata:
-            self._take_place(line, where)
-        if line.coll_perf and self.header and self.metadata:
-            if 0 <= line.coll_perf.coll_msg_size_bytes <= _MOST and 0 <= line.coll_perf.coll_exec_time_us <= _MOST:
-                self.records.append(_Record(self.header, self.metadata, line.coll_perf))
-            else:
-                self.torn.append(f"line {number}: {text.strip()[:80]}")
-
-    def _take_place(self, line: _Line, where: str) -> None:
-        """The communicator, of this record or, after a marker, of those that follow."""
-        self.header, self.metadata = line.header, line.metadata
-        assert line.metadata is not None
-        version = line.metadata.inspector_output_format_version
-        if not _VERSION.fullmatch(version):
-            refuse(where, f"output format {version!r} of NCCL Inspector; expected v4.0 to v4.3")
-        if line.dump_stats:
-            self.end_of_dump()
-            self.expected = max(line.dump_stats.all, 0) if version not in _MIXED else 0
-            self.dropped += max(line.dump_stats.coll_dropped_since_last_dump, 0)
-
-    def end_of_dump(self) -> None:
-        self.lost += self.expected
-        self.expected = 0
+        except UnknownFormatError as error:
+            refuse(where, str(error))
+        if record:
+            self.records.append(record)
 
 
-def _is_possible(header: _Header) -> bool:
-    return 1 <= header.n_ranks <= _MOST_RANKS and 0 <= header.rank < header.n_ranks and header.nnodes >= 1
-
-
-def _reports(records: Sequence[_Record], where: str, told: Told) -> Iterator[Report]:
-    by_test: dict[tuple[str, int, int, str], list[_Record]] = defaultdict(list)
+def _reports(records: Sequence[InspectorRecord], where: str, told: Told) -> Iterator[Report]:
+    by_test: dict[tuple[str, int, int, str], list[InspectorRecord]] = defaultdict(list)
     for record in records:
         if record.coll_perf.coll in _OPS and record.coll_perf.coll_exec_time_us:
             header = record.header
@@ -188,12 +100,12 @@ def _reports(records: Sequence[_Record], where: str, told: Told) -> Iterator[Rep
         )
 
 
-def _rows(calls: Sequence[_Record], coll: str, ranks: int, where: str) -> Iterator[Row]:
+def _rows(calls: Sequence[InspectorRecord], coll: str, ranks: int, where: str) -> Iterator[Row]:
     by_size: dict[int, list[float]] = defaultdict(list)
     for call in calls:
         by_size[call.coll_perf.coll_msg_size_bytes].append(call.coll_perf.coll_exec_time_us)
     for part, times in sorted(by_size.items()):
-        size = part * ranks if coll in _OF_PARTS else part
+        size = part * ranks if coll in OF_PARTS else part
         op = _OPS[coll]
         yield Row(
             where=where,
@@ -211,7 +123,7 @@ def _rows(calls: Sequence[_Record], coll: str, ranks: int, where: str) -> Iterat
         )
 
 
-def _of_test(calls: Sequence[_Record], coll: str, where: str) -> Iterator[Finding]:
+def _of_test(calls: Sequence[InspectorRecord], coll: str, where: str) -> Iterator[Finding]:
     yield rates.another_test(
         where,
         f"{_OPS[coll]} was measured by NCCL Inspector inside a running job: other work shares its links and GPUs",
@@ -221,12 +133,12 @@ def _of_test(calls: Sequence[_Record], coll: str, where: str) -> Iterator[Findin
         yield rates.inconsistent(where, wrong)
 
 
-def _contradiction(record: _Record, coll: str) -> str | None:
+def _contradiction(record: InspectorRecord, coll: str) -> str | None:
     """What does not fit in a record; None = its bandwidth is that of its size and time."""
     call = record.coll_perf
     if not isinstance(call.coll_algobw_gbs, float) or not call.coll_algobw_gbs >= 0:
         return None
-    size = call.coll_msg_size_bytes * (record.header.n_ranks if coll in _OF_PARTS else 1)
+    size = call.coll_msg_size_bytes * (record.header.n_ranks if coll in OF_PARTS else 1)
     rate = size / call.coll_exec_time_us / 1e3
     if abs(rate - call.coll_algobw_gbs) <= max(_WITHIN, _WITHIN * rate):
         return None
@@ -241,8 +153,8 @@ def _of_file(log: _Log, cut: int | None, where: str) -> Iterator[Finding]:
         yield rates.cut(where, f"{counted(len(log.torn), 'record')} cannot be read", log.torn)
     if cut is not None:
         yield rates.cut(where, f"it ends inside line {cut}")
-    if log.lost:
-        yield rates.cut(where, f"{counted(log.lost, 'record')} missing that the dumps announce")
+    if log.state.lost:
+        yield rates.cut(where, f"{counted(log.state.lost, 'record')} missing that the dumps announce")
     calls = [record.coll_perf for record in log.records]
     strange = [call.coll for call in calls if call.coll not in _OPS]
     if strange:
@@ -253,7 +165,7 @@ def _of_file(log: _Log, cut: int | None, where: str) -> Iterator[Finding]:
     timeless = sum(1 for call in calls if not call.coll_exec_time_us)
     if timeless:
         yield rates.left_out("NCCL Inspector", f"{counted(timeless, 'call')} left out: the time rounds to 0 us")
-    if log.dropped:
+    if log.state.dropped:
         yield rates.left_out(
-            "NCCL Inspector", f"{counted(log.dropped, 'call')} not in the log: later calls overwrote them"
+            "NCCL Inspector", f"{counted(log.state.dropped, 'call')} not in the log: later calls overwrote them"
         )

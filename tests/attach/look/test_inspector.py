@@ -26,7 +26,12 @@ def _record(communicator: str, number: int) -> str:
         {
             "header": {"id": communicator, "rank": 1, "n_ranks": 8, "nnodes": 1},
             "metadata": {"inspector_output_format_version": "v4.0", "hostname": "n1", "pid": 3},
-            "coll_perf": {"coll": "AllReduce", "coll_sn": number, "coll_msg_size_bytes": 1048576},
+            "coll_perf": {
+                "coll": "AllReduce",
+                "coll_sn": number,
+                "coll_msg_size_bytes": 1048576,
+                "coll_exec_time_us": 9,
+            },
         }
     )
 
@@ -50,6 +55,17 @@ def test_the_last_operation_of_each_communicator(tmp_path: Path) -> None:
     ]
     os.utime(path, (50, 50))
     assert inspector.found([_RANK], Tree.at(tmp_path)) == ()  # of an earlier process
+
+
+def test_a_marker_tells_the_communicator_of_the_records_behind_it(tmp_path: Path) -> None:
+    """As format v4.3 has it."""
+    path = tmp_path / "proc/7/root/dumps/n1-pid3.log"
+    path.parent.mkdir(parents=True)
+    marker = json.loads(_record("0xc", 0)) | {"dump_stats": {"coll_records": 1}}
+    call = {"coll_perf": marker.pop("coll_perf") | {"coll_sn": 4}}
+    path.write_text(f"{json.dumps(marker)}\n{json.dumps(call)}\n")
+    (found,) = inspector.found([_RANK], Tree.at(tmp_path))
+    assert (found.communicator, found.number) == ("0xc", 4)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,127 @@
+"""Collectives that NCCL Inspector recorded, from all files: by communicator and operation, in 24 bytes each."""
+
+import re
+from array import array
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from nccltool.core.text import counted, escaped
+from nccltool.trace.inspector_records import (
+    MARK,
+    OF_PARTS,
+    InspectorLog,
+    InspectorRecord,
+    UnknownFormatError,
+    UnreadRecordError,
+)
+
+MOST_CALLS = 4_000_000
+MOST_SERIES = 50_000
+"""Ranks, times the communicators and operations of each."""
+LONGEST_LINE = 1 << 20
+"""A verbose record has 500 bytes a channel, of at most 64."""
+_ID_LENGTH = 40
+_CPU_CLOCK = "collective_cpu"
+_WORD = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
+
+@dataclass(slots=True)
+class RankCalls:
+    """The calls of an operation by one rank of a communicator."""
+
+    host: str
+    pid: int
+    file: str
+    numbers: "array[int]" = field(default_factory=lambda: array("Q"))
+    sizes: "array[int]" = field(default_factory=lambda: array("Q"))
+    """In bytes, as nccl-tests counts them."""
+    times_us: "array[float]" = field(default_factory=lambda: array("d"))
+    is_cpu_clock: bool = False
+    """Some times are those of the CPU: no kernel was timed."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class CommunicatorKey:
+    """A communicator as each of its records tells it."""
+
+    id: str
+    ranks: int
+    nodes: int
+
+
+@dataclass(slots=True)
+class InspectorCalls:
+    """Takes the files of NCCL Inspector."""
+
+    found: dict[CommunicatorKey, dict[str, dict[int, RankCalls]]] = field(default_factory=dict)
+    """By communicator, operation, and rank in it."""
+    calls: int = 0
+    _series: int = 0
+
+    def take(self, file: str, pieces: Iterable[bytes]) -> str:
+        """Read a log. What is wrong with it; empty = nothing."""
+        log = InspectorLog()
+        unread = twice = left_out = 0
+        for line in _lines(pieces):
+            try:
+                record = log.take(line) if line.strip() else None
+            except UnknownFormatError as error:
+                return escaped(str(error))
+            except UnreadRecordError:
+                unread += 1
+                continue
+            if record is not None and (why := self._add(record, file)):
+                twice, left_out = twice + (why == "twice"), left_out + (why == "full")
+        log.end_of_dump()
+        wrong = [f"{counted(unread, 'line')} cannot be read"] if unread else []
+        wrong += [f"{counted(log.lost, 'record')} missing that its dumps announce"] if log.lost else []
+        wrong += [f"{counted(twice, 'call')} left out: another file has this rank"] if twice else []
+        wrong += [f"{counted(left_out, 'call')} left out: too many to compare"] if left_out else []
+        return "; ".join(wrong)
+
+    def _add(self, record: InspectorRecord, file: str) -> str:
+        """Why it was left out; empty = it was not."""
+        head, process, call = record.header, record.metadata, record.coll_perf
+        if call.coll_sn is None or not 0 <= call.coll_sn < 1 << 63 or not call.coll_exec_time_us:
+            return ""
+        if self.calls >= MOST_CALLS:
+            return "full"
+        key = CommunicatorKey(escaped(head.id[:_ID_LENGTH]), head.n_ranks, head.nnodes)
+        ranks = self.found.setdefault(key, {}).setdefault(_operation(call.coll), {})
+        if head.rank not in ranks:
+            if self._series >= MOST_SERIES:
+                return "full"
+            self._series += 1
+            ranks[head.rank] = RankCalls(escaped(process.hostname[:255]), process.pid, file)
+        mine = ranks[head.rank]
+        if mine.file != file:
+            return "twice"
+        self.calls += 1
+        mine.numbers.append(call.coll_sn)
+        mine.sizes.append(call.coll_msg_size_bytes * (head.n_ranks if call.coll in OF_PARTS else 1))
+        mine.times_us.append(call.coll_exec_time_us)
+        mine.is_cpu_clock |= call.coll_timing_source == _CPU_CLOCK
+        return ""
+
+
+def is_log(begin: bytes) -> bool:
+    """Whether a file that begins so is one of NCCL Inspector."""
+    return MARK.search(begin.decode("ascii", "replace")) is not None
+
+
+def _operation(name: str) -> str:
+    """`all_reduce`, of AllReduce."""
+    return escaped(_WORD.sub("_", name[:_ID_LENGTH]).lower())
+
+
+def _lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Lines of at most LONGEST_LINE bytes; what is longer is cut there, and so cannot be read."""
+    rest = b""
+    for piece in pieces:
+        *whole, rest = (rest + piece).split(b"\n")
+        yield from whole
+        if len(rest) > LONGEST_LINE:
+            yield rest
+            rest = b""
+    if rest:
+        yield rest
