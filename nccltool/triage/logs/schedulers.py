@@ -62,7 +62,8 @@ failure
     mpi.killed       `EXIT CODE: 9|KILLED BY SIGNAL: 9|EXIT CODE: 137`
     mpi.lost         `ORTE has lost communication with a remote daemon|PRTE has lost communication`
     job.preempted    `instances.preempted|instance/preempted = TRUE|SpotInstanceTermination`
-    job.preempted    `spot/instance-action 200`
+    job.preempted    `instance/preempted TRUE`
+    job.preempted    `spot/instance-action 200|aborted: worker-shutdown`
     job.preempted    `is preempted or failed|spot cluster and reset`
     job.preempted    `(PREEMPTED)`
     job.cancelled    `etected kill switch|kill switch detected`

@@ -201,6 +201,8 @@ LOGS = [
      "RuntimeError: Gloo connectFullMesh failed with [gloo/transport/tcp/pair.cc:144] no error\n"),
     ("shm-size", "214",
      "RuntimeError: DataLoader worker (pid 214) is killed by signal: Bus error.\n"),
+    ("preempted", None, "step 9 loss 2.1\n[warn] Google compute engine metadata: instance/preempted TRUE\n"),
+    ("preempted", None, "step 9 loss 2.1\n[taskcluster:error] Task aborted: worker-shutdown\n"),
 ]  # fmt: skip
 
 
