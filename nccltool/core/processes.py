@@ -167,6 +167,16 @@ def descriptors(pid: int) -> int | None:
         return None
 
 
+def scheduled_ns(pid: int, thread: int) -> tuple[int, int] | None:
+    """How long a thread ran, and how long it could have run, but had no core, or no quota left; None = it has
+    ended, or the kernel does not tell."""
+    try:
+        ran, queued, *_ = Path(f"/proc/{pid}/task/{thread}/schedstat").read_text().split()
+        return int(ran), int(queued)
+    except (OSError, ValueError):
+        return None
+
+
 def name(pid: int) -> str:
     """What a process is called, at most 15 characters; `?` when it is gone, or another container's."""
     try:

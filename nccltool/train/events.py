@@ -6,10 +6,10 @@ from typing import get_args
 
 from nccltool.launch.events import Event
 from nccltool.probe.events import SAMPLES_PER_EVENT, MeasuredWorld, Samples
-from nccltool.train.result import EnergyUse, ModelShape
+from nccltool.train.result import EnergyUse, ModelShape, RankStarved
 
-RANKS_PER_EVENT = SAMPLES_PER_EVENT // 2
-"""Two numbers of each."""
+RANKS_PER_EVENT = SAMPLES_PER_EVENT * 2 // 5
+"""Two numbers of each, and a small one."""
 MEMORY_PER_EVENT = 48
 """Four numbers of each, of up to 13 digits."""
 PASSES_PER_EVENT = 48
@@ -101,6 +101,8 @@ class TimedSteps(Event, frozen=True, tag="timed-steps"):
     late_ranks: tuple[tuple[int, float], ...] | None = None
     """(rank, seconds) of those that came late to the backward pass, the latest first; None = not measured."""
     energy: tuple[EnergyUse, ...] = ()
+    starved: RankStarved | None = None
+    """The rank that lacked a core in the steps in which arrivals were measured."""
 
 
 class MemorySeen(Event, frozen=True, tag="memory-seen"):
@@ -133,6 +135,8 @@ class OfRanks(Event, frozen=True, tag="of-ranks"):
     peak_bytes: tuple[int | None, ...]
     utilization: tuple[int | None, ...] = ()
     """Of its GPU, in thousandths; () = it uses none."""
+    slowest_in: tuple[int, ...] = ()
+    """In how many steps what each took without synchronisation was the most of all ranks; () = not known."""
 
     @classmethod
     def of(
@@ -142,6 +146,7 @@ class OfRanks(Event, frozen=True, tag="of-ranks"):
         ns: Sequence[int],
         peak_bytes: Sequence[int | None],
         utilization: Sequence[int | None] = (),
+        slowest_in: Sequence[int] = (),
     ) -> "Iterator[OfRanks]":
         """Of all ranks, in as many events as they need."""
         for first in range(0, len(peak_bytes), RANKS_PER_EVENT):
@@ -153,6 +158,7 @@ class OfRanks(Event, frozen=True, tag="of-ranks"):
                 ns=tuple(ns[these]),
                 peak_bytes=tuple(peak_bytes[these]),
                 utilization=tuple(utilization[these]),
+                slowest_in=tuple(slowest_in[these]),
             )
 
 
@@ -164,13 +170,19 @@ class InputTimed(Event, frozen=True, tag="input-timed"):
     first: int
     """The first of these ranks."""
     waited_ns: tuple[int, ...]
+    stalled_ns: tuple[int | None, ...] = ()
+    """Those of them in which storage kept the rank waiting, not a core that it lacked: mean of the steps without
+    the longest wait. None = the kernel does not tell; () = an older release."""
 
     @classmethod
-    def of(cls, strategy: str, step: int, waited_ns: Sequence[int]) -> "Iterator[InputTimed]":
+    def of(
+        cls, strategy: str, step: int, waited_ns: Sequence[int], stalled_ns: Sequence[int | None]
+    ) -> "Iterator[InputTimed]":
         """Of all ranks, in as many events as they need."""
         for first in range(0, len(waited_ns), RANKS_PER_EVENT):
-            some = tuple(waited_ns[first : first + RANKS_PER_EVENT])
-            yield cls(strategy=strategy, step=step, first=first, waited_ns=some)
+            these = slice(first, first + RANKS_PER_EVENT)
+            waited, stalled = tuple(waited_ns[these]), tuple(stalled_ns[these])
+            yield cls(strategy=strategy, step=step, first=first, waited_ns=waited, stalled_ns=stalled)
 
 
 class VariantTried(Event, frozen=True, tag="variant-tried"):

@@ -9,6 +9,7 @@ from typing import Any
 from nccltool.core import statistics
 from nccltool.core.findings import CheckStatus, Finding, Subject
 from nccltool.core.statistics import Stats
+from nccltool.core.text import counted
 from nccltool.core.verdicts import of_findings, of_own_ranks
 from nccltool.launch.finding_kinds import WORLD_OF_ONE
 from nccltool.launch.printed_events import Begun
@@ -25,6 +26,7 @@ from nccltool.train import (
     pipeline_schedules,
     resources,
     sharing,
+    step_losses,
     tuning,
 )
 from nccltool.train.finding_kinds import RESUMED
@@ -45,9 +47,6 @@ from nccltool.train.state import heard as heard_of
 from nccltool.train.strategies import ddp, fsdp
 from nccltool.train.strategies.base import PipelineOptions
 
-SLOW_RANK = 1.25
-"""A rank whose own work took so much longer than that of the middle one is named; neighbours on one shared host
-differ by some percent."""
 WITHOUT_SYNC = (
     "1 - t/T, where T is the time of a step, and t the time of the forward pass, backward pass, and update "
     "of a bare model on the same part of the batch"
@@ -143,6 +142,10 @@ def _training(heard: _Heard) -> TrainingResult:
     tokens_per_s = rate * timed.tokens / timed.sequences if timed and rate else None
     utilisation, source = _utilisation(tokens_per_s, heard)
     without_sync = _of_a_step(_without_sync_ns(timed), times)
+    exposed = None if without_sync is None else max(0.0, 1 - without_sync)
+    late = late_rank.of_pairs(timed.late_ranks) if timed and timed.late_ranks is not None else None
+    given = _input(heard.dealt, heard) if heard.dealt else None
+    starving = timed.starved if timed else None
     return TrainingResult(
         strategy=heard.name,
         status=status,
@@ -154,11 +157,11 @@ def _training(heard: _Heard) -> TrainingResult:
         step_time_s=times,
         throughput_samples_per_s=rate,
         throughput_tokens_per_s=tokens_per_s,
-        exposed_communication_ratio=None if without_sync is None else max(0.0, 1 - without_sync),
+        exposed_communication_ratio=exposed,
         exposed_communication_method=_method(timed),
         scaling_efficiency=_of_a_step(timed.alone_ns if timed else None, times),
-        slowest_rank=_slowest([ns for part in heard.of_ranks for ns in part.ns]),
-        late_ranks=late_rank.of_pairs(timed.late_ranks) if timed and timed.late_ranks is not None else None,
+        slowest_rank=_slowest(heard),
+        late_ranks=late,
         peak_memory_bytes=tuple(peak for part in heard.of_ranks for peak in part.peak_bytes),
         throughput_tokens_per_s_per_rank=tokens_per_s / heard.state.world_size if tokens_per_s else None,
         memory=tuple(resources.memory(heard.memory)),
@@ -172,7 +175,9 @@ def _training(heard: _Heard) -> TrainingResult:
         bubble=_bubble(heard.flowed, heard) if heard.flowed else None,
         experts=_experts(heard.routed) if heard.routed and heard.routed.choices else None,
         stopped_after=next((step.number for step in heard.steps if step.stops), None),
-        input=_input(heard.dealt, heard) if heard.dealt else None,
+        input=given,
+        losses=step_losses.losses(times.mean if times else None, exposed, given, late or (), starving),
+        starved=starving,
         checkpoint=_checkpointing(heard) if heard.spec.checkpoint else None,
     )
 
@@ -192,16 +197,8 @@ def _without_sync_ns(timed: events.TimedSteps | None) -> int | None:
 
 
 def _input(dealt: events.InputDealt, heard: _Heard) -> TrainingInput:
-    times = _times(heard)
     here = [one for one in heard.waits if heard.timed and one.step == heard.timed.step]
-    return TrainingInput(
-        sequences=dealt.sequences,
-        epoch_steps=dealt.epoch_steps,
-        left_out=dealt.left_out,
-        wait_ratio=tuple(
-            ratio for one in here for ns in one.waited_ns if (ratio := _of_a_step(ns, times)) is not None
-        ),
-    )
+    return input_findings.of(dealt, here, _times(heard))
 
 
 def _bubble(flowed: events.Flowed, heard: _Heard) -> Bubble:
@@ -361,12 +358,11 @@ def _method(timed: events.TimedSteps | None) -> str:
     return NOT_KNOWN if timed.without_sync_ns is None else WITHOUT_SYNC
 
 
-def _slowest(rank_ns: Sequence[int]) -> int | None:
-    if len(rank_ns) < 2:
-        return None
-    ordered = sorted(rank_ns)
-    slow = ordered[-1] > SLOW_RANK * ordered[(len(ordered) - 1) // 2]
-    return rank_ns.index(ordered[-1]) if slow else None
+def _slowest(heard: _Heard) -> int | None:
+    parts = heard.of_ranks
+    steps = len(heard_of(heard.state).samples(heard.timed.step)) if heard.timed else 0
+    slowest_in = [times for part in parts for times in part.slowest_in]
+    return step_losses.slowest([ns for part in parts for ns in part.ns], slowest_in, steps)
 
 
 def _wrong(heard: _Heard) -> Finding:
@@ -382,19 +378,15 @@ def _wrong(heard: _Heard) -> Finding:
 def _resumed(event: events.Resumed, heard: _Heard) -> Finding:
     ranks = heard.state.world_size
     shared = (
-        f"{event.sequences // ranks} on each of {_count(ranks, 'rank')}" if ranks else "split across all ranks"
+        f"{event.sequences // ranks} on each of {counted(ranks, 'rank')}" if ranks else "split across all ranks"
     )
-    message = f"{event.strategy} resumed after step {event.number}, saved by {_count(event.ranks_then, 'rank')}: "
+    message = f"{event.strategy} resumed after step {event.number}, saved by {counted(event.ranks_then, 'rank')}: "
     if event.number >= heard.spec.steps:
         message += "no steps were left to run, so only its parameters were compared with the reference"
     else:
-        message += f"the global batch remains {_count(event.sequences, 'sequence')}, {shared}"
+        message += f"the global batch remains {counted(event.sequences, 'sequence')}, {shared}"
     return RESUMED.finding(
         subject=Subject(kind="file", name=event.folder),
         message=message,
         evidence=(f"from {event.folder}",),
     )
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -184,6 +184,35 @@ class TrainingInput:
     wait_ratio: tuple[float, ...]
     """Of each rank the median time that it waited for the input of a timed step, over the median step; () = no
     step was timed."""
+    stall_ratio: tuple[float | None, ...] = ()
+    """Share of the timed steps in which each rank waited for its storage, without the time in which it lacked a
+    core; None = the kernel does not tell; () = no step was timed, or an older release."""
+
+
+Cause = Literal["input", "late rank", "communication"]
+"""Why steps lose time: ranks wait for their input; all wait for one rank; data move while nothing is computed."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StepLoss:
+    """Time that steps lose for one reason."""
+
+    cause: Cause
+    share: float
+    """Of a step."""
+    rank: int | None
+    """Whose it is; None = that of all ranks."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RankStarved:
+    """A rank that could have run, but had no core or had used up its quota."""
+
+    rank: int
+    share: float
+    """Of its time."""
+    others: float
+    """The same of the next rank."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -301,6 +330,10 @@ class TrainingResult:
     """The step after which all ranks stopped, because validation did not improve; None = they did not."""
     input: TrainingInput | None = None
     """None = synthetic tokens."""
+    losses: tuple[StepLoss, ...] = ()
+    """What a good part of a step is lost to, the largest first; () = nothing, or not known."""
+    starved: RankStarved | None = None
+    """None = none stands out, or it is not known."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

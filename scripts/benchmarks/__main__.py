@@ -16,7 +16,7 @@ ALL = (
     *("startup", "overhead", "adaptive", "lateness", "sweep", "drills"),
     *("hosts", "judging", "settings", "ranks", "scale", "links", "train"),
     *("triage", "failures", "imports", "serve", "report", "history", "localize", "pairs", "plan", "chaos", "fuzz"),
-    *("attacks", "attach", "attach_far", "plan_links", "trace"),
+    *("attacks", "attach", "attach_far", "plan_links", "trace", "states"),
 )
 
 

@@ -139,7 +139,7 @@ EVENTS: list[events.Event] = [
         ns=10**7,
     ),
     InputDealt(strategy="ddp", sequences=257, epoch_steps=32, left_out=1),
-    InputTimed(strategy="ddp", step=4, first=0, waited_ns=(0, 10**6)),
+    InputTimed(strategy="ddp", step=4, first=0, waited_ns=(0, 10**6), stalled_ns=(0, None)),
     InputWrong(strategy="ddp", rank=1, number=3, what="missing", got=(4,), expected=(4, 9)),
     MemorySeen(strategy="ddp", step=4, first=1, bytes=((-1, -1, -1, 2**30), (5, 6, 7, 8))),
     VariantTried(strategy="ddp", number=1, name="static graph", setting="--static-graph", is_exact=True),

@@ -33,7 +33,7 @@ from nccltool.probe.transport import Limit
 from nccltool.train import divergence
 from nccltool.train import events as of_train
 from nccltool.train.events import OF_TRAININGS
-from nccltool.train.result import ModelShape
+from nccltool.train.result import ModelShape, RankStarved
 from nccltool.train.strategies.moe import EXPERTS
 from nccltool.worker.node import counting
 from tests.captured_hosts import healthy
@@ -280,7 +280,9 @@ EXAMPLES: dict[type[Event], Callable[[], Event | Iterator[Event]]] = {
         errors=tuple((what, repr(1 / 3e300), 1 / 3e300) for what in ("parameters", "loss", "gradient", "update")),
         rule="step x 64 x 1.19e-07 (float32) + 2 x 0.00781 (bfloat16)" * 3,
     ),
-    of_train.OfRanks: lambda: of_train.OfRanks.of("deepspeed", 10**6, [NS] * RANKS, [BYTES] * RANKS),
+    of_train.OfRanks: lambda: of_train.OfRanks.of(
+        "deepspeed", 10**6, [NS] * RANKS, [BYTES] * RANKS, slowest_in=[10**6] * RANKS
+    ),
     of_train.TimedSteps: lambda: of_train.TimedSteps(
         step=10**6,
         strategy="deepspeed",
@@ -289,11 +291,12 @@ EXAMPLES: dict[type[Event], Callable[[], Event | Iterator[Event]]] = {
         without_sync_ns=NS,
         alone_ns=NS,
         late_ranks=((LAST, 1 / 3e300),) * late_rank.MOST_NAMED,
+        starved=RankStarved(rank=LAST, share=1 / 3e300, others=1 / 3e300),
     ),
     of_train.InputDealt: lambda: of_train.InputDealt(
         strategy="deepspeed", sequences=BYTES, epoch_steps=BYTES, left_out=BYTES
     ),
-    of_train.InputTimed: lambda: of_train.InputTimed.of("deepspeed", 10**6, [NS] * RANKS),
+    of_train.InputTimed: lambda: of_train.InputTimed.of("deepspeed", 10**6, [NS] * RANKS, [NS] * RANKS),
     of_train.InputWrong: lambda: of_train.InputWrong(
         strategy="deepspeed",
         rank=LAST,

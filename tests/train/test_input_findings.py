@@ -40,6 +40,17 @@ def test_the_rank_that_waits_for_its_input_is_named(waits: tuple[float, ...], sa
         assert found.suspect == rank
 
 
+def test_a_rank_that_lacked_a_core_has_no_slow_storage() -> None:
+    waits, stalls = (0.3, 0.02), (0.01, 0.01)
+    given = TrainingInput(sequences=64, epoch_steps=8, left_out=0, wait_ratio=waits, stall_ratio=stalls)
+    training = replace(materials.trained().trainings[0], strategy="ddp", input=given)
+    assert input_findings.slow(training, state_of()) is None
+    not_told = replace(given, stall_ratio=(None, 0.01))
+    found = input_findings.slow(replace(training, input=not_told), state_of())
+    assert found is not None
+    assert found.message == "ddp: rank 0 waits for its input for 30 % of a step"
+
+
 def test_wrong_shards_are_named_with_the_first_of_them() -> None:
     shards = [
         InputWrong(strategy="ddp", rank=rank, number=number, what="of another rank", got=(3, 4), expected=(5, 6))

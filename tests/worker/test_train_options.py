@@ -242,7 +242,13 @@ def test_files_are_the_same_batches_on_any_number_of_ranks(start: Start, tmp_pat
     two = right(trained(start, "ddp,fsdp", *QUICK, "--batch", "4", "--data-workers", "1", *words, TMPDIR="/tmp"))
     assert losses(two["ddp"]) == pytest.approx(losses(alone["ddp"]))
     assert losses(two["fsdp"]) == pytest.approx(losses(alone["ddp"]))
-    assert two["ddp"]["input"] == {"sequences": 257, "epoch_steps": 32, "left_out": 1, "wait_ratio": []}
+    assert two["ddp"]["input"] == {
+        "sequences": 257,
+        "epoch_steps": 32,
+        "left_out": 1,
+        "wait_ratio": [],
+        "stall_ratio": [],
+    }
 
 
 @pytest.mark.slow

@@ -135,6 +135,8 @@ def _beside_trainings(run: TrainRun, verbose: bool) -> Iterator[str]:
     if slow:
         yield f"at least 25 % slower than the typical rank, without communication: {', '.join(slow)}"
     yield from resources.lines(timed, verbose)
+    for training in timed if verbose or len(timed) == 1 else ():
+        yield from _losses(training)
     for training in run.trainings:
         yield from _parts(training, verbose)
     for training in run.trainings:
@@ -145,6 +147,16 @@ def _beside_trainings(run: TrainRun, verbose: bool) -> Iterator[str]:
         if overflowed:
             steps = ", ".join(overflowed)
             yield f"{training.strategy}: a gradient overflowed, so the parameters were not updated: step {steps}"
+
+
+def _losses(training: TrainingResult) -> Iterator[str]:
+    """The largest first."""
+    parts = (
+        f"{one.cause}{'' if one.rank is None else f' (rank {one.rank})'} {one.share:.0%}"
+        for one in training.losses
+    )
+    if training.losses:
+        yield f"a step of {training.strategy} loses time to: {', '.join(parts)}"
 
 
 def _parts(training: TrainingResult, verbose: bool) -> Iterator[str]:

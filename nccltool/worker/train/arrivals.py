@@ -5,12 +5,18 @@ comes late there says nothing of how fast its data travel. Stages of a pipeline 
 never stand there all at once: of these, nobody is said to be late.
 """
 
+import os
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
 
+from nccltool.core import processes
 from nccltool.probe import late_rank
 from nccltool.probe.late_rank import RankLateness
+from nccltool.train import starved
+from nccltool.train.result import RankStarved
 from nccltool.worker.agreement import Agreement
 
 BETWEEN_PASSES = "between forward and backward"
@@ -22,6 +28,35 @@ _LONG_NS = 5_000_000_000
 """If all parts took longer than this, they are made shorter."""
 _SHORT = 5
 """Steps of a part then."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Lateness:
+    """Of all ranks."""
+
+    ranks: tuple[RankLateness, ...]
+    """The latest first."""
+    starved: RankStarved | None
+
+
+CoreTime = tuple[int, int, int]
+"""ns of some steps, of those in which this thread ran, and in which it could have; -1 = the kernel does not
+tell."""
+
+
+class CoreClock:
+    """What the kernel makes of this thread's time."""
+
+    def __init__(self) -> None:
+        self._thread = os.getpid(), threading.get_native_id()
+        self._begin, self._before = time.perf_counter_ns(), processes.scheduled_ns(*self._thread)
+
+    def read(self) -> CoreTime:
+        """Since it was made."""
+        after, took = processes.scheduled_ns(*self._thread), time.perf_counter_ns() - self._begin
+        if self._before is None or after is None:
+            return took, -1, -1
+        return took, after[0] - self._before[0], after[1] - self._before[1]
 
 
 class Arrivals:
@@ -50,10 +85,15 @@ class Arrivals:
 
 
 def came_late(
-    group: Agreement, step_ns: int, step: Callable[[], None], put: Callable[[Arrivals | None], None]
-) -> tuple[RankLateness, ...] | None:
-    """The ranks that came late in some more steps; None = they cannot be told. `step_ns`: how long a step takes,
-    the same on all ranks. `put` has the strategy call on the arrivals."""
+    group: Agreement,
+    step_ns: int,
+    step: Callable[[], None],
+    put: Callable[[Arrivals | None], None],
+    timed: CoreTime,
+) -> Lateness | None:
+    """The ranks that came late in some more steps, or lacked a core; None = they cannot be told. `step_ns`:
+    how long a step takes, the same on all ranks. `put` has the strategy call on the arrivals. `timed`: of
+    the steps before."""
     if group.size < 2:
         return None
     rounds = late_rank.ROUNDS if _PARTS * late_rank.ROUNDS * step_ns <= _LONG_NS else _SHORT
@@ -62,7 +102,10 @@ def came_late(
     step()
     found = None
     if arrivals.can_meet():
-        found = _late_throughout(group, rounds, step, arrivals)
+        clock = CoreClock()
+        late = _late_throughout(group, rounds, step, arrivals)
+        rows = group.everybodys([*timed, *clock.read()])
+        found = Lateness(ranks=late, starved=starved.of([starved.parts(row) for row in rows]))
     put(None)
     return found
 

@@ -14,7 +14,7 @@ from nccltool.core.findings import Subject
 from nccltool.train.events import MOST_SHOWN, InputDealt, InputWrong
 from nccltool.train.finding_kinds import INPUT_LEAKS, INPUT_UNUSABLE
 from nccltool.train.input_order import InputPlan, ShardError
-from nccltool.worker.train.input import Input, LoaderSettings
+from nccltool.worker.train.input import Input, InputWait, LoaderSettings
 from nccltool.worker.train.strategies.base import Setup, Strategy
 from nccltool.worker.train.token_files import NoInput, TokenFiles
 
@@ -48,8 +48,8 @@ class FileFeed:
         dealt = (one for part in range(self._replicas) for one in self._plan.dealt(order, part, inside))
         return torch.stack([self._files[one][1] for one in dealt]).to(self._setup.device)
 
-    def draw(self) -> tuple[Tensor, int]:
-        """(a global batch that has this rank's part alone, as its loader gave it, ns that were waited for it).
+    def draw(self) -> tuple[Tensor, InputWait]:
+        """(a global batch that has this rank's part alone, as its loader gave it, how long it waited for it).
         Raises InputFailed."""
         setup, plan = self._setup, self._plan
         setup.computing(LOADING)
@@ -63,7 +63,12 @@ class FileFeed:
         tokens = torch.zeros(setup.sequences, setup.spec.context + 1, dtype=torch.long)
         first = self._replica * plan.batch
         tokens[first : first + len(drawn.tokens)] = drawn.tokens
-        return tokens.to(setup.device), injected_ns + drawn.waited_ns
+        stalled_ns = drawn.waited.stalled_ns
+        waited = InputWait(
+            ns=injected_ns + drawn.waited.ns,
+            stalled_ns=None if stalled_ns is None else injected_ns + stalled_ns,
+        )
+        return tokens.to(setup.device), waited
 
     def _report_wrong(self, wrong: ShardError) -> None:
         setup = self._setup

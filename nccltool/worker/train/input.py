@@ -53,6 +53,16 @@ class DescriptorLeak:
     """That it read between."""
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class InputWait:
+    """How long a rank waited for a batch."""
+
+    ns: int
+    stalled_ns: int | None
+    """Without the time in which those who load it could have run, but had no core: then the rank is slow, and not
+    its storage. None = the kernel does not tell."""
+
+
 @dataclass(slots=True)
 class Drawn:
     """A batch."""
@@ -60,7 +70,7 @@ class Drawn:
     numbers: tuple[int, ...]
     """Of its sequences."""
     tokens: Tensor
-    waited_ns: int = field(compare=False)
+    waited: InputWait = field(compare=False)
 
 
 class _Reader:
@@ -69,7 +79,12 @@ class _Reader:
     def __init__(self) -> None:
         self._work: queue.SimpleQueue[Callable[[], Any]] = queue.SimpleQueue()
         self._done: queue.SimpleQueue[tuple[Any, Exception | None]] = queue.SimpleQueue()
-        threading.Thread(target=self._run, name="input", daemon=True).start()
+        self._thread = threading.Thread(target=self._run, name="input", daemon=True)
+        self._thread.start()
+
+    @property
+    def thread(self) -> int:
+        return self._thread.native_id or 0
 
     def _run(self) -> None:
         while True:
@@ -125,7 +140,8 @@ class Input:
         """The batch of the next step. Raises InputFailed."""
         self._step += 1
         epoch, inside = self.plan.place(self._step)
-        begin = time.perf_counter_ns()
+        loading = self._loading(inside)
+        begin, scheduled = time.perf_counter_ns(), _scheduled(loading)
         try:
             if self._iterator is None:  # in the main thread, the only one in which torch hears of workers that die
                 self._begin(epoch)
@@ -136,10 +152,16 @@ class Input:
             raise InputFailed(f"rank {self._rank} has no batch for step {inside + 1} of its epoch") from None
         except (RuntimeError, OSError) as error:
             raise InputFailed(self._why(error, inside)) from error
-        waited = time.perf_counter_ns() - begin
+        waited = _waited(time.perf_counter_ns() - begin, scheduled, _scheduled(loading))
         if not self._open and self._step > len(self.workers()) * self._settings.prefetch:
             self._open, self._counted_at = self._descriptors(), self._step
         return Drawn(tuple(numbers.tolist()), tokens, waited)
+
+    def _loading(self, inside: int) -> list[tuple[int, int]]:
+        """(process, thread) of all that this rank waits for: batch n of an epoch comes from worker n % workers."""
+        here, pids = os.getpid(), self.workers()
+        workers = [(pids[inside % len(pids)],) * 2] if pids else []
+        return [(here, threading.get_native_id()), (here, self._reader.thread), *workers]
 
     def _begin(self, epoch: int) -> None:
         self.sampler.set_epoch(epoch)
@@ -210,3 +232,15 @@ class Input:
         late = (still or [inside % len(pids)])[0]
         whose = f"worker {late} (pid {pids[late]}) of the input of rank {self._rank}"
         return f"{whose} {after}; its process is in state {processes.state(pids[late])}"
+
+
+def _scheduled(loading: Sequence[tuple[int, int]]) -> list[tuple[int, int] | None]:
+    return [processes.scheduled_ns(*one) for one in loading]
+
+
+def _waited(
+    ns: int, before: Sequence[tuple[int, int] | None], after: Sequence[tuple[int, int] | None]
+) -> InputWait:
+    known = [(begin, end) for begin, end in zip(before, after, strict=True) if begin and end]
+    queued = sum(end[1] - begin[1] for begin, end in known)
+    return InputWait(ns=ns, stalled_ns=max(0, ns - queued) if len(known) == len(before) else None)

@@ -3,7 +3,7 @@
 import contextlib
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import torch
@@ -14,14 +14,15 @@ from nccltool.core import processes
 from nccltool.core.findings import Subject
 from nccltool.probe import late_rank
 from nccltool.probe.events import Samples
-from nccltool.probe.late_rank import RankLateness
 from nccltool.train.events import Flowed, InputTimed, MemorySeen, OfRanks, Passed, TimedSteps
 from nccltool.train.finding_kinds import PROFILE_NOT_WRITTEN
 from nccltool.train.job import trace_file
 from nccltool.train.strategies.base import DataParallelOptions
 from nccltool.worker import memory
 from nccltool.worker.train import adamw, arrivals, gradients, metering, transformer
+from nccltool.worker.train.arrivals import CoreTime, Lateness
 from nccltool.worker.train.gradients import Scaler
+from nccltool.worker.train.input import InputWait
 from nccltool.worker.train.metering import WARM_UP, MeteredSteps
 from nccltool.worker.train.stopwatch import Flow
 from nccltool.worker.train.strategies.base import Setup, Strategy
@@ -50,17 +51,18 @@ def time_steps(strategy: Strategy, steps: int, index: int) -> None:
         flow.reset()
     group.meet()
     # in turns, so that what disturbs the machine for longer than a step disturbs both
-    waits: list[int] = []
-    ours, *others = _loop(setup, steps, step, *compute_only, waits=waits)
+    drawn: list[InputWait] = []
+    clock = arrivals.CoreClock()
+    ours, *others = _loop(setup, steps, step, *compute_only, waits=drawn)
+    timed = clock.read()
     alone = _loop(setup, steps, *compute_only) if compute_only and group.rank == 0 else []
-    everybodys = group.everybodys([sum(sum(times) for times in others), peak or -1, statistics.median_low(waits)])
-    longest_waits = group.maximum(waits)
-    slowest = group.maximum(ours)
+    longest_waits, slowest = group.maximum([wait.ns for wait in drawn]), group.maximum(ours)
     together = [group.maximum(times) for times in others]
+    everybodys = group.everybodys(_row(others, together, peak, drawn))
     if flow is not None:
         _report_flow(setup, flow)
         _report_passes(setup, flow, step)
-    late = _came_late(setup, slowest, step)
+    lateness = _came_late(setup, slowest, step, timed)
     if group.rank:
         return
     setup.channel.emit(
@@ -74,29 +76,52 @@ def time_steps(strategy: Strategy, steps: int, index: int) -> None:
             without_sync_ns=statistics.median_low(together[0]) if together else None,
             alone_ns=statistics.median_low(alone[0]) if alone else None,
             input_ns=statistics.median_low(longest_waits),
-            late_ranks=None if late is None else late_rank.as_pairs(late),
+            late_ranks=None if lateness is None else late_rank.as_pairs(lateness.ranks),
+            starved=None if lateness is None else lateness.starved,
             energy=metered.energy,
         ),
     )
 
 
+def _row(
+    others: list[list[int]], together: list[list[int]], peak: int | None, drawn: Sequence[InputWait]
+) -> list[int]:
+    """What is told of this rank, as _of_ranks takes it."""
+    pairs = [pair for times in zip(others, together, strict=True) for pair in zip(*times, strict=True)]
+    slowest_in = sum(mine == most for mine, most in pairs)
+    waited = statistics.median_low(wait.ns for wait in drawn)
+    return [sum(map(sum, others)), peak or -1, waited, _stalled_ns(drawn), slowest_in]
+
+
 def _of_ranks(
     setup: Setup, index: int, rows: list[list[int]], metered: MeteredSteps, *, computed_alone: bool
 ) -> Iterator[OfRanks | MemorySeen | InputTimed]:
-    """`rows`: of each rank ns without communication, its peak in bytes or -1, and ns that it waited for input."""
+    """`rows`: of each rank ns without communication, its peak in bytes or -1, ns that it waited for input, those
+    of them in which storage kept it waiting or -1, and in how many steps its own work took longest."""
     yield from OfRanks.of(
         setup.name,
         index,
         [row[0] for row in rows] if computed_alone else [],
         [row[1] if row[1] >= 0 else None for row in rows],
         metered.utilization,
+        [row[4] for row in rows] if computed_alone else [],
     )
     yield from MemorySeen.of(setup.name, index, metered.memory)
     if setup.feed is not None:
-        yield from InputTimed.of(setup.name, index, [row[2] for row in rows])
+        stalled = [row[3] if row[3] >= 0 else None for row in rows]
+        yield from InputTimed.of(setup.name, index, [row[2] for row in rows], stalled)
 
 
-def _came_late(setup: Setup, timed_ns: list[int], step: Step) -> tuple[RankLateness, ...] | None:
+def _stalled_ns(drawn: Sequence[InputWait]) -> int:
+    """Mean of the steps without the longest wait, which may have been the first read of a file: workers that read
+    ahead give several batches at once, then none for a while, so the median may be 0. -1 = not known."""
+    stalled = [wait.stalled_ns for wait in drawn if wait.stalled_ns is not None]
+    if len(stalled) < len(drawn):
+        return -1
+    return (sum(stalled) - max(stalled)) // max(1, len(stalled) - 1)
+
+
+def _came_late(setup: Setup, timed_ns: list[int], step: Step, timed: CoreTime) -> Lateness | None:
     """In some more steps: a meeting in those that are timed would slow them."""
     tokens = setup.tokens(1)
 
@@ -105,7 +130,7 @@ def _came_late(setup: Setup, timed_ns: list[int], step: Step) -> tuple[RankLaten
         step(tokens)
         setup.group.settle()
 
-    return arrivals.came_late(setup.group, statistics.median_low(timed_ns), again, setup.meet_at)
+    return arrivals.came_late(setup.group, statistics.median_low(timed_ns), again, setup.meet_at, timed)
 
 
 def _report_flow(setup: Setup, flow: Flow) -> None:
@@ -141,7 +166,7 @@ def _report_passes(setup: Setup, flow: Flow, step: Step) -> None:
             setup.channel.emit(*Passed.of(setup.name, rank, list(spans)))
 
 
-def _loop(setup: Setup, steps: int, *kinds: Step, waits: list[int] | None = None) -> list[list[int]]:
+def _loop(setup: Setup, steps: int, *kinds: Step, waits: list[InputWait] | None = None) -> list[list[int]]:
     """Nanoseconds of each step on this rank, for each kind of step, which take turns. `waits`: takes what of the
     first kind's steps was waited for the input."""
     took: list[list[int]] = [[] for _ in kinds]
@@ -151,7 +176,7 @@ def _loop(setup: Setup, steps: int, *kinds: Step, waits: list[int] | None = None
             waits.append(waited)
         for kind, times in zip(kinds, took, strict=True):
             setup.slot.phase("timing")
-            begin = time.perf_counter_ns() - (waited if waits is not None and kind is kinds[0] else 0)
+            begin = time.perf_counter_ns() - (waited.ns if waits is not None and kind is kinds[0] else 0)
             kind(tokens)
             setup.group.settle()
             times.append(time.perf_counter_ns() - begin)

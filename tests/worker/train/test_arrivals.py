@@ -6,7 +6,7 @@ import pytest
 
 from nccltool.worker.agreement import Agreement
 from nccltool.worker.train import arrivals
-from nccltool.worker.train.arrivals import BETWEEN_PASSES, COMPUTING, Arrivals
+from nccltool.worker.train.arrivals import BETWEEN_PASSES, COMPUTING, Arrivals, Lateness
 
 pytestmark = pytest.mark.torch
 
@@ -37,8 +37,12 @@ class Disturbed(TwoRanks):
         self._late_ms = iter(late_ms)
 
     def everybodys(self, numbers: list[int]) -> list[list[int]]:
-        late_ns = next(self._late_ms) * 10**6
+        late_ns = next(self._late_ms, 0) * 10**6
         return [numbers, [number + late_ns for number in numbers]]
+
+
+TIMED = (10**6, -1, -1)
+"""What the kernel does not tell."""
 
 
 class Stepper:
@@ -80,7 +84,7 @@ def test_when_ranks_meet(
     phases: tuple[str, ...], group: Callable[[], TwoRanks], step_ms: int, rounds: int | None
 ) -> None:
     ranks, stepper = group(), Stepper(*phases)
-    late = arrivals.came_late(ranks, step_ms * 10**6, stepper.step, stepper.put)
+    late = arrivals.came_late(ranks, step_ms * 10**6, stepper.step, stepper.put, TIMED)
     assert stepper.is_left_alone
     assert ranks.meetings == (rounds or 0)
     if rounds is None:
@@ -88,19 +92,21 @@ def test_when_ranks_meet(
         assert stepper.steps <= 1
         return
     assert late is not None
-    ((rank, late_s),) = [(one.rank, one.late_s) for one in late]
+    ((rank, late_s),) = [(one.rank, one.late_s) for one in late.ranks]
     assert (rank, stepper.steps) == (0, rounds + 1)
     assert late_s == pytest.approx(0.005)
 
 
 def test_a_rank_that_is_late_for_a_stretch_of_steps_is_not_named() -> None:
     stepper = Stepper(BETWEEN_PASSES)
-    assert arrivals.came_late(Disturbed(5, 5, -5), 10**6, stepper.step, stepper.put) == ()
+    found = arrivals.came_late(Disturbed(5, 5, -5), 10**6, stepper.step, stepper.put, TIMED)
+    assert found == Lateness(ranks=(), starved=None)
     assert stepper.steps == 1 + 45
 
 
 @pytest.mark.parametrize(("late_ms", "rounds"), [((0, 5, 5), 15), ((5, 0, 5), 30), ((5, -5, 5), 30)])
 def test_steps_end_when_nobody_can_be_named(late_ms: tuple[int, ...], rounds: int) -> None:
     stepper = Stepper(BETWEEN_PASSES)
-    assert arrivals.came_late(Disturbed(*late_ms), 10**6, stepper.step, stepper.put) == ()
+    found = arrivals.came_late(Disturbed(*late_ms), 10**6, stepper.step, stepper.put, TIMED)
+    assert found == Lateness(ranks=(), starved=None)
     assert (stepper.steps, stepper.is_left_alone) == (1 + rounds, True)

@@ -42,8 +42,9 @@ def test_a_step_has_what_the_plan_deals_out(said: Said, tmp_path: Path) -> None:
     strategy = built(said, replace(OF_FILES, data=folder(tmp_path, 11)))
     assert feed.feed(strategy)
     for number in (1, 2, 3):  # the third is in the second epoch
-        drawn, waited_ns = strategy.setup.drawn(number)
-        assert waited_ns > 0
+        drawn, waited = strategy.setup.drawn(number)
+        assert waited.ns > 0
+        assert waited.stalled_ns is None or waited.ns >= waited.stalled_ns >= 0
         assert torch.equal(drawn, strategy.setup.tokens(number))
     assert said.events() == [InputDealt(strategy="ddp", sequences=11, epoch_steps=2, left_out=3)]
 

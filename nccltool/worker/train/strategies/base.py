@@ -21,6 +21,7 @@ from nccltool.worker.train import adamw, gradients, held_out, transformer
 from nccltool.worker.train.arrivals import BETWEEN_PASSES, COMPUTING, Arrivals
 from nccltool.worker.train.compression import Compression
 from nccltool.worker.train.gradients import Scaler, local
+from nccltool.worker.train.input import InputWait
 from nccltool.worker.train.replicas import Replicas
 from nccltool.worker.train.stopwatch import Flow
 
@@ -32,8 +33,8 @@ class Feed(Protocol):
         """The global batch of a step."""
         ...
 
-    def draw(self) -> tuple[Tensor, int]:
-        """The next batch with the part of this rank alone, and ns that were waited for it."""
+    def draw(self) -> tuple[Tensor, InputWait]:
+        """The next batch with the part of this rank alone, and how long it waited for it."""
         ...
 
     def skip(self, steps: int) -> None:
@@ -98,9 +99,9 @@ class Setup:
             return self.feed.whole(number)
         return transformer.tokens_of(self.spec, number, self.sequences).to(self.device)
 
-    def drawn(self, number: int) -> tuple[Tensor, int]:
-        """(the batch of the next step as this rank gets it, ns that it waited for it)."""
-        return (self.tokens(number), 0) if self.feed is None else self.feed.draw()
+    def drawn(self, number: int) -> tuple[Tensor, InputWait]:
+        """(the batch of the next step as this rank gets it, how long it waited for it)."""
+        return (self.tokens(number), InputWait(ns=0, stalled_ns=0)) if self.feed is None else self.feed.draw()
 
     def begin(self, number: int) -> None:
         """A step begins that is held against the reference."""

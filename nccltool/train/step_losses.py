@@ -1,0 +1,79 @@
+"""JUDGE what the steps of a training lose time to, and whose own work is slow. Pure."""
+
+import math
+from collections.abc import Iterator, Sequence
+from statistics import median_low
+
+from nccltool.probe.late_rank import RankLateness
+from nccltool.train import input_findings
+from nccltool.train.result import RankStarved, StepLoss, TrainingInput
+
+MUCH = 0.1
+"""Share of a step that is worth a line: a well-configured input or network takes less."""
+SLOW_RANK = 1.25
+"""A rank whose own work took so much longer than that of the middle one is named; neighbours on one shared host
+differ by some percent."""
+BY_CHANCE = 0.01
+"""Of all runs of equally fast ranks, the share that may name one (Bonferroni)."""
+
+
+def losses(
+    step_s: float | None,
+    exposed: float | None,
+    given: TrainingInput | None,
+    late: Sequence[RankLateness],
+    starved: RankStarved | None,
+) -> tuple[StepLoss, ...]:
+    """All that are worth a line, the largest first."""
+    if step_s is None:
+        return ()
+    held_up = [*_late(step_s, late), *_starved(starved)]
+    found = [*_input(given), *sorted(held_up, key=lambda one: -one.share)[:1]]
+    if exposed is not None:
+        waited = max((one.share for one in held_up), default=0.0)  # for that rank, not for the network
+        found.append(StepLoss(cause="communication", share=exposed - waited, rank=None))
+    return tuple(sorted((one for one in found if one.share >= MUCH), key=lambda one: -one.share))
+
+
+def _input(given: TrainingInput | None) -> Iterator[StepLoss]:
+    stalls = input_findings.stalls(given) if given else ()
+    if slow := input_findings.slow_ranks(stalls):
+        yield StepLoss(cause="input", share=stalls[slow[0]], rank=slow[0])
+    elif stalls:
+        yield StepLoss(cause="input", share=median_low(stalls), rank=None)
+
+
+def _late(step_s: float, late: Sequence[RankLateness]) -> Iterator[StepLoss]:
+    for one in late[:1]:
+        yield StepLoss(cause="late rank", share=min(1.0, one.late_s / step_s), rank=one.rank)
+
+
+def _starved(one: RankStarved | None) -> Iterator[StepLoss]:
+    if one is not None:
+        yield StepLoss(cause="late rank", share=one.share, rank=one.rank)
+
+
+def slowest(rank_ns: Sequence[int], slowest_in: Sequence[int], steps: int) -> int | None:
+    """The rank whose own work took much longer, in more steps than chance explains; None = none, or too few."""
+    if len(rank_ns) < 2:
+        return None
+    ordered = sorted(rank_ns)
+    rank = rank_ns.index(ordered[-1])
+    if ordered[-1] <= SLOW_RANK * ordered[(len(ordered) - 1) // 2]:
+        return None
+    if slowest_in and _chance(slowest_in[rank], steps, len(rank_ns)) > BY_CHANCE:
+        return None
+    return rank
+
+
+def _chance(times: int, steps: int, ranks: int) -> float:
+    """That any rank is slowest so often, or more often, if each is as likely to be (binomial)."""
+    tail = math.fsum(
+        math.exp(math.lgamma(steps + 1) - math.lgamma(k + 1) - math.lgamma(steps - k + 1) + _log(k, steps, ranks))
+        for k in range(times, steps + 1)
+    )
+    return min(1.0, tail * ranks)
+
+
+def _log(times: int, steps: int, ranks: int) -> float:
+    return (steps - times) * math.log(ranks - 1) - steps * math.log(ranks)

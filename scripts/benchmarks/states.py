@@ -1,0 +1,261 @@
+"""Does `nccltool train` alone say what slows a training? Real Gloo jobs, each put into a state from outside.
+
+scripts/bench states --trials 20 --seed 1         twenty of each state
+scripts/bench states --only input,healthy         those whose names have one of these words
+scripts/bench states --out trials.jsonl           goes on where it was cut off
+
+Storage is a folder behind FUSE whose reads take long, the network is the shaped loopback of a network
+namespace, and a starved rank has a CPU quota. Needs root, and what
+tests/support/slow_storage.py needs.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks import extent
+from tests.support import slow_storage
+from tests.support.commands import NCCLTOOL
+from tests.support.slow_storage import Storage
+
+_NEEDED = 0.95
+_LONGEST_S = 180
+_SPAWNED_S = 60.0
+_BYTES = 200_000
+_CPU = Path("/sys/fs/cgroup/cpu")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Disturbance:
+    """What is done to a job."""
+
+    told: str = ""
+    read_s: float = 0.0
+    of_rank: bool = False
+    """Only to one rank."""
+    rate: str = ""
+    quota: int = 0
+    """Percent of a core."""
+    period_us: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class State:
+    """A state, and what `train` has to say of it."""
+
+    name: str
+    cause: str
+    """The largest loss; "any" = it does not count."""
+    disturbed: Callable[[random.Random, int], Disturbance]
+    names_rank: bool = False
+
+
+def _input(chance: random.Random, _: int) -> Disturbance:
+    read_s = chance.uniform(0.02, 0.06)
+    return Disturbance(told=f"{read_s * 1e3:.0f} ms a read", read_s=read_s)
+
+
+def _input_of_rank(chance: random.Random, _: int) -> Disturbance:
+    read_s = chance.uniform(0.02, 0.06)
+    return Disturbance(told=f"{read_s * 1e3:.0f} ms a read", read_s=read_s, of_rank=True)
+
+
+def _network(chance: random.Random, ranks: int) -> Disturbance:
+    rate = f"{chance.randrange(30, 90) * ranks // 2}mbit"
+    return Disturbance(told=rate, rate=rate)
+
+
+def _rank(chance: random.Random, _: int) -> Disturbance:
+    quota, period_us = chance.randrange(8, 19), chance.choice((20_000, 100_000))
+    told = f"{quota} % of a core, each {period_us // 1000} ms"
+    return Disturbance(told=told, quota=quota, period_us=period_us, of_rank=True)
+
+
+STATES = (
+    State(name="healthy", cause="any", disturbed=lambda *_: Disturbance()),
+    State(name="slow input", cause="input", disturbed=_input),
+    State(name="slow input of a rank", cause="input", disturbed=_input_of_rank, names_rank=True),
+    State(name="slow network", cause="communication", disturbed=_network),
+    State(name="starved rank", cause="late rank", disturbed=_rank, names_rank=True),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StateTrial:
+    """A state of a job, and what was said."""
+
+    state: str
+    seed: int
+    told: str
+    ranks: int
+    rank: int
+    cause: str
+    named: tuple[str, ...]
+    """Ranks, each with the code of its finding."""
+    losses: tuple[str, ...]
+    is_right: bool
+    accused: bool
+    """A rank to which nothing was done was named."""
+    load: float
+
+
+def main(options: Sequence[str] = ()) -> bool:
+    """Print a line a trial, then the table; whether 19 of 20 are right and no innocent was named."""
+    asked = _asked(options)
+    if why := slow_storage.missing():
+        sys.exit(f"states: {why}")
+    file = Path(asked.out) if asked.out else None
+    before = file.read_text().splitlines() if file and file.exists() else []
+    done = [StateTrial(**json.loads(line)) for line in before]
+    known = {(one.state, one.seed) for one in done}
+    words = [word for word in asked.only.split(",") if word]
+    chosen = [one for one in STATES if not words or any(word in one.name for word in words)]
+    with tempfile.TemporaryDirectory(prefix="states-") as folder, _storage(Path(folder)) as storage:
+        for seed in range(asked.seed, asked.seed + asked.trials):
+            for state in (one for one in chosen if (one.name, seed) not in known):
+                trial = _tried(state, seed, storage)
+                done.append(trial)
+                if file:
+                    with file.open("a") as out:
+                        out.write(json.dumps(asdict(trial)) + "\n")
+    print("\n".join(_table(done)))
+    return all(_is_met([one for one in done if one.state == state.name]) for state in chosen)
+
+
+def _asked(options: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser("scripts/bench states")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--trials", type=int, default=extent.of(20, 1), help="of each state")
+    parser.add_argument("--only", default=extent.of("", "starved"), help="words of the names, separated by commas")
+    parser.add_argument("--out", default="", help="JSON lines; trials that are there are not repeated")
+    return parser.parse_args(options)
+
+
+@contextlib.contextmanager
+def _storage(folder: Path) -> Iterator[Storage]:
+    backing = folder / "files"
+    backing.mkdir()
+    (backing / "tokens.bin").write_bytes(random.Random(0).randbytes(_BYTES))
+    with slow_storage.mounted(folder, backing) as storage:
+        yield storage
+
+
+def _tried(state: State, seed: int, storage: Storage) -> StateTrial:
+    chance = random.Random(f"{seed} {state.name}")
+    ranks = chance.choice((2, 4))
+    rank, done = chance.randrange(ranks), state.disturbed(chance, ranks)
+    storage.slow(0.0 if done.of_rank else done.read_s)
+    with tempfile.TemporaryDirectory(prefix="states-run-", ignore_cleanup_errors=True) as folder:
+        document = _run(ranks, rank, done, storage, Path(folder))
+    trial = _scored(state, seed, done.told, ranks, rank, document)
+    print(
+        f"{state.name}, seed {seed}: {done.told}, rank {rank} of {ranks}: {'; '.join(trial.losses) or 'nothing'}"
+        f"; named: {', '.join(trial.named) or 'nobody'}: {'ok' if trial.is_right else 'WRONG'}",
+        flush=True,
+    )
+    return trial
+
+
+def _run(ranks: int, rank: int, done: Disturbance, storage: Storage, folder: Path) -> dict[str, Any]:
+    shape = f"tc qdisc add dev lo root tbf rate {done.rate} burst 128kb latency 2s && " if done.rate else ""
+    prefix = ["unshare", "-n", "sh", "-c", f'ip link set lo up && {shape}exec "$@"', "sh"]
+    argv = [*NCCLTOOL, "train", "ddp", "--nproc-per-node", str(ranks), "--steps", "1", "--history", "none"]
+    argv += ["--data", str(storage.folder), "--run-dir", str(folder), "-q", "--format", "json"]
+    env = {key: value for key, value in os.environ.items() if not key.startswith("NCCLTOOL_")}
+    with (
+        subprocess.Popen([*prefix, *argv], stdout=subprocess.PIPE, env=env) as command,
+        contextlib.ExitStack() as stack,
+    ):
+        if done.of_rank and (pid := _pid(folder, rank, command)):
+            stack.enter_context(_disturbed(pid, done, storage))
+        try:
+            output, _ = command.communicate(timeout=_LONGEST_S)
+        except subprocess.TimeoutExpired:
+            command.send_signal(signal.SIGTERM)
+            output, _ = command.communicate(timeout=_LONGEST_S)
+    document: dict[str, Any] = json.loads(output or b"{}")
+    return document
+
+
+def _pid(folder: Path, rank: int, command: "subprocess.Popen[bytes]") -> int | None:
+    """Of the process of a rank; None = the command ended before it was there."""
+    until = time.monotonic() + _SPAWNED_S
+    while time.monotonic() < until and command.poll() is None:
+        for file in folder.glob("*/events.jsonl"):
+            for line in file.read_text().splitlines():
+                with contextlib.suppress(json.JSONDecodeError):  # a line that is being written
+                    event = json.loads(line)
+                    if event.get("event") == "spawned" and event["rank"] == rank:
+                        return int(event["pid"])
+        time.sleep(0.05)
+    return None
+
+
+@contextlib.contextmanager
+def _disturbed(pid: int, done: Disturbance, storage: Storage) -> Iterator[None]:
+    if done.read_s:
+        storage.slow(done.read_s, [pid])
+    group = _CPU / f"states-{os.getpid()}"
+    if done.quota:
+        group.mkdir(exist_ok=True)
+        (group / "cpu.cfs_period_us").write_text(str(done.period_us))
+        (group / "cpu.cfs_quota_us").write_text(str(done.period_us * done.quota // 100))
+        (group / "cgroup.procs").write_text(str(pid))
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):  # none was made, or it has members for a moment more
+            group.rmdir()
+
+
+def _scored(state: State, seed: int, told: str, ranks: int, rank: int, document: dict[str, Any]) -> StateTrial:
+    losses = [one for training in document.get("trainings", ()) for one in training.get("losses", ())]
+    cause = losses[0]["cause"] if losses else ""
+    named = [
+        (one["code"], one["subject"]["name"])
+        for one in document.get("findings", ())
+        if one["subject"]["kind"] == "rank" and one["severity"] != "info"
+    ]
+    accused = any(not state.names_rank or name != str(rank) for _, name in named)
+    fits = state.cause == "any" or cause == state.cause
+    if state.names_rank:
+        fits = fits and losses[0]["rank"] == rank
+    return StateTrial(
+        state=state.name,
+        seed=seed,
+        told=told,
+        ranks=ranks,
+        rank=rank,
+        cause=cause,
+        named=tuple(f"{code} {name}" for code, name in named),
+        losses=tuple(f"{one['cause']} {one['share']:.2f} {one['rank']}" for one in losses),
+        is_right=bool(document.get("trainings")) and fits and not accused,
+        accused=accused,
+        load=round(os.getloadavg()[0], 1),
+    )
+
+
+def _is_met(trials: Sequence[StateTrial]) -> bool:
+    right = sum(one.is_right for one in trials)
+    return right >= _NEEDED * len(trials) > 0 and not any(one.accused for one in trials)
+
+
+def _table(trials: Sequence[StateTrial]) -> Iterator[str]:
+    yield "| state | right | an innocent rank named | load |"
+    yield "|---|---|---|---|"
+    for name in dict.fromkeys(one.state for one in trials):
+        mine = [one for one in trials if one.state == name]
+        loads = [one.load for one in mine]
+        right, accused = sum(one.is_right for one in mine), sum(one.accused for one in mine)
+        yield f"| {name} | {right}/{len(mine)} | {accused} | {min(loads)} to {max(loads)} |"

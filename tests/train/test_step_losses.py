@@ -1,0 +1,67 @@
+"""What steps lose time to: input, a rank, communication; and whose own work is slow."""
+
+import pytest
+
+from nccltool.probe.late_rank import RankLateness
+from nccltool.train import step_losses
+from nccltool.train.result import RankStarved, StepLoss, TrainingInput
+
+LATE = (RankLateness(rank=3, late_s=0.05),)
+STARVED = RankStarved(rank=1, share=0.6, others=0.02)
+
+
+def loss(cause: str, share: float, rank: int | None = None) -> tuple[str, float, int | None]:
+    return (cause, share, rank)
+
+
+@pytest.mark.parametrize(
+    ("exposed", "stalls", "late", "starved", "expected"),
+    [
+        (0.62, (), (), None, [loss("communication", 0.62)]),
+        (0.09, (0.01, 0.02), (), None, []),
+        (None, (), (), None, []),
+        (0.2, (0.7, 0.68), (), None, [loss("input", 0.68), loss("communication", 0.2)]),
+        (0.2, (0.01, 0.7), (), None, [loss("input", 0.7, 1), loss("communication", 0.2)]),
+        (0.2, (None, 0.7), (), None, [loss("communication", 0.2)]),
+        (0.55, (0.01, 0.01), (), STARVED, [loss("late rank", 0.6, 1)]),
+        (0.65, (), LATE, None, [loss("late rank", 0.5, 3), loss("communication", 0.15)]),
+        (0.9, (), LATE, STARVED, [loss("late rank", 0.6, 1), loss("communication", 0.3)]),
+    ],
+    ids=["network", "nothing", "unknown", "input", "of a rank", "not told", "starved", "late", "late and starved"],
+)
+def test_losses(
+    exposed: float | None,
+    stalls: tuple[float | None, ...],
+    late: tuple[RankLateness, ...],
+    starved: RankStarved | None,
+    expected: list[tuple[str, float, int | None]],
+) -> None:
+    given = TrainingInput(sequences=64, epoch_steps=8, left_out=0, wait_ratio=(0.0, 0.0), stall_ratio=stalls)
+    found = step_losses.losses(0.1, exposed, given, late, starved)
+    assert [(one.cause, round(one.share, 6), one.rank) for one in found] == expected
+
+
+def test_without_timed_steps_nothing_is_known() -> None:
+    assert step_losses.losses(None, 0.5, None, LATE, STARVED) == ()
+    alone = step_losses.losses(0.01, None, None, LATE, None)
+    assert alone == (StepLoss(cause="late rank", share=1.0, rank=3),)
+
+
+@pytest.mark.parametrize(
+    ("ns", "slowest_in", "steps", "expected"),
+    [
+        ((100, 130), (), 0, 1),  # an older release does not tell in how many steps
+        ((100, 130), (0, 10), 10, 1),
+        ((100, 130), (0, 3), 3, None),
+        ((100, 130), (2, 8), 10, None),
+        ((100, 120), (0, 10), 10, None),
+        ((100, 101, 130, 99), (1, 1, 8, 0), 10, 2),
+        ((100, 101, 130, 99), (0, 0, 3, 0), 3, None),
+        ((100,), (3,), 3, None),
+    ],
+    ids=["old", "all", "too few steps", "by chance", "alike", "of four", "of four, too few steps", "alone"],
+)
+def test_a_slow_rank_is_slowest_in_more_steps_than_chance_explains(
+    ns: tuple[int, ...], slowest_in: tuple[int, ...], steps: int, expected: int | None
+) -> None:
+    assert step_losses.slowest(ns, slowest_in, steps) == expected
