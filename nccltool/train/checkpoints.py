@@ -2,6 +2,7 @@
 
 DIR/ddp/step-000004/complete.json   written last: of what, after which step, size and SHA-256 of every other file
                     ...             what torch.distributed.checkpoint wrote
+DIR/.reached-ddp                    the last step that was done, and when: to count the steps that were lost
 DIR/ddp/.saving-...                 one that is being written, or was when its writers died
 
 A checkpoint gets its name when everything in it is on the disk, in one step. What was cut short has another name;
@@ -12,6 +13,7 @@ import hashlib
 import os
 import re
 import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -25,6 +27,7 @@ MARK = "complete.json"
 KEEP = 3
 """So many whole ones stay, so that there is an older one when the newest is damaged."""
 FORMAT = 1
+_REACHED = ".reached-"
 _SAVING = ".saving-"
 _REPLACED = ".replaced-"
 _NAME = re.compile(r"step-(\d{6,9})")
@@ -185,6 +188,26 @@ def publish(path: Path, mark: Mark) -> Path:
     for step in [step for step in steps(folder) if step <= mark.step][KEEP:]:
         shutil.rmtree(named(folder, step), ignore_errors=True)
     return place
+
+
+def note_step(folder: Path, step: int) -> None:
+    """Where there is a checkpoint, say how far the training has come since. Raises OSError."""
+    if folder.is_dir():
+        _reached(folder).write_text(f"{step} {time.time():.3f}\n")
+
+
+def _reached(folder: Path) -> Path:
+    return folder.parent / f"{_REACHED}{folder.name}"
+
+
+def noted_step(folder: Path) -> tuple[int, float] | None:
+    """The last step of the training that ended, and how many seconds ago it was; None = not known."""
+    try:
+        with _reached(folder).open("rb") as file:
+            step, at = file.read(64).decode().split()
+        return int(step), time.time() - float(at)
+    except (OSError, ValueError):  # an older nccltool wrote the folder, or the writer died
+        return None
 
 
 def _flush(folder: Path) -> None:

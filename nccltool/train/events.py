@@ -304,6 +304,10 @@ class Resumed(Event, frozen=True, tag="resumed"):
     ranks_then: int
     sequences: int
     ns: int
+    reached: int | None = None
+    """The last step before the interruption; None = not known."""
+    away_s: float | None = None
+    """From then until the checkpoint was loaded, as the clocks of the hosts say."""
 
 
 class Built(Event, frozen=True, tag="built"):

@@ -7,9 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from nccltool.core import statistics
-from nccltool.core.findings import CheckStatus, Finding, Subject
+from nccltool.core.findings import CheckStatus, Finding
 from nccltool.core.statistics import Stats
-from nccltool.core.text import counted
 from nccltool.core.verdicts import of_findings, of_own_ranks
 from nccltool.launch.finding_kinds import WORLD_OF_ONE
 from nccltool.launch.printed_events import Begun
@@ -25,11 +24,11 @@ from nccltool.train import (
     peak_flops,
     pipeline_schedules,
     resources,
+    resumption,
     sharing,
     step_losses,
     tuning,
 )
-from nccltool.train.finding_kinds import RESUMED
 from nccltool.train.job import TrainJob, TrainSpec
 from nccltool.train.result import (
     PASS_KINDS,
@@ -107,7 +106,11 @@ def judged(outcome: LaunchOutcome, begun: Begun) -> TrainRun:
         *_late(trainings, state),
         *(slow for one in trainings if (slow := input_findings.slow(one, state)) is not None),
         *(plan.one_left_out(one.strategy, one.strategy, one.reason) for one in trainings if one.status == "skip"),
-        *(_resumed(event, one) for one in heard for event in one.resumed),
+        *(
+            resumption.finding(event, one.state.world_size, one.spec.steps)
+            for one in heard
+            for event in one.resumed
+        ),
     )
     verdict = of_own_ranks(findings, interrupted=outcome.interrupted)
     if begun.leads:
@@ -373,20 +376,3 @@ def _wrong(heard: _Heard) -> Finding:
     world = heard.state.world_size
     replicas = heard.shape.replicas if heard.shape else 0
     return divergence.finding(heard.name, heard.wrong, world, replicas, micro_batches, is_compressed)
-
-
-def _resumed(event: events.Resumed, heard: _Heard) -> Finding:
-    ranks = heard.state.world_size
-    shared = (
-        f"{event.sequences // ranks} on each of {counted(ranks, 'rank')}" if ranks else "split across all ranks"
-    )
-    message = f"{event.strategy} resumed after step {event.number}, saved by {counted(event.ranks_then, 'rank')}: "
-    if event.number >= heard.spec.steps:
-        message += "no steps were left to run, so only its parameters were compared with the reference"
-    else:
-        message += f"the global batch remains {counted(event.sequences, 'sequence')}, {shared}"
-    return RESUMED.finding(
-        subject=Subject(kind="file", name=event.folder),
-        message=message,
-        evidence=(f"from {event.folder}",),
-    )

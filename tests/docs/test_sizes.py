@@ -43,7 +43,7 @@ triage suspects, and its unseen rounds; watching a job; rounds of another collec
 plan, and steps on slow links; jobs on several hosts, in Slurm, and in containers; training with files; traces of
 profilers, their keys and findings, uneven exchanges and experts; what trainings take besides time, and their
 overlap; compression, batch norms, and AdamW; how often traces are right; training loops;
-groups; how ranks meet; NCCL Inspector; what steps lose time to."""
+groups; how ranks meet; NCCL Inspector; what steps lose time to; elastic jobs."""
 LINES_OF_THE_README = 120
 
 GENERATED = (

@@ -130,3 +130,21 @@ def test_another_training_is_told_by_its_options(folder: Path) -> None:
     assert said == (
         "--width is 64 in the checkpoint and 128 here, --learning-rate is 0.1 in the checkpoint and 0.2 here"
     )
+
+
+def test_the_last_step_is_known_once_there_is_a_checkpoint(tmp_path: Path) -> None:
+    folder = tmp_path / "ddp"
+    checkpoints.note_step(folder, 3)
+    assert checkpoints.noted_step(folder) is None
+    saved(folder, 4)
+    checkpoints.note_step(folder, 5)
+    step, seconds = checkpoints.noted_step(folder) or (0, 0.0)
+    assert (step, seconds >= -0.001) == (5, True)
+    newest, _ = checkpoints.newest(folder, tick)
+    assert newest is not None and newest.step == 4
+
+
+@pytest.mark.parametrize("text", ["", "5", "5 x", "x 1.0", "\xff", "5 1 2"])
+def test_a_note_that_was_cut_short_is_not_known(text: str, tmp_path: Path) -> None:
+    (tmp_path / ".reached-ddp").write_bytes(text.encode("latin-1"))
+    assert checkpoints.noted_step(tmp_path / "ddp") is None

@@ -211,6 +211,12 @@ class Checkpoints:
             size, took = sum(file.bytes for file in files.values()), time.perf_counter_ns() - begin
             self._channel.emit(CheckpointSaved(strategy=setup.name, number=number, bytes=size, ns=took))
 
+    def note_step(self, name: str, number: int) -> None:
+        """How far the training has come since the newest checkpoint."""
+        if not self._group.rank:
+            with contextlib.suppress(OSError):  # then nobody will know how many steps were lost
+                checkpoints.note_step(self._base / name, number)
+
     def load(self, strategy: Strategy, mark: Mark) -> None:
         """Give the ranks what was saved. Raises CheckpointsFailed."""
         begin, phase = time.perf_counter_ns(), "loading a checkpoint"
@@ -222,6 +228,7 @@ class Checkpoints:
         if strategy.scaler is not None:
             strategy.scaler.scale, strategy.scaler.good_steps = mark.scale, mark.good_steps
         if not self._group.rank:
+            reached, away_s = checkpoints.noted_step(self._base / mark.strategy) or (None, None)
             self._channel.emit(
                 Resumed(
                     strategy=mark.strategy,
@@ -230,6 +237,8 @@ class Checkpoints:
                     ranks_then=mark.ranks,
                     sequences=strategy.setup.sequences,
                     ns=time.perf_counter_ns() - begin,
+                    reached=reached,
+                    away_s=away_s,
                 )
             )
 

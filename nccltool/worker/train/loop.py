@@ -139,6 +139,8 @@ class Trainer:
             self._allow(strategy.setup.spec, is_first=False)
             ends = outcome == "right" and grace.is_over()
             is_due = outcome == "right" and number % self._spec.checkpoint_every == 0
+            if self._checkpoints and outcome == "right":
+                self._checkpoints.note_step(name, number)
             if self._checkpoints and (ends or is_due):
                 self._checkpoints.save(strategy, number)
             if ends:
