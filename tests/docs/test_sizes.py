@@ -33,6 +33,7 @@ MOST_OF_ALL = (
     + 150
     + 250
     + 350
+    + 120
     + 150
 )
 """Of the commands that there were at first; the page that a security team signs, with what came beside it; what
