@@ -114,6 +114,7 @@ OTHERS = {
     "nccltool.report.sections.bandwidth",  # the spread at each size
     "nccltool.report.sections.iterations",  # columns with their names
     "nccltool.report.spread",  # a mark with its name
+    "nccltool.train.tuning",  # what a setting hides: its ratio is one of medians
     "nccltool.train.judge",  # parts of a step, as a share of it: medians on both sides
 }
 
