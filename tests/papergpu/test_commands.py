@@ -58,7 +58,22 @@ def test_a_graph_is_timed(on_paper: OnPaper) -> None:
     assert rows(ended.document) == [("all_reduce", 0), ("broadcast", 0)]
 
 
-EVERY = {"context", "ddp", "fsdp", "fsdp1", "model", "pipeline", "tensor", "three_d", "tp_fsdp", "zero1"}
+EVERY = {
+    *(
+        "context",
+        "ddp",
+        "fsdp",
+        "fsdp1",
+        "model",
+        "moe",
+        "pipeline",
+        "ring",
+        "tensor",
+        "three_d",
+        "tp_fsdp",
+        "zero1",
+    )
+}
 
 
 @pytest.mark.slow
