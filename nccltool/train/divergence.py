@@ -35,6 +35,8 @@ def finding(
 def _remedy(event: Diverged) -> str:
     if not _is_finite_alone(event):
         return "choose a smaller --learning-rate or a --dtype with a larger range"
+    if event.what in ("state", "stop"):
+        return "check the code of the strategy: this never crosses a link"
     return (
         "do not train on these hosts: run nccltool probe -c 20 to look for a link that corrupts data; "
         "also check the code of the strategy"

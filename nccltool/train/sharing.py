@@ -116,7 +116,7 @@ def _lacks(spec: TrainSpec, needs: Needs, ranks: int) -> str:
     if "width" in spec.given and spec.width % _heads(spec, needs):
         return f"--width {spec.width} cannot be divided by {_heads(spec, needs)} attention heads"
     if "context" in spec.given and spec.context % needs.tokens:
-        return f"{spec.context} tokens cannot be split across {ranks} ranks (--context)"
+        return f"{counted(spec.context, 'token')} cannot be split across {ranks} ranks (--context)"
     if "layers" in spec.given and spec.layers + 2 < needs.parts:
         return (
             f"{spec.layers} layers and both ends make {spec.layers + 2} stages, but {needs.parts} are "

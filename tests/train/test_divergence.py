@@ -92,6 +92,12 @@ def test_a_wrong_training(
     assert (done.status, done.oracle.ok, done.oracle.first_step) == ("fail", False, 2)
 
 
+@pytest.mark.parametrize(("what", "asks_for_links"), [("gradient", True), ("validation", True), ("state", False)])
+def test_links_are_suspected_of_what_crosses_them(what: str, asks_for_links: bool) -> None:
+    (found,) = judged(BUILT, step(1), step(2), diverged(1, what), *BOTH).findings
+    assert ("probe -c 20" in found.remedy) == asks_for_links
+
+
 @pytest.mark.parametrize("expected", ["nan", "inf"])
 def test_a_training_that_one_process_cannot_do_either_is_no_fault_of_a_link(expected: str) -> None:
     both = [diverged(rank, "loss", got="nan", expected=expected, error="nan") for rank in (0, 1)]
