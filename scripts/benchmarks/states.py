@@ -9,7 +9,6 @@ namespace, and a starved rank has a CPU quota. Needs root, and what
 tests/support/slow_storage.py needs.
 """
 
-import argparse
 import contextlib
 import json
 import os
@@ -20,16 +19,16 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks import extent
+from benchmarks import state_trials
+from benchmarks.state_trials import JobTrial, Series
 from tests.support import slow_storage
 from tests.support.commands import NCCLTOOL
 from tests.support.slow_storage import Storage
 
-_NEEDED = 0.95
 _LONGEST_S = 180
 _SPAWNED_S = 60.0
 _BYTES = 200_000
@@ -92,54 +91,24 @@ STATES = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class StateTrial:
-    """A state of a job, and what was said."""
+class StateTrial(JobTrial):
+    """A state of a job, and what `train` said."""
 
-    state: str
-    seed: int
-    told: str
-    ranks: int
-    rank: int
-    cause: str
     named: tuple[str, ...]
     """Ranks, each with the code of its finding."""
-    losses: tuple[str, ...]
-    is_right: bool
-    accused: bool
-    """A rank to which nothing was done was named."""
-    load: float
 
 
 def main(options: Sequence[str] = ()) -> bool:
     """Print a line a trial, then the table; whether 19 of 20 are right and no innocent was named."""
-    asked = _asked(options)
+    wanted = state_trials.asked("states", "starved", options)
     if why := slow_storage.missing():
         sys.exit(f"states: {why}")
-    file = Path(asked.out) if asked.out else None
-    before = file.read_text().splitlines() if file and file.exists() else []
-    done = [StateTrial(**json.loads(line)) for line in before]
-    known = {(one.state, one.seed) for one in done}
-    words = [word for word in asked.only.split(",") if word]
-    chosen = [one for one in STATES if not words or any(word in one.name for word in words)]
+    series = Series(StateTrial, STATES, wanted)
     with tempfile.TemporaryDirectory(prefix="states-") as folder, _storage(Path(folder)) as storage:
-        for seed in range(asked.seed, asked.seed + asked.trials):
-            for state in (one for one in chosen if (one.name, seed) not in known):
-                trial = _tried(state, seed, storage)
-                done.append(trial)
-                if file:
-                    with file.open("a") as out:
-                        out.write(json.dumps(asdict(trial)) + "\n")
-    print("\n".join(_table(done)))
-    return all(_is_met([one for one in done if one.state == state.name]) for state in chosen)
-
-
-def _asked(options: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser("scripts/bench states")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--trials", type=int, default=extent.of(20, 1), help="of each state")
-    parser.add_argument("--only", default=extent.of("", "starved"), help="words of the names, separated by commas")
-    parser.add_argument("--out", default="", help="JSON lines; trials that are there are not repeated")
-    return parser.parse_args(options)
+        for state, seed in series.left:
+            series.add(_tried(state, seed, storage))
+    print("\n".join(series.table()))
+    return series.is_met
 
 
 @contextlib.contextmanager
@@ -244,18 +213,3 @@ def _scored(state: State, seed: int, told: str, ranks: int, rank: int, document:
         accused=accused,
         load=round(os.getloadavg()[0], 1),
     )
-
-
-def _is_met(trials: Sequence[StateTrial]) -> bool:
-    right = sum(one.is_right for one in trials)
-    return right >= _NEEDED * len(trials) > 0 and not any(one.accused for one in trials)
-
-
-def _table(trials: Sequence[StateTrial]) -> Iterator[str]:
-    yield "| state | right | an innocent rank named | load |"
-    yield "|---|---|---|---|"
-    for name in dict.fromkeys(one.state for one in trials):
-        mine = [one for one in trials if one.state == name]
-        loads = [one.load for one in mine]
-        right, accused = sum(one.is_right for one in mine), sum(one.accused for one in mine)
-        yield f"| {name} | {right}/{len(mine)} | {accused} | {min(loads)} to {max(loads)} |"

@@ -7,7 +7,6 @@ scripts/bench trace --out trials.jsonl           goes on where it was cut off
 Launch-bound jobs exist on GPUs only. Their traces are made of those of CPU jobs: each operator launches a kernel.
 """
 
-import argparse
 import gzip
 import json
 import os
@@ -16,11 +15,12 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks import extent
+from benchmarks import state_trials
+from benchmarks.state_trials import JobTrial, Series
 from nccltool.trace.report import TraceReport
 from nccltool.trace.run import trace
 
@@ -28,7 +28,6 @@ _JOB = Path(__file__).with_name("trace_job.py")
 _LONGEST_S = 600
 _OF_A_JOB = 12
 _LAUNCH_US = 4.0
-_NEEDED = 0.95
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,56 +82,20 @@ STATES = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class TraceTrial:
+class TraceTrial(JobTrial):
     """A state of a job, and what its traces said."""
 
-    state: str
-    seed: int
-    told: str
-    ranks: int
-    rank: int
-    cause: str
     late_rank: int | None
-    losses: tuple[str, ...]
-    is_right: bool
-    accused: bool
-    """An innocent rank was named."""
-    load: float
 
 
 def main(options: Sequence[str] = ()) -> bool:
     """Print a line a trial, then the table; whether 19 of 20 are right and no innocent was named."""
-    asked = _asked(options)
-    file = Path(asked.out) if asked.out else None
-    before = file.read_text().splitlines() if file and file.exists() else []
-    done = [TraceTrial(**json.loads(line)) for line in before]
-    known = {(one.state, one.seed) for one in done}
-    seeds = range(asked.seed, asked.seed + asked.trials)
-    left = [(one, seed) for seed in seeds for one in _chosen(asked.only) if (one.name, seed) not in known]
-    for ranks, trials in _jobs(left):
+    series = Series(TraceTrial, STATES, state_trials.asked("trace", "slow rank", options))
+    for ranks, trials in _jobs(series.left):
         for trial in _tried(trials, ranks):
-            done.append(trial)
-            if file:
-                with file.open("a") as out:
-                    out.write(json.dumps(asdict(trial)) + "\n")
-    print("\n".join(_table(done)))
-    return all(_is_met(done, one.name) for one in _chosen(asked.only))
-
-
-def _asked(options: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser("scripts/bench trace")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--trials", type=int, default=extent.of(20, 1), help="of each state")
-    parser.add_argument(
-        "--only", default=extent.of("", "slow rank"), help="words of the names, separated by commas"
-    )
-    parser.add_argument("--out", default="", help="JSON lines; trials that are there are not repeated")
-    return parser.parse_args(options)
-
-
-def _chosen(only: str) -> list[State]:
-    words = [word for word in only.split(",") if word]
-    return [one for one in STATES if not words or any(word in one.name for word in words)]
+            series.add(trial)
+    print("\n".join(series.table()))
+    return series.is_met
 
 
 def _jobs(trials: Sequence[tuple[State, int]]) -> Iterator[tuple[int, list[tuple[State, int]]]]:
@@ -227,18 +190,3 @@ def _scored(state: State, seed: int, told: str, ranks: int, rank: int, report: T
         flush=True,
     )
     return trial
-
-
-def _is_met(trials: Sequence[TraceTrial], name: str) -> bool:
-    mine = [one for one in trials if one.state == name]
-    return sum(one.is_right for one in mine) >= _NEEDED * len(mine) > 0 and not any(one.accused for one in mine)
-
-
-def _table(trials: Sequence[TraceTrial]) -> Iterator[str]:
-    yield "| state | right | an innocent rank named | load |"
-    yield "|---|---|---|---|"
-    for name in dict.fromkeys(one.state for one in trials):
-        mine = [one for one in trials if one.state == name]
-        loads = [one.load for one in mine]
-        right, accused = sum(one.is_right for one in mine), sum(one.accused for one in mine)
-        yield f"| {name} | {right}/{len(mine)} | {accused} | {min(loads)} to {max(loads)} |"
