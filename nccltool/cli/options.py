@@ -291,15 +291,16 @@ _KEEP_GOING = option("--keep-going", is_flag=True, help="Continue without hosts 
 _BACKEND = option(
     "--backend", type=_BACKENDS, default="auto", settable="project", help="torch.distributed backend."
 )
+TIMEOUT = option(
+    "--timeout",
+    type=Number(1),
+    default=30.0,
+    metavar="SECONDS",
+    settable="project",
+    help="End the run after SECONDS without progress.",
+)
 _TIMEOUTS = together(
-    option(
-        "--timeout",
-        type=Number(1),
-        default=30.0,
-        metavar="SECONDS",
-        settable="project",
-        help="End the run after SECONDS without progress.",
-    ),
+    TIMEOUT,
     option(
         "--join-timeout",
         type=Number(1),

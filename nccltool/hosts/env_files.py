@@ -27,7 +27,6 @@ Form: TypeAlias = Literal["env -0", "docker", "systemd", "shell", "script", "man
 _READ_ONLY = frozenset({"env -0", "script", "manifest", "Dockerfile"})
 """Forms in which no line is added."""
 _OF_SHELL = re.compile(r"^[ \t]*(?:export|(?:declare|typeset) -x)[ \t]+[A-Za-z_]", re.MULTILINE)
-_EXPORTS_ALL = re.compile(r"^[ \t]*set[ \t]+(?:-\w*a\w*|-o[ \t]+allexport)\b", re.MULTILINE | re.ASCII)
 _OF_MANIFEST = re.compile(r"^(?:apiVersion|services):|\A\s*\{\s*\"apiVersion\"", re.MULTILINE)
 _OF_SYSTEMD = re.compile(r"^[ \t]*;", re.MULTILINE)
 _FUNCTION = re.compile(r"^[^=\n]+=\(\) \{(?:[^\n]*\}$|.*?^\}$)", re.MULTILINE | re.DOTALL)
@@ -257,7 +256,7 @@ def _of_shell(text: str, where: str, environ: Mapping[str, str]) -> Iterator[Env
     known = dict[str, str | None]()
     counted, number = 0, 1
     exported = set(environ)
-    exports_all = _EXPORTS_ALL.search(text) is not None
+    exports_all = shell_words.EXPORTS_ALL.search(text) is not None
     try:
         for statement in shell_words.statements(text):
             found = dict[str, str | None]()

@@ -111,6 +111,8 @@ def _statements(text: str) -> Iterator[list[Word]]:
             raise NotAssigned(at if quote or not words else words[0].start, quote)
 
 
+EXPORTS_ALL = re.compile(r"^[ \t]*set[ \t]+(?:-\w*a\w*|-o[ \t]+allexport)\b", re.MULTILINE | re.ASCII)
+"""From there on, a shell exports every variable that it assigns."""
 _HERE_DOCUMENT = re.compile(r"<<-?[ \t]*(['\"]?)(\w+)\1")
 _BEGINS = frozenset({"if", "then", "elif", "else", "while", "until", "do", "time", "!", "{"})
 """Words of the shell behind which a command stands."""

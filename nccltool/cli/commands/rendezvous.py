@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from nccltool.cli.command import ToolCommand
-from nccltool.cli.options import NPROC, OUTPUT, Number, option, written
+from nccltool.cli.options import NPROC, OUTPUT, TIMEOUT, option, written
 from nccltool.cli.tree import section
 
 
@@ -14,14 +14,7 @@ from nccltool.cli.tree import section
 @NPROC
 @option("--rdzv-endpoint", metavar="HOST:PORT", help="Address of node 0, the same on every node.")
 @option("--store-file", type=click.Path(dir_okay=False), help="File of file://.  [default: in a new folder]")
-@option(
-    "--timeout",
-    type=Number(1),
-    default=30.0,
-    metavar="SECONDS",
-    settable="project",
-    help="End the run after SECONDS without progress.",
-)
+@TIMEOUT
 @section(OUTPUT, written)
 def command(
     nproc_per_node: str | None,

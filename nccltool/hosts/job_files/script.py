@@ -19,7 +19,6 @@ _LAUNCH = re.compile(
     re.MULTILINE,
 )
 _EXPORT_OF_SBATCH = re.compile(r"^#SBATCH[ \t].*?--export[= ](\S+)", re.MULTILINE)
-_EXPORTS_ALL = re.compile(r"^[ \t]*set[ \t]+(?:-\w*a\w*|-o[ \t]+allexport)\b", re.MULTILINE | re.ASCII)
 _PARTS = re.compile(r"(?:'[^']*'|[^,'])+")
 _PAIR_BEHIND = frozenset({"-x", "-e", "--env"})
 """Options of mpirun, docker, and Apptainer before NAME=value."""
@@ -34,7 +33,7 @@ def is_script(text: str) -> bool:
 
 def settings(text: str, environ: Mapping[str, str]) -> tuple[JobSetting, ...]:
     """The variables of a script, in the order of their lines. `environ`: what it inherits."""
-    script = _Script(environ, exports_all=_EXPORTS_ALL.search(text) is not None)
+    script = _Script(environ, exports_all=shell_words.EXPORTS_ALL.search(text) is not None)
     for found in _EXPORT_OF_SBATCH.finditer(text):
         script.number = 1 + text.count("\n", 0, found.start())
         script.set_by_list(found[1].strip('"'))
@@ -62,9 +61,9 @@ class _Script:
     def run(self, words: Sequence[Word], text: str) -> None:
         """Take what one command sets."""
         begin, words = words[0].start, list(words)
-        first = next((place for place, word in enumerate(words) if not _assigned(word.raw)), len(words))
+        first = next((place for place, word in enumerate(words) if not parted(word.raw)), len(words))
         for word in words[:first]:
-            name, raw = _assigned(word.raw) or ("", "")
+            name, raw = parted(word.raw) or ("", "")
             self._assign(name, self._value(name, raw), is_exported=first < len(words), lasts=first == len(words))
         if first == len(words):
             return
@@ -116,7 +115,7 @@ class _Script:
 
     def _export(self, given: Sequence[str]) -> None:
         for raw in given:
-            if pair := _assigned(raw):
+            if pair := parted(raw):
                 self._assign(pair[0], self._value(*pair), is_exported=True)
                 self.exported.add(pair[0])
             elif NAME.fullmatch(raw):
@@ -139,11 +138,6 @@ class _Script:
             return shell_words.value(name, raw, self.known, self.environ)
         except UnreadableValue:
             return None
-
-
-def _assigned(raw: str) -> tuple[str, str] | None:
-    """(NAME, value as it is written) of a word that assigns."""
-    return parted(raw)
 
 
 def of_words(words: Sequence[str], number: int, environ: Mapping[str, str]) -> Iterator[JobSetting]:
