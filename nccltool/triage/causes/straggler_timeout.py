@@ -29,6 +29,7 @@ delays the report of real failures.
 Contact the owner of the training code, or the storage team if the late rank waits for files.
 """
 
+import re
 from collections import Counter
 
 from nccltool.triage.causes.base import FITS, TYPICAL, Clue, Clues, Given, Offender, Timeline
@@ -57,6 +58,7 @@ SIGNS_OF_FAILURE = {
 }
 _WAITED = ("torch.timeout", "torch.dump-signal", "torch.barrier-echo", "gloo.timeout", "store.get-failed")
 """Lines of ranks that waited: who writes one is not who came late."""
+_WRITER = re.compile(r"(?i)\b(?:rank|trainer|worker|task)[ :=_]?(?P<rank>\d{1,5})\b(?!/|\.\d)")
 _SIGKILL, _SIGABRT = 9, 6
 _FEW = 4
 """Ranks that may be missing before it is no single straggler but a log that lacks most ranks."""
@@ -70,6 +72,8 @@ def clues(timeline: Timeline) -> Given:
     if at_work:
         what = at_work.text.strip()[:60]
         yield Clue(TYPICAL, f"ranks waited while a process was still at work: {what}", at_work)
+    if alone := timeline.odd:
+        yield Clue(0.75, f"{alone.of} {alone.name} alone had not got to where the others waited", alone.event)
     if (odd := elsewhere(timeline)) is not None:
         yield Clue(TYPICAL, "a process was not in the collective in which others waited", odd.event)
     event = timeline.first("torch.timeout")
@@ -152,6 +156,10 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
             return Offender("rank", ranks.split(",")[0].strip())
     busy = work.beside_wait(timeline)
     odd = elsewhere(timeline)
+    if alone := timeline.odd:
+        return Offender("host" if alone.of in ("host", "node") else "rank", alone.name)
+    if busy and (told := _WRITER.search(busy.text.partition("%")[0])):
+        return Offender("rank", str(int(told["rank"])))
     named = (timeline.rank_of(busy) if busy else None, odd.rank if odd else None)
     for rank in (one for one in named if one is not None):
         return Offender("rank", str(rank))

@@ -26,6 +26,7 @@ from nccltool.triage.logs import (
     line_decoder,
     literal_search,
     log_files,
+    milestones,
     mpi,
     nccl,
     nccl_tests,
@@ -50,7 +51,7 @@ from nccltool.triage.logs.patterns import literals
 _DIALECTS = (
     *(torch, gloo, rendezvous, connections, schedulers, slurm, kubernetes, job_ids, kernel, limits, cuda, fabrics),
     *(frameworks, mpi, rdma, storage, complaints),
-    *(nccl_tests, progress, settings, shell),
+    *(nccl_tests, progress, settings, shell, milestones),
 )
 """Those that look at one line at a time. NCCL's writers can share a line; torchrun's tables, stacks and tracebacks
 have several lines."""
@@ -278,6 +279,7 @@ _PASSED = re.compile(r"\W{0,4}(?:PASS(?:ED)?|OK|\u2713|\u2714)\b\W{0,3}\s")
 """A check that says so, whatever it has looked for."""
 _VAGUE = (
     "log.complaint",
+    "job.milestone",
     "nccl.warning",
     "ucx.failed",
     "efa.warned",

@@ -11,7 +11,7 @@ _REMARK = r"^\W{0,4}[(<#.*^].{0,80}"
 """How a line begins that a person put between those of programs."""
 _WORK = (
     r"(?:[Ll]oad|[Dd]ownload|[Uu]pload|[Tt]okeniz|[Pp]reprocess|[Ss]av|[Ww]rit|[Cc]onvert|[Mm]erg|[Gg]roup|[Pp]ack|"
-    r"[Ee]xtract|[Rr]ead|[Ff]etch|[Cc]opy|[Ee]valuat|[Vv]alidat|[Cc]ompil|[Bb]uild|[Gg]enerat|[Ff]ilter|[Cc]ach|[Ii]ndex|[Ss]huffl|"
+    r"[Ee]xtract|[Rr]ead|[Ff]etch|[Cc]op(?:y|i)|[Aa]llocat|[Ee]valuat|[Vv]alidat|[Cc]ompil|[Bb]uild|[Gg]enerat|[Ff]ilter|[Cc]ach|[Ii]ndex|[Ss]huffl|"
     r"[Ee]xport|[Uu]npack|[Gg]ather)\w*"
 )
 
@@ -64,6 +64,8 @@ state
     job.at-work         `%` => ^(?P<what>.{0,80}?)\b(?P<done>\d{1,3})%\|.*\[.*\d ?(?:examples|
                         [kKMGT]?i?B|files?|docs?|rows|shards?|samples)/s
     job.at-work         `%` => (?P<what>\b{WORK}\b[^%|\[]{0,90}?)\b(?P<done>\d{1,3}) ?%(?:\||\s|$)
+    job.at-work         `iB|GB|MB|TB` => (?P<what>\b{WORK}\b[^%|\[]{0,60}?)\b(?P<done>\d+(?:\.\d+)?) ?
+                        (?:[kKMGT]i?B )?(?:of|/) ?(?P<of>\d+(?:\.\d+)?) ?[kKMGT]i?B\b
     job.at-work         `aving |aved |riting |eading |etching |ploading |ownloading |valuating |okenizing |
                         rocessing |ompiling |athering ` => ^
                         (?![^a-zA-Z]*(?:step|iter)).{0,100}?\b(?P<what>{WORK} .{0,60})

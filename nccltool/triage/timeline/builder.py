@@ -8,6 +8,7 @@ from nccltool.core.text import whole
 from nccltool.triage.logs.base import CUT, LogEvent, family_of
 from nccltool.triage.timeline.exits import exit_of, timeouts_of
 from nccltool.triage.timeline.job_course import JobCourse
+from nccltool.triage.timeline.milestones import Milestones
 from nccltool.triage.timeline.model import NO_HOST, Timeline
 from nccltool.triage.timeline.observed import ObservedCommunicator, ObservedHost
 from nccltool.triage.timeline.trials import Trials
@@ -42,6 +43,7 @@ class TimelineBuilder:
         self._names: dict[tuple[str, str, str], str] = {}
         self._course = JobCourse()
         self._trials = Trials()
+        self._milestones = Milestones()
 
     def take(self, events: Iterable[LogEvent]) -> None:
         for event in events:
@@ -57,6 +59,7 @@ class TimelineBuilder:
         self._counts[event.kind] += 1
         self._course.add(event, (number, event.line))
         self._trials.add(event)
+        self._milestones.add(event)
         self._attribute(event)
         if event.kind in ("nccl.env", "shell.env"):
             self._environment.setdefault(event.get("name"), {})[event.get("value")] = None
@@ -130,6 +133,7 @@ class TimelineBuilder:
             tasks_are_ranks=self._tasks_are_ranks(),
             recovered=self._course.recovered(),
             contrasts=self._trials.contrasts() if len(self._order) == 1 else (),
+            odd=self._milestones.odd(),
             steps_before=self._course.steps_before,
             lines_read=lines_read,
         )

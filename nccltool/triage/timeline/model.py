@@ -11,6 +11,7 @@ from itertools import chain
 from nccltool.triage.incident import Offender
 from nccltool.triage.logs.base import CUT, UNREAD, LogEvent, Role
 from nccltool.triage.timeline.exits import CollectiveTimeout, ProcessExit
+from nccltool.triage.timeline.milestones import OddOneOut
 from nccltool.triage.timeline.observed import ObservedCommunicator, ObservedHost
 from nccltool.triage.timeline.stacks import ProcessStack, stacks_of
 from nccltool.triage.timeline.trials import Contrast
@@ -48,6 +49,8 @@ class Timeline:
     """Whatever failed, a job then came to its end in order, without somebody having changed its settings."""
     contrasts: tuple[Contrast, ...]
     """What runs of one job prove that differ in one thing only."""
+    odd: OddOneOut | None
+    """Who alone had not reached the place in the program at which the others waited."""
     steps_before: int
     """Steps, rows of tests and answers of servers before the first failure."""
     lines_read: int

@@ -6,7 +6,15 @@ from collections.abc import Iterator
 from nccltool.triage.logs.base import LogEvent
 from nccltool.triage.timeline.model import Timeline
 
-_WAITS = ("torch.timeout", "gloo.timeout", "store.get-failed", "torch.barrier", "torch.no-block", "store.too-few")
+_WAITS = (
+    "torch.timeout",
+    "gloo.timeout",
+    "store.get-failed",
+    "torch.barrier",
+    "torch.no-block",
+    "store.too-few",
+    "job.task-lost",
+)
 _WORK = ("job.loading", "job.at-work")
 _GOES_ON = re.compile(r"\bstill\b|\.\.\.\s*$|\u2026\s*$")
 _STEPS = ("job.progress", "bench.row", "job.serving")
@@ -21,7 +29,9 @@ def beside_wait(timeline: Timeline) -> LogEvent | None:
         event for event in _open(timeline) if not _done(timeline, event, waited) and not _raised(timeline, event)
     ]
     behind = [event for event in going_on if timeline.before(waited, event)]
-    steps = [step for step in timeline.of(*_STEPS) if timeline.before(step, waited)]
+    own = {(event.file, event.line) for event in going_on}
+    steps = [step for step in timeline.of(*_STEPS) if (step.file, step.line) not in own]
+    steps = [step for step in steps if timeline.before(step, waited)]
     before = [event for event in going_on if not steps or timeline.before(steps[-1], event)]
     found = behind or [event for event in before if event.get("done") or _last_word(timeline, event, waited)]
     return found[-1] if found and not _trains(timeline, waited) else None

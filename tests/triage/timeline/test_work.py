@@ -23,6 +23,9 @@ STEP = "step 12 loss: 2.1\n"
         (HALF + WHOLE + WAITED, False),
         (HALF + STEP + WAITED, False),
         (HALF + WAITED + STEP, False),
+        ("step 12: rank 0 reads shards from /mnt ... 41%\n" + WAITED, True),
+        ("rank 0: copied 247.9 of 302.6 GiB\n" + WAITED, True),
+        ("rank 0: copied 302.6 of 302.6 GiB\n" + WAITED, False),
         (HALF, False),
     ],
 )
