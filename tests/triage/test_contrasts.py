@@ -77,3 +77,38 @@ def test_another_version_in_its_place_clears_the_gpu() -> None:
     log = f"$ LD_LIBRARY_PATH=/opt/a/lib {run} 2.26.2\n{wrong}$ LD_LIBRARY_PATH=/opt/b/lib {run} 2.31.2\n{GOOD}"
     found = judged_log(log)
     assert (found.root_cause, found.offender) == ("nccl-bug", Offender("library", "2.26.2"))
+
+
+SERVED = "INFO:     Application startup complete.\n"
+DIED = (
+    "ERROR 06-20 10:05:40 [multiproc_executor.py:246] Worker proc VllmWorker-1 died unexpectedly, shutting down\n"
+)
+OFI = "n1:7:9 [0] NCCL INFO NET/OFI Using aws-ofi-nccl 1.1.1\nn1:7:9 [0] NCCL WARN NET/OFI Request 0x7 completed"
+OFI += " with error. RC: 5. Error: unknown error\n"
+
+
+@pytest.mark.parametrize(
+    ("log", "cause", "suspect"),
+    [
+        (
+            f"PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True vllm serve q\n{DIED}"
+            f"# PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:512\n{SERVED}",
+            "env-invalid",
+            "PYTORCH_CUDA_ALLOC_CONF",
+        ),
+        (
+            f"$ X=1 torchrun t.py   # NCCL 2.90.1\nok 8/8\n$ X=1 torchrun t.py   # NCCL 2.90.3\n{LOST}",
+            "nccl-bug",
+            "2.90.3",
+        ),
+        (
+            f"$ torchrun t.py   # torch 2.0.1\nrank 0 ok 3.0\n$ torchrun t.py   # torch 2.1.0\n{LOST}",
+            "version-mismatch",
+            "torch",
+        ),
+        (f"{OFI}# rebuilt aws-ofi-nccl from tag v1.1.2: 16 ranks run without error\n", "plugin", "aws-ofi-nccl"),
+    ],
+)
+def test_what_was_changed_before_it_worked_is_the_cause(log: str, cause: str, suspect: str) -> None:
+    found = judged_log(log)
+    assert (found.root_cause, found.offender and found.offender.name) == (cause, suspect)

@@ -54,6 +54,8 @@ SIGNS = {
     "ib.no-such-device": (0.8, "an HCA that was asked for is missing"),
     "ib.no-manager": (TYPICAL, "a port waits for the subnet manager"),
     "ib.refused": (FITS, "the remote HCA rejected a request"),
+    "ib.command-failed": (0.75, "the firmware of an HCA rejected a command of its driver"),
+    "ucx.no-transport": (TYPICAL, "UCX has no RDMA transport to the other process"),
     "ib.open-failed": (FITS, "an HCA could not be opened"),
     "ib.rail-hint": (FITS, "NCCL suspects that the rails are not connected"),
     "ib.gid-hint": (FITS, "NCCL suspects a wrong GID index"),
@@ -150,6 +152,7 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
         "ib.no-such-device",
         "ib.open-failed",
         "ib.completion",
+        "ib.command-failed",
         name="hca",
     ):
         return found

@@ -24,6 +24,8 @@ failure
     ucx.link            `RNR retry counter exceeded` => ^(?!.*NCCL).*RNR retry
     ib.completion       `ailed status `(?P<status>\d+): wr_id
     efa.failed          `fi_cq_readerr`
+    plugin.no-gpu       `UCX` => (?i)UCX CUDA support was not found|not configured with (?:CUDA|
+                        ROCm) support|UCX .*(?:without|lacks) (?:CUDA|ROCm|GPU) support|detected as host by UCX
     plugin.ofi-failed   fi_getinfo: provider (?P<name>\w+) `output empty list`
     ib.no-memory        `ibv_create_` => (?:(?P<hca>mlx\w+): )?(?P<call>ibv_create_\w+)\(.*failed: Cannot
                         [ ]allocate memory
@@ -38,7 +40,9 @@ failure
     ib.memlock          (?i)(?:ulimit|limit|raise|increase|set|check)\b.*\b`memlock`\b(?!=-1|=unlimited)
     ib.memlock          `locked memory` => (?i)(?:low|too small|insufficient|increase|limit).*locked memory|locked
                         [ ]memory.*(?:low|too small|insufficient|exceed)
-    ucx.unreachable     `UCX` +ERROR .*(?:[Dd]estination is unreachable|Connection timed out|[Nn]o route)
+    ucx.no-transport    `UCX` +ERROR +no [\w -]*\btransport to
+    ucx.unreachable     `UCX` +ERROR (?!no [\w -]*transport to).*(?:[Dd]estination is unreachable|
+                        Connection timed out|[Nn]o route)
     ucx.link            `UCX` +ERROR .*(?:[Tt]ransport retry count exceeded|Endpoint timeout)(?: on
                         [ ](?P<hca>[\w.-]+?):\d)?
     ucx.link            `Transport retry count exceeded on` => on (?P<hca>[\w.-]+?):\d/(?P<layer>\w+)

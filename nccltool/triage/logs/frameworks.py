@@ -41,6 +41,7 @@ echo
     torch.nccl-error  `NCCL operation ` => NCCL operation .*failed: .*?(?P<error>unhandled (?:cuda|system) error|
                      internal error|invalid argument|invalid usage|remote process exited)
     torch.barrier-echo  `Barrier timed out` => DEADLINE_EXCEEDED
+    job.actor-died   `orker proc ` => Worker proc \S+ died unexpectedly
     torch.down       `Horovod has been shut down|EngineDeadError|scheduler is dead|Raylet is dead`
     job.exit         `srun: error: ` => Timed out waiting for job step to complete
 state

@@ -86,7 +86,8 @@ failure
     kernel.nic-fault    `Keep alive watchdog timeout`
     kernel.nic-fault    (?:mlx[45]_core|mlx5|bnxt_en|ice|i40e)\b.*?(?P<device>[\w.-]+): `TX timeout`
     kernel.nic-fault    `bnxt_en` => bnxt_en\b.*(?:Firmware not responding|[Ff]atal firmware|FW reset)
-    ib.memlock          `CREATE_MKEY`.*status limits exceeded
+    ib.command-failed   mlx5_core (?P<hca>[\da-f]{4}:[\da-f:]+\.\d).* (?P<call>(?!ACCESS_REG|QUERY)[A-Z_]{6,})\(
+                        0x[0-9a-f]+\) op_mod\(\w+\) `failed, status `(?P<error>[a-z ]+)
     kernel.aer          `PCIe Bus Error`: severity=(?P<severity>Uncorrect\w*)(?:.*?)
     kernel.aer          `AER: `(?:Multiple )?(?P<severity>Uncorrect\w*) \(
     kernel.aer          ` DPC: ` => DPC: (?:containment event|unmasked uncorrectable)

@@ -28,6 +28,7 @@ failure
     torch.stuck         `Terminating the process after attempting`
 state
     job.nothing-more    `no more output|no output|No output|No more output|no more lines|no further` => {REMARK}
+    job.nothing-more    `silent for ` => {REMARK}
     job.nothing-more    `othing happens|othing follows|othing for|othing after` => {REMARK}
     job.nothing-more    `(nothing|(hangs|(hang |(hung|(stuck|(frozen|(stalls|(stops|<hangs|<hang>` => ^\W{0,4}[(<]
     job.nothing-more    `inutes later|in later|ours later|till waiting|till running|till hanging` => {REMARK}
@@ -59,6 +60,9 @@ state
                         (?P<wanted>\d+(?:\.\d+)?) ?GB/s
     bench.below         `GB/s` => (?P<rate>\d+(?:\.\d+)?) ?GB/s (?:<|is (?:less|lower) than|is below|below|
                         vs\.? expected) (?:expected |threshold |the )?(?P<wanted>\d+(?:\.\d+)?) ?GB/s
+    job.said-ok         ` ok|ok ` => ^(?:[^\s|]+ ){0,4}ok\b[\s\d./]*$|\b(?P<all>\d+)/(?P=all) .{0,20}\bok\b
+    job.said-ok         `100%` => (?i)(?:request|prompt|generat|infer|eval|test|step|epoch|train)[^|]{0,40}100%
+                        \|[^|]*\| *(?P<all>\d+)/(?P=all)\b
     job.progress        `iters/s` => (?P<of>iters)/s\W{1,3}(?P<rate>\d+(?:\.\d+)?)
     shell.note          ^\[`note`s?\] (?P<note>.{3,200})$
     job.at-work         `%` => ^(?P<what>.{0,80}?)\b(?P<done>\d{1,3})%\|.*\[.*\d ?(?:examples|

@@ -16,6 +16,9 @@ state
     shell.command      ^`# `(?P<command>(?:mpirun|mpiexec|srun|torchrun|python\S*|\./|bash|accelerate|deepspeed|
                        docker|nerdctl|kubectl exec|timeout|NCCL_|env |sudo|vllm|lmdeploy).*)
     shell.command      `===== ` => ^=+ (?P<command>.*\brun\b.*) =+$
+    shell.command      ` vllm serve| torchrun | mpirun | srun | python| accelerate | deepspeed | bash ` => ^
+                       (?P<command>(?:[A-Z][A-Z0-9_]{3,}=\S+ )+(?:vllm|torchrun|mpirun|srun|python|accelerate|
+                       deepspeed|bash).*)
     shell.rank-call    ^(?:rank \d+: )?(?P<op>\w+):? `numel=`(?P<count>\d+)
     shell.note         `# ` => ^(?:\[[^\]]*\]<std\w+>:)?#{1,3} (?P<note>(?!nThread|Using dev|Collective|nccl-tests|
                        Out of|Avg bus|Rank |size |OSU|Size|\s)\w.{3,200})$

@@ -23,6 +23,19 @@ def of(text: str) -> dict[str, str]:
     return {name: next(iter(releases)) for name, releases in found.items() if len(releases) == 1}
 
 
+_SAID = re.compile(
+    r"(?<![\w./-])(?P<name>[A-Za-z][A-Za-z_+-]{2,})(?: from)?(?: tag| release| version)? v?"
+    r"(?P<release>\d+(?:\.\d+)+(?:[.+-]\w+)*)(?! ?(?:[kKMGT]i?B|m?s|min|%)\b)"
+)
+_NO_NAMES = frozenset({"version", "the", "than", "and", "with", "from", "tag", "release"})
+
+
+def said(text: str) -> dict[str, str]:
+    """The same of prose: `torch 2.0.1`."""
+    told = ((match["name"].lower(), match["release"]) for match in _SAID.finditer(text))
+    return {name: release for name, release in told if name not in _OTHERS | _NO_NAMES}
+
+
 def differing(one: dict[str, str], other: dict[str, str]) -> tuple[str, str, str] | None:
     """The only name of which both have a release, and not the same, with both releases."""
     names = [name for name in one.keys() & other.keys() if one[name] != other[name]]

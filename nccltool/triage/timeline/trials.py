@@ -26,14 +26,15 @@ _STARTS = re.compile(
 )
 _GOOD = re.compile(
     r"(?i)\b(?:pass(?:es|ed)?|works?|worked|fine|without (?:a stop|hang|error)\w*|no (?:hang|error|failure)s?|"
-    r"succeed(?:s|ed)?|clean|completes?|-> OK|all ok|is gone|goes away|full (?:rate|speed))\b"
+    r"succeed(?:s|ed)?|clean|completes?|-> OK|all ok|serves|boots|trains|(?:is|are) right|"
+    r"is gone|goes away|full (?:rate|speed))\b"
 )
 _BAD = re.compile(
     r"(?i)\b(?:hangs?|hung|stuck|stops|fails?|failed|crash(?:es|ed)?|slow(?:er)?|wrong|segfaults?|no further|"
     r"nothing (?:more|further)|same error|never (?:ends|returns))\b"
 )
 _SETTING = re.compile(
-    r"\b((?:NCCL|RCCL|UCC|UCX|FI|OFI|GLOO|TORCH_NCCL|HSA|LD)_[A-Z0-9_]+)=([^\s:;,)'\"]\S*?)(?=[:;,.)'\"]*(?:\s|$))"
+    r"\b((?:NCCL|RCCL|UCC|UCX|FI|OFI|GLOO|TORCH|PYTORCH|VLLM|SGLANG|CUDA|HIP|HSA|LD)_[A-Z0-9_]+)=([^\s:;,)'\"]\S*?)(?=[:;,.)'\"]*(?:\s|$))"
 )
 _HOSTS = re.compile(r"(?:-H|--host|-host|-w|--nodelist)[ =](\S+)|\bssh (\S+)")
 _VERSION = re.compile(
@@ -50,6 +51,7 @@ _OPENS = (
     "nccl.version",
     "nccl.env",
     "nccl.network",
+    "plugin.loaded",
     "bench.begin",
     "bench.header",
     "bench.row",
@@ -132,7 +134,10 @@ class Trials:
         if _LOADS.search(text):
             self._releases |= releases.of(text)
         trial = self._open(event)
-        trial.text, trial.releases = text, self._releases | releases.of(text)
+        trial.text, trial.releases = (
+            text,
+            self._releases | releases.of(text) | releases.said(text.rpartition("# ")[2]),
+        )
         trial.settings = dict(_SETTING.findall(text)) if is_note else self._session | dict(_SETTING.findall(text))
         if version := _VERSION.search(text):
             trial.version = version[1] or version[2]
@@ -157,6 +162,8 @@ class Trials:
             if trial.version and trial.version != version and trial.is_told:
                 trial = self._open(event)
             trial.version = version
+        elif event.kind == "plugin.loaded":
+            trial.releases = releases.said(event.text) | trial.releases
         elif event.kind == "nccl.network":
             trial.network = trial.network or event.get("name")
         elif event.kind == "nccl.env" or event.kind == "shell.env":
@@ -171,7 +178,7 @@ class Trials:
             trial.good = trial.good or trial.steps >= _WORKS
         elif event.kind == "bench.average":
             trial.rates.setdefault("average", float(event.get("busbw")))
-        elif event.kind in ("job.completed", "torchrun.succeeded", "job.serving"):
+        elif event.kind in ("job.completed", "torchrun.succeeded", "job.serving", "job.said-ok"):
             trial.good = True
         elif event.role in ("failure", "echo") or event.kind == "job.nothing-more":
             trial.failed = trial.failed or event
@@ -250,7 +257,8 @@ def _difference(outcome: Outcome, bad: _Trial, good: _Trial) -> Contrast | None:
         return Contrast(what="release", **about, **common)  # type: ignore[arg-type]
     if len(differing) == 1 and not versions:
         name = differing[0]
-        in_bad = name in own and (name not in its or switches_off(name, own[name]) > switches_off(name, its[name]))
+        worse = name in own and name in its and switches_off(name, own[name]) > switches_off(name, its[name])
+        in_bad = worse or (name in own and (name not in its or name.startswith("PYTORCH_")))
         value = own[name] if in_bad else its.get(name, "")
         return Contrast(what="setting", name=name, in_bad=in_bad, value=value, **common)  # type: ignore[arg-type]
     if outcome == "slow" and bad.network and good.network and bad.network != good.network and not differing:

@@ -54,3 +54,16 @@ def test_a_release_with_which_it_works_proves_that_the_other_does_not_fit(
     found = diagnosis(before + RUN + HANGS + behind + RUN + WORKS)
     assert found.root_cause == cause
     assert cause == "other" or found.offender == Offender("library", "hpcx")
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("torch 2.0.1", {"torch": "2.0.1"}),
+        ("rebuilt aws-ofi-nccl from tag v1.1.2-aws: 16 ranks run", {"aws-ofi-nccl": "1.1.2-aws"}),
+        ("registers 4.1 GiB in 2.2 s", {}),
+        ("version 2.3.4 of NCCL 2.27.3", {}),
+    ],
+)
+def test_prose_names_releases(text: str, found: dict[str, str]) -> None:
+    assert releases.said(text) == found
