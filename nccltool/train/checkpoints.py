@@ -38,6 +38,8 @@ _TRAINED = (
     "clip_norm",
 )
 """What must be the same for a training to go on as the reference says."""
+FILES = "data"
+"""What else is noted then: which files were trained with; nothing = synthetic tokens."""
 
 Tick = Callable[[], None]
 
@@ -228,7 +230,7 @@ def trained(spec: TrainSpec) -> dict[str, int | float | str | None]:
 def other_training(mark: Mark, spec: TrainSpec) -> str:
     """Why a checkpoint is not one of this training; empty when it is."""
     asked = trained(sharing.of(spec, mark.strategy, mark.ranks, mark.made_for).spec)
-    if mark.trained.keys() != asked.keys():
+    if mark.trained.keys() - {FILES} != asked.keys():
         return "a different version of nccltool wrote it"
     differ = [name for name, value in asked.items() if mark.trained[name] != value]
     said = (
@@ -236,3 +238,11 @@ def other_training(mark: Mark, spec: TrainSpec) -> str:
         for name in differ
     )
     return ", ".join(said)
+
+
+def other_input(mark: Mark, files: str) -> str:
+    """Why a training with these files (empty: synthetic tokens) cannot go on from a checkpoint; empty = it can."""
+    then = mark.trained.get(FILES, "")
+    if then == files:
+        return ""
+    return "--data had other files" if then and files else f"it was trained with{'' if then else 'out'} --data"

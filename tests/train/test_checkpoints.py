@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from nccltool.train import checkpoints
@@ -130,6 +131,23 @@ def test_another_training_is_told_by_its_options(folder: Path) -> None:
     assert said == (
         "--width is 64 in the checkpoint and 128 here, --learning-rate is 0.1 in the checkpoint and 0.2 here"
     )
+
+
+@pytest.mark.parametrize(
+    ("then", "now", "said"),
+    [
+        ({}, "", ""),
+        ({"data": "a"}, "a", ""),
+        ({"data": "a"}, "b", "--data had other files"),
+        ({"data": "a"}, "", "it was trained with --data"),
+        ({}, "b", "it was trained without --data"),
+    ],
+)
+def test_another_input_is_another_training(folder: Path, then: dict[str, str], now: str, said: str) -> None:
+    mark = checkpoints.read(checkpoints.named(folder, 4))
+    mark = msgspec.structs.replace(mark, trained=mark.trained | then)
+    assert checkpoints.other_training(mark, SPEC) == ""
+    assert checkpoints.other_input(mark, now) == said
 
 
 def test_the_last_step_is_known_once_there_is_a_checkpoint(tmp_path: Path) -> None:

@@ -197,7 +197,8 @@ class Checkpoints:
                 ranks=self._group.size,
                 made_for=setup.made_for,
                 sequences=setup.sequences,
-                trained=checkpoints.trained(setup.spec),
+                trained=checkpoints.trained(setup.spec)
+                | ({checkpoints.FILES: setup.files} if setup.files else {}),
                 files=files,
                 scale=1.0 if scaler is None else scaler.scale,
                 good_steps=0 if scaler is None else scaler.good_steps,

@@ -1,10 +1,12 @@
 """What ranks train with: synthetic tokens, or sequences of files, which each rank draws by itself, timed."""
 
+import contextlib
 import hashlib
 import os
 import socket
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import torch
@@ -14,7 +16,7 @@ from nccltool.core.findings import Subject
 from nccltool.train.events import MOST_SHOWN, InputDealt, InputWrong
 from nccltool.train.finding_kinds import INPUT_LEAKS, INPUT_UNUSABLE
 from nccltool.train.input_order import InputPlan, ShardError
-from nccltool.worker.train.input import Input, InputWait, LoaderSettings
+from nccltool.worker.train.input import Input, InputFailed, InputWait, LoaderSettings
 from nccltool.worker.train.strategies.base import Setup, Strategy
 from nccltool.worker.train.token_files import NoInput, TokenFiles
 
@@ -32,7 +34,8 @@ class FileFeed:
 
     def __init__(self, files: TokenFiles, strategy: Strategy) -> None:
         setup = strategy.setup
-        self._setup, self._files = setup, files
+        self.files = _digest(files.description).hex()
+        self._setup, self._tokens = setup, files
         self._replica, self._replicas = strategy.replica, strategy.replicas
         plan = InputPlan(sequences=len(files), ranks=self._replicas, batch=setup.sequences // self._replicas)
         self._plan, self._drawn = plan, 0
@@ -46,7 +49,7 @@ class FileFeed:
         epoch, inside = self._plan.place(number)
         order = self._input.order(epoch)
         dealt = (one for part in range(self._replicas) for one in self._plan.dealt(order, part, inside))
-        return torch.stack([self._files[one][1] for one in dealt]).to(self._setup.device)
+        return torch.stack([self._tokens[one][1] for one in dealt]).to(self._setup.device)
 
     def draw(self) -> tuple[Tensor, InputWait]:
         """(a global batch that has this rank's part alone, as its loader gave it, how long it waited for it).
@@ -109,6 +112,16 @@ class FileFeed:
                 )
             )
 
+    @contextlib.contextmanager
+    def naming_dead_workers(self) -> Iterator[None]:
+        """Raises InputFailed: torch's handler of SIGCHLD raises its error wherever the rank is by then."""
+        try:
+            yield
+        except RuntimeError as error:
+            if died := self._input.died():
+                raise InputFailed(died) from error
+            raise
+
     def skip(self, steps: int) -> None:
         """Steps that a checkpoint has already."""
         self._input.skip(steps)
@@ -129,7 +142,7 @@ def feed(strategy: Strategy) -> bool:
         reason = str(error)
     except OSError as error:
         reason = f"{error.filename or setup.spec.data} cannot be read: {error.strerror or error}"
-    mine = _number(files.description) if files else -1
+    mine = int.from_bytes(_digest(files.description)) if files else -1
     first = setup.group.from_rank_0(max(mine, 0))
     if files is not None and mine != first:
         reason = f"{setup.spec.data} has other files than on rank 0"
@@ -152,9 +165,8 @@ def feed(strategy: Strategy) -> bool:
     return True
 
 
-def _number(description: tuple[tuple[str, int], ...]) -> int:
-    digest = hashlib.sha256(repr(description).encode(errors="surrogateescape")).digest()
-    return int.from_bytes(digest[:_PREFIX])
+def _digest(description: tuple[tuple[str, int], ...]) -> bytes:
+    return hashlib.sha256(repr(description).encode(errors="surrogateescape")).digest()[:_PREFIX]
 
 
 def _report(setup: Setup, reason: str, remedy: str) -> None:

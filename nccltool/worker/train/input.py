@@ -2,6 +2,7 @@
 
 import os
 import queue
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -216,13 +217,20 @@ class Input:
             if pid in self._open and after - self._open[pid] >= batches / 2
         )
 
+    def died(self) -> str:
+        """Which workers did, and how; empty = none."""
+        dead = [
+            f"worker {number} (pid {worker.pid}) of the input of rank {self._rank} {_end(worker.exitcode)}"
+            for number, worker in enumerate(getattr(self._iterator, "_workers", ()))
+            if processes.state(worker.pid) in _DEAD
+        ]
+        return " and ".join(dead)
+
     def _why(self, error: Exception, inside: int) -> str:
         """Which worker it was. Batch n of an epoch comes from worker n % workers."""
+        if died := self.died():
+            return died
         pids = self.workers()
-        dead = [number for number, pid in enumerate(pids) if processes.state(pid) in _DEAD]
-        if dead:
-            named = " and ".join(f"{number} (pid {pids[number]})" for number in dead)
-            return f"worker {named} of the input of rank {self._rank} died"
         if "timed out" not in str(error):
             return f"the input of rank {self._rank} failed: {error}"
         after = f"has not read its batch after {self._settings.timeout_s:g} s"
@@ -232,6 +240,12 @@ class Input:
         late = (still or [inside % len(pids)])[0]
         whose = f"worker {late} (pid {pids[late]}) of the input of rank {self._rank}"
         return f"{whose} {after}; its process is in state {processes.state(pids[late])}"
+
+
+def _end(exit_code: int | None) -> str:
+    if exit_code is None or exit_code >= 0:
+        return "died" if exit_code is None else f"ended with exit code {exit_code}"
+    return f"was killed by {signal.Signals(-exit_code).name}"
 
 
 def _scheduled(loading: Sequence[tuple[int, int]]) -> list[tuple[int, int] | None]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 
 from nccltool.launch import allowances, events
-from nccltool.train import longest_step, sharing, tuning
+from nccltool.train import checkpoints, longest_step, sharing, tuning
 from nccltool.train.checkpoints import Mark
 from nccltool.train.events import Built, NotTrained
 from nccltool.train.job import TrainSpec
@@ -53,8 +53,22 @@ class Trainer:
         self._allow(self._spec.for_one(name), is_first=True)
         saved = self._checkpoints.choose(name) if self._checkpoints is not None else None
         strategy = self._built(name, saved)
-        if strategy is None or not feed(strategy):
+        if strategy is None or not feed(strategy) or not self._goes_on(strategy.setup, saved):
             return
+        source = strategy.setup.feed
+        with contextlib.nullcontext() if source is None else source.naming_dead_workers():
+            self._steps(strategy, saved, base)
+
+    def _goes_on(self, setup: Setup, saved: Mark | None) -> bool:
+        """False = what was saved was trained with something else, which is said."""
+        other = checkpoints.other_input(saved, setup.files) if saved is not None else ""
+        if saved is not None and other and self._group.rank == 0:
+            reason = f"its checkpoint of step {saved.step} is from a different training run: {other}"
+            self._tools.channel.emit(NotTrained(strategy=setup.name, reason=reason))
+        return not other
+
+    def _steps(self, strategy: Strategy, saved: Mark | None, base: int) -> None:
+        name = strategy.setup.name
         if strategy.setup.feed is not None and saved is not None:
             strategy.setup.feed.skip(saved.step)
         contact.let_groups_wait(self._tools.contact.net_s)

@@ -233,6 +233,26 @@ def test_every_strategy_goes_on_with_other_ranks(start: Start, tmp_path: Path, b
 
 
 @slow
+def test_files_go_on_with_other_ranks_and_no_other_files_do(start: Start, tmp_path: Path) -> None:
+    """Five steps make an epoch, so two of the epochs begin on other numbers of ranks."""
+    files, others = tmp_path / "files", tmp_path / "others"
+    for folder, size in ((files, 43), (others, 44)):
+        folder.mkdir()
+        (folder / "tokens").write_bytes(bytes(number * number % 251 for number in range(size * 17)))
+    kept = ("--checkpoint", str(tmp_path / "c"), "--layers", "1", "--context", "16")
+    done = 0
+    for ranks, batch, steps in ((2, 4, 3), (4, 4, 7), (1, 4, 12)):
+        words = ("--nodes", str(ranks), "--batch", str(batch), "--steps", str(steps), "--data", str(files))
+        ended = trained(start, "ddp", *words, "--data-workers", str(ranks % 2), *kept, TMPDIR="/tmp")
+        assert_right(ended, *range(done + 1, steps + 1))
+        done = steps
+    for given, why in (((), "it was trained with --data"), (("--data", str(others)), "--data had other files")):
+        ended = trained(start, "ddp", "--nodes", "2", "--steps", "13", *given, *kept)
+        message = ended.findings["left-out"]["message"]
+        assert (ended.code, message.rpartition("different training run: ")[2]) == (4, why), ended.said
+
+
+@slow
 @pytest.mark.parametrize(
     ("fault", "strategy", "code"),
     [

@@ -1,6 +1,9 @@
 """What ranks train with: batches of files, as the plan has them, and findings where a folder cannot be used."""
 
+import os
+import signal
 import tempfile
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +15,7 @@ from nccltool.launch.events import Reported
 from nccltool.train.events import InputDealt, InputWrong
 from nccltool.train.job import TrainSpec
 from nccltool.worker.train import feed, strategies
+from nccltool.worker.train.input import InputFailed
 from nccltool.worker.train.strategies.base import Setup, Strategy
 from tests.worker.train.conftest import SPEC
 from tests.worker.train.test_comparison import Said
@@ -98,3 +102,22 @@ def test_workers_need_a_short_temporary_folder(
     event = said.events()[-1]
     assert isinstance(event, Reported)
     assert event.finding.remedy == "choose a shorter TMPDIR"
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # torch's iterator, at its own end
+def test_a_worker_that_dies_amid_a_step_is_named(
+    said: Said, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", "/tmp")  # that of the test is too long for the sockets of workers
+    strategy = built(said, replace(OF_FILES, data=folder(tmp_path, 40), data_workers=1))
+    assert feed.feed(strategy)
+    given = strategy.setup.feed
+    assert isinstance(given, feed.FileFeed)
+    with pytest.raises(RuntimeError, match="of the strategy"), given.naming_dead_workers():
+        raise RuntimeError("of the strategy")
+    given.draw()
+    (pid,) = given._input.workers()
+    named = rf"worker 0 \(pid {pid}\) of the input of rank 0 was killed by SIGKILL"
+    with pytest.raises(InputFailed, match=named), given.naming_dead_workers():
+        os.kill(pid, signal.SIGKILL)
+        time.sleep(30)

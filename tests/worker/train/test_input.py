@@ -142,7 +142,7 @@ def test_a_worker_that_dies_is_named(tmp_path: Path) -> None:
     one.draw()
     pid = one.workers()[1]
     os.kill(pid, signal.SIGKILL)
-    with pytest.raises(InputFailed, match=rf"worker 1 \(pid {pid}\) of the input of rank 0 died"):
+    with pytest.raises(InputFailed, match=rf"worker 1 \(pid {pid}\) of the input of rank 0 was killed by SIGKILL"):
         for _ in range(900):
             one.draw()
 

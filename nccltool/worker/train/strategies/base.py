@@ -29,6 +29,9 @@ from nccltool.worker.train.stopwatch import Flow
 class Feed(Protocol):
     """Where the tokens of ranks come from (nccltool.worker.train.feed)."""
 
+    files: str
+    """Tells them from others."""
+
     def whole(self, number: int) -> Tensor:
         """The global batch of a step."""
         ...
@@ -39,6 +42,10 @@ class Feed(Protocol):
 
     def skip(self, steps: int) -> None:
         """Steps that were done before."""
+        ...
+
+    def naming_dead_workers(self) -> AbstractContextManager[None]:
+        """While steps are done. Raises InputFailed."""
         ...
 
     def end(self) -> None:
@@ -92,6 +99,11 @@ class Setup:
             return contextlib.nullcontext()
         lower: AbstractContextManager[Any] = torch.autocast(self.device.type, getattr(torch, self.spec.dtype))
         return lower
+
+    @property
+    def files(self) -> str:
+        """Which ones are trained with; empty = synthetic tokens."""
+        return "" if self.feed is None else self.feed.files
 
     def tokens(self, number: int) -> Tensor:
         """The global batch of a step."""
