@@ -14,7 +14,7 @@ from benchmarks import extent
 
 ALL = (
     *("startup", "overhead", "adaptive", "lateness", "sweep", "drills"),
-    *("hosts", "judging", "settings", "ranks", "scale", "links", "train"),
+    *("hosts", "judging", "settings", "ranks", "scale", "links", "train", "clean"),
     *("triage", "failures", "imports", "serve", "report", "history", "localize", "pairs", "plan", "chaos", "fuzz"),
     *("attacks", "attach", "attach_far", "plan_links", "trace", "states"),
 )
