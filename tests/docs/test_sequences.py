@@ -63,8 +63,10 @@ NOT_PLAYED = {
     r"^ssh ": "needs another host",
     r"^exec /opt/venv|^export LD_LIBRARY": "is a script for other hosts",
     r"^exec sh -c": "is a file; tests/docs/test_contributing.py uses it",
-    r"^nccltool compare (2026\d+T|monday)": "is about runs of the reader",
+    r"^nccltool (compare|report) (2026\d+T|monday|RUN1)": "is about runs of the reader",
+    r"^nccltool report .*--baseline healthy": "is about a baseline of the reader",
     r"^nccltool import (old|monday)|^nccltool collect (node|pods)": "is about files of the reader",
+    r"^check-jsonschema ": "needs a program that the tests do not install",
     r"docs/monitoring": "is about files of a checkout",
 }
 """Lines that are not played, by their beginnings or options, and why."""
