@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 
 from nccltool.train.job import TrainSpec
-from nccltool.train.strategies import moe
+from nccltool.train.strategies.base import ExpertOptions
 
 _TERA = 1e12
 
@@ -75,7 +75,7 @@ def flop_per_token(spec: TrainSpec) -> int:
     Six for each weight that a token is multiplied with, and attention with its masked half. What activation
     checkpointing repeats does not count.
     """
-    fed = spec.of(moe.Options).top_k if spec.experts else 1  # a token meets so many experts
+    fed = spec.of(ExpertOptions).top_k if spec.experts else 1  # a token meets so many experts
     block = (4 + 8 * fed) * spec.width**2 + spec.experts * spec.width
     weights = spec.layers * block + spec.width * spec.vocabulary
     return 6 * weights + 12 * spec.layers * spec.width * spec.context

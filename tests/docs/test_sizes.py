@@ -35,6 +35,7 @@ MOST_OF_ALL = (
     + 350
     + 120
     + 150
+    + 50
 )
 """Of the commands that there were at first; the page that a security team signs, with what came beside it; what
 other programs build on: the API, schemas, plug-ins, more formats, schedulers and clusters; pairs of
@@ -44,7 +45,8 @@ triage suspects, and its unseen rounds; watching a job; rounds of another collec
 plan, and steps on slow links; jobs on several hosts, in Slurm, and in containers; training with files; traces of
 profilers, their keys and findings, uneven exchanges and experts; what trainings take besides time, and their
 overlap; compression, batch norms, and AdamW; how often traces are right; training loops;
-groups; how ranks meet; NCCL Inspector; what steps lose time to; elastic jobs."""
+groups; how ranks meet; NCCL Inspector; what steps lose time to; elastic jobs;
+experts within pairs of ranks."""
 LINES_OF_THE_README = 120
 
 GENERATED = (

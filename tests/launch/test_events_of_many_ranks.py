@@ -34,7 +34,7 @@ from nccltool.train import divergence
 from nccltool.train import events as of_train
 from nccltool.train.events import OF_TRAININGS
 from nccltool.train.result import ModelShape, RankStarved
-from nccltool.train.strategies.moe import EXPERTS
+from nccltool.train.strategies.base import EXPERTS
 from nccltool.worker.node import counting
 from tests.captured_hosts import healthy
 from tests.samples import facts

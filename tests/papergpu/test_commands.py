@@ -71,6 +71,7 @@ EVERY = {
         "tensor",
         "three_d",
         "tp_fsdp",
+        "tp_moe",
         "zero1",
     )
 }

@@ -7,8 +7,9 @@ import pytest
 from nccltool.train import sharing, strategies
 from nccltool.train.job import TrainSpec
 from nccltool.train.options import SIZES
+from nccltool.train.strategies import tp_moe
 
-SHARING = ("context", "model", "pipeline", "tensor", "three_d", "tp_fsdp")
+SHARING = ("context", "model", "pipeline", "tensor", "three_d", "tp_fsdp", "tp_moe")
 WORLDS = (8, 16, 24, 64, 72, 512, 4096, 10_000)
 
 
@@ -46,6 +47,7 @@ def grown(strategy: str, world: int, size: str = "tiny", **changes: Any) -> tupl
         ("model", 10, "tiny", 5, {}),
         ("three_d", 8, "tiny", 4, {}),
         ("tp_fsdp", 8, "tiny", 2, {}),
+        ("tp_moe", 8, "tiny", 2, {}),
         ("ddp", 8, "tiny", 1, {}),
     ],
 )
@@ -136,3 +138,10 @@ def test_a_model_that_was_made_for_other_ranks_stays_as_it_is() -> None:
     assert sharing.of(spec, "tensor", 4, made_for=8).spec.heads == 8
     on_more = sharing.of(spec, "tensor", 8, made_for=4)
     assert (on_more.ranks, on_more.spec.heads) == (4, 4)
+
+
+@pytest.mark.parametrize(
+    ("world", "replicas", "sharers"), [(2, 1, 1), (4, 1, 2), (6, 1, 3), (8, 1, 4), (16, 2, 4), (22, 11, 1)]
+)
+def test_pairs_of_a_host_share_experts(world: int, replicas: int, sharers: int) -> None:
+    assert tp_moe.groups(world) == (replicas, sharers)

@@ -14,7 +14,7 @@ def names() -> Sequence[str]:
 
 
 def page(word: str) -> str | None:
-    name = known({"three_d": "3d", "tp_fsdp": "tp+fsdp"}.get(word, word), names())
+    name = known(strategies.word_of(word), names())
     if name is None:
         return None
     text = manual.section("strategies.md", "Strategies")

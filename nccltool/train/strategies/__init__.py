@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from nccltool.train.strategies.base import OptionValue
 
 NAMES = tuple(name.replace("-", "_") for name in members.names(__path__))
-_WORDS = {"three_d": "3d", "tp_fsdp": "tp+fsdp"}
+_WORDS = {"three_d": "3d", "tp_fsdp": "tp+fsdp", "tp_moe": "tp+moe"}
 
 
 def word_of(strategy: str) -> str:

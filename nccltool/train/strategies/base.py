@@ -112,6 +112,25 @@ class DataParallelOptions(StrategyOptions):
     """Gradients travel in each micro-batch's backward pass, not in the last one's alone."""
 
 
+EXPERTS = 8
+"""Of a block: as many as the most ranks that share a model, so that each has one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExpertOptions(DataParallelOptions):
+    """Where a router chooses from the experts of each block."""
+
+    top_k: int = option(2, 200, "MoE: experts per token.", least=1, most=EXPERTS)
+    capacity: float | None = option(
+        None,
+        210,
+        "MoE: drop what exceeds FACTOR times an expert's even share.  [default: drop nothing]",
+        metavar="FACTOR",
+        least=0,
+        is_above_least=True,
+    )
+
+
 @dataclass(frozen=True, kw_only=True)
 class PipelineOptions(StrategyOptions):
     """Where micro-batches flow through stages."""

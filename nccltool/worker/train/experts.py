@@ -13,7 +13,7 @@ import torch.nn.functional as functional
 from torch import Tensor, nn
 
 from nccltool.train.job import TrainSpec
-from nccltool.train.strategies.moe import Options
+from nccltool.train.strategies.base import ExpertOptions
 
 Process = Callable[[Tensor, list[int]], Tensor]
 """What the experts make of tokens, which come ordered by expert; how many are for each."""
@@ -37,12 +37,14 @@ class RoutedExperts(nn.Module):
 
     def __init__(self, spec: TrainSpec) -> None:
         super().__init__()
-        options = spec.of(Options)
+        options = spec.of(ExpertOptions)
         self.count, self.top_k, self.capacity = spec.experts, options.top_k, options.capacity
         self.router = nn.Linear(spec.width, spec.experts, bias=False)
         self.each = nn.ModuleDict({str(number): Expert(spec) for number in range(spec.experts)})
         self.process: Process = self.all_here
         """Replaced where other ranks have some of the experts."""
+        self.agree: Callable[[Tensor], None] = _alone
+        """Replaced where other ranks see the same tokens: their choices must be the same."""
         self.routed: list[Tensor] | None = None
         """The choices of each call, where somebody wants them."""
         self.load = torch.zeros(spec.experts, dtype=torch.int64)
@@ -79,10 +81,11 @@ class RoutedExperts(nn.Module):
         with torch.autocast(tokens.device.type, enabled=False):
             exact = tokens.to(torch.promote_types(tokens.dtype, torch.float32))
             shares = self.router(exact).softmax(-1)
-        best, chosen = shares.topk(self.top_k)
+        chosen = shares.topk(self.top_k).indices
         if self.advice:
             chosen = _settled(shares, chosen, self.advice.pop(0), self.tie)
-            best = shares.gather(1, chosen)
+        self.agree(chosen)
+        best = shares.gather(1, chosen)
         # the share itself where there is one, or the router would learn nothing (Switch, Fedus and others 2021)
         return best if self.top_k == 1 else best / best.sum(-1, keepdim=True), chosen
 
@@ -91,6 +94,10 @@ class RoutedExperts(nn.Module):
         firsts = (counts.cumsum(0) - counts).repeat_interleave(counts)
         place = torch.arange(len(order), device=order.device) - firsts
         return order[place < most], counts.clamp(max=most)
+
+
+def _alone(chosen: Tensor) -> None:
+    """Nobody else sees the tokens."""
 
 
 def _settled(shares: Tensor, chosen: Tensor, advised: Tensor, tie: float) -> Tensor:

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from nccltool.launch.fault_injection import Fault
 from nccltool.train.strategies.base import DataParallelOptions
 from nccltool.worker.train import experts, gradients
+from nccltool.worker.train.expert_parallel import ExpertParallel
 from nccltool.worker.train.experts import Process
 from nccltool.worker.train.gradients import local
 from nccltool.worker.train.strategies.base import Strategy
@@ -93,6 +94,11 @@ class _WrongStrategy:
     def _does(self, action: str) -> bool:
         return self._is_culprit and self._is_due(action)
 
+    def _misleads(self, action: str) -> bool:
+        """With all ranks that see the same tokens: else sizes differ between them, and no call ends."""
+        strategy = cast(ExpertParallel, self._strategy)
+        return self._is_due(action) and self._fault.rank // strategy.ALIKE == strategy.replica
+
     def _factor(self) -> float:
         strategy, is_layers = self._strategy, self._strategy.HOLDS == "layers"
         if self._is_due("sum"):  # on all ranks
@@ -109,11 +115,11 @@ class _WrongStrategy:
 
     def _process(self, right: Process, tokens: Tensor, counts: list[int]) -> Tensor:
         """Tokens that go to the wrong experts: all to the next one, or as two lengths of the parts are swapped."""
-        if self._does("misroute"):
+        if self._misleads("misroute"):
             parts = tokens.split(counts)
             done = right(torch.cat([parts[-1], *parts[:-1]]), [counts[-1], *counts[:-1]])
             return done.roll(-counts[-1], 0)
-        if self._does("swap"):
+        if self._misleads("swap"):
             most, least = counts.index(max(counts)), counts.index(min(counts))
             counts = list(counts)
             counts[most], counts[least] = counts[least], counts[most]

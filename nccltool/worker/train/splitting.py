@@ -30,7 +30,8 @@ def cut(model: nn.Sequential, mesh: DeviceMesh, share_tokens: bool = False) -> N
         if isinstance(part, transformer.Block):
             plan: dict[str, ParallelStyle] = {name: ColwiseParallel() for name in columns}
             plan |= {name: RowwiseParallel(output_layouts=out) for name in rows}
-            parallelize_module(part, mesh, plan)
+            there = dict(part.named_children())  # a block with experts feeds forward elsewhere
+            parallelize_module(part, mesh, {name: style for name, style in plan.items() if name in there})
         if share_tokens:
             _share_tokens(part, mesh)
 

@@ -68,6 +68,8 @@ class Calls(TorchDispatchMode):  # type: ignore[misc]
             if operation:
                 self.counts[operation] += 1
                 self.sizes[operation] += max(map(_size, (*words, came)))
+            if operation == "all_to_all" and words[0].dtype == torch.int64:
+                words[0].fill_(words[1].sum() // words[0].numel())  # lengths: all choose each expert as often
             if operation == "recv":
                 for tensor in words[0]:  # stages vote by ones whether all know their shapes
                     tensor.fill_(1 if tensor.dtype == torch.int32 else 0)

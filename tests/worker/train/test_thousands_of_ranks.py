@@ -79,6 +79,11 @@ CALLS: dict[str, Callable[[Place], dict[str, int]]] = {
     "fsdp1": lambda place: {"all_gather": 2 * place.parts, "reduce_scatter": place.parts},
     "zero1": lambda place: {"all_reduce": 1, "broadcast": EMBED + BLOCK * place.layers + HEAD},
     "tensor": lambda place: {"all_reduce": of_blocks(place.layers) + place.averaged},
+    "tp_moe": lambda place: {
+        "all_to_all": 5 * place.layers,
+        "all_reduce": of_blocks(place.layers) + 2,
+        "broadcast": place.layers,
+    },
     # queries, keys, values and what attention puts out, forward and backward; the bucket, and the loss
     "context": lambda place: {"all_to_all": 2 * 4 * place.layers, "all_reduce": 1 + 1},
     # lengths, tokens there and back, and their gradients; the bucket, and experts where there are replicas
@@ -187,7 +192,9 @@ def test_no_more_ranks_share_a_model_than_a_server_has_gpus(name: str) -> None:
         assert isinstance(strategy.model, nn.Module)
 
 
-@pytest.mark.parametrize("name", ["tensor", "context", "ring", "pipeline", "model", "three_d", "tp_fsdp"])
+@pytest.mark.parametrize(
+    "name", ["tensor", "context", "ring", "pipeline", "model", "three_d", "tp_fsdp", "tp_moe"]
+)
 def test_a_world_that_cannot_be_grouped_is_told_so(name: str) -> None:
     with rank_of(0, 4099) as tools, pytest.raises(CannotTrain, match="4099 ranks cannot be split into groups of"):
         of_worker.build(Setup(name, TrainSpec(strategies=(name,)), tools))

@@ -15,8 +15,8 @@ pytestmark = [
     pytest.mark.torch,
     pytest.mark.filterwarnings("ignore:.*torch.jit.* is deprecated:DeprecationWarning"),
 ]
-ELSEWHERE = {"dp", "deepspeed", "moe"}
-"""One process; a library that the tests do not install; lengths that other ranks choose. A fake world has none."""
+ELSEWHERE = {"dp", "deepspeed"}
+"""One process; a library that the tests do not install."""
 
 
 @pytest.mark.parametrize("name", sorted({*strategies.NAMES} - ELSEWHERE))
