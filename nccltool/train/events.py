@@ -200,6 +200,8 @@ class VariantTried(Event, frozen=True, tag="variant-tried"):
     """Its losses are not those of the reference."""
     without_sync_ns: int | None = None
     """Median of the same steps without communication."""
+    exposed_between: tuple[float, float] | None = None
+    """95 % interval of the share of a step that is more than theirs, round by round; None = too few rounds."""
 
 
 class VariantTimed(Event, frozen=True, tag="variant-timed"):

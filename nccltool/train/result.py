@@ -258,6 +258,9 @@ class TunedSetting:
     reason: str
     step_time_s: Stats | None
     exposed_communication_ratio: float | None
+    exposed_communication_low: float | None = None
+    exposed_communication_high: float | None = None
+    """95 % interval; None = too few rounds."""
     ratio: float | None
     """Median over rounds of its step over that of what was asked for; None = it is that, or was not timed."""
     ratio_low: float | None

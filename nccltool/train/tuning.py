@@ -71,6 +71,11 @@ def ratios(ns: Sequence[int], asked_ns: Sequence[int]) -> list[float]:
     return [one / asked for one, asked in zip(ns, asked_ns, strict=True)]
 
 
+def exposed_between(ns: Sequence[int], without_sync_ns: Sequence[int]) -> tuple[float, float] | None:
+    """Shares of a step in the same rounds; None = too few of them."""
+    return statistics.interval_of([1 - one for one in ratios(without_sync_ns, ns)], RISK)
+
+
 def is_enough(rounds: Sequence[Sequence[int]], precision: float) -> bool:
     """Whether each interval is narrow enough. `rounds`: ns of each setting, the one asked for first."""
     asked, *others = rounds
@@ -104,9 +109,12 @@ def of(tried: Sequence[events.VariantTried], timed: Sequence[events.VariantTimed
 def _setting(event: events.VariantTried, ns: dict[int, list[int]], compared: int) -> TunedSetting:
     mine, asked = ns[event.number], ns[0]
     times = statistics.summarise([one / 1e9 for one in mine]) if mine else None
-    exposed = ratio = between = None
+    exposed = exposed_low = exposed_high = ratio = between = None
     if mine and event.without_sync_ns is not None:
-        exposed = max(0.0, 1 - event.without_sync_ns / median(mine))  # a share: medians on both sides
+        share = 1 - event.without_sync_ns / median(mine)  # medians on both sides
+        exposed = max(0.0, share)
+        if event.exposed_between is not None:
+            exposed_low, exposed_high = (max(0.0, pick(share, *event.exposed_between)) for pick in (min, max))
     if mine and event.number and len(mine) == len(asked):
         by_round = ratios(mine, asked)
         ratio, between = median(by_round), statistics.interval_of(by_round, RISK / compared)
@@ -118,6 +126,8 @@ def _setting(event: events.VariantTried, ns: dict[int, list[int]], compared: int
         reason=event.reason,
         step_time_s=times,
         exposed_communication_ratio=exposed,
+        exposed_communication_low=exposed_low,
+        exposed_communication_high=exposed_high,
         ratio=ratio,
         ratio_low=None if between is None else between[0],
         ratio_high=None if between is None else between[1],
@@ -202,7 +212,12 @@ def rows(tuning: Tuning) -> Iterator[tuple[str, ...]]:
             one.name,
             format_seconds(one.step_time_s.seconds),
             f"{format_seconds(low)} - {format_seconds(high)}",
-            "?" if exposed is None else f"{100 * exposed:.0f}",
+            "?" if exposed is None else f"{100 * exposed:.0f}{_percent_between(one)}",
             "" if one.ratio is None else f"{one.ratio:.2f}",
             f"{one.ratio_low:.2f} - {one.ratio_high:.2f}" if has_interval else "",
         )
+
+
+def _percent_between(one: TunedSetting) -> str:
+    low, high = one.exposed_communication_low, one.exposed_communication_high
+    return "" if low is None or high is None else f" ({100 * low:.0f}-{100 * high:.0f})"

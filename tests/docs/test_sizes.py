@@ -36,6 +36,7 @@ MOST_OF_ALL = (
     + 120
     + 150
     + 50
+    + 40
 )
 """Of the commands that there were at first; the page that a security team signs, with what came beside it; what
 other programs build on: the API, schemas, plug-ins, more formats, schedulers and clusters; pairs of
@@ -46,7 +47,8 @@ plan, and steps on slow links; jobs on several hosts, in Slurm, and in container
 profilers, their keys and findings, uneven exchanges and experts; what trainings take besides time, and their
 overlap; compression, batch norms, and AdamW; how often traces are right; training loops;
 groups; how ranks meet; NCCL Inspector; what steps lose time to; elastic jobs;
-experts within pairs of ranks."""
+experts within pairs of ranks;
+how sure exposed communication is, and clean runs."""
 LINES_OF_THE_README = 120
 
 GENERATED = (

@@ -328,6 +328,7 @@ EXAMPLES: dict[type[Event], Callable[[], Event | Iterator[Event]]] = {
         reason="x" * 1000,
         wrong=True,
         without_sync_ns=NS,
+        exposed_between=(1 / 3, 2 / 3),
     ),
     of_train.VariantTimed: lambda: of_train.VariantTimed.of("deepspeed", 10**6, [NS] * 10**4),
     of_train.Routed: lambda: of_train.Routed(strategy="deepspeed", tokens=(BYTES,) * EXPERTS, choices=BYTES),

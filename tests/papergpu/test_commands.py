@@ -118,6 +118,17 @@ def test_a_training_with_options(words: str, on_paper: OnPaper) -> None:
 
 
 @pytest.mark.slow
+def test_parameters_of_rank_0_are_sent_to_the_others(on_paper: OnPaper) -> None:
+    """torch does so for FSDP1 on GPUs only."""
+    words = ("--layers", "1", "--width", "16", "--context", "8", "--steps", "2", "--time-steps", "0")
+    ended = on_paper(DGX, "train", "fsdp1", "--tune", *ONE_NODE, "2", *words)
+    assert ended.code == 0, ended.said
+    (training,) = ended.document["trainings"]
+    status = {one["setting"]: (one["status"], one["reason"]) for one in training["tuning"]["settings"]}
+    assert status["sync_module_states=True"] == ("pass", "")
+
+
+@pytest.mark.slow
 def test_a_slow_fabric_is_slow_and_no_hang(on_paper: OnPaper) -> None:
     machine = replace(DGX, name="slow", slow_call_s=0.7, first_call_s=3.0)
     ended = on_paper(machine, "probe", *ONE_NODE, "2", "--op", "all_reduce", *SMALL, "--timeout", "2")

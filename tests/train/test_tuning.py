@@ -176,6 +176,19 @@ def test_what_overlap_hides(ns: int, told: str) -> None:
     assert tuning.hidden(no_bucket) == ""
 
 
+def test_the_exposed_share_has_an_interval() -> None:
+    steps = [10_000_000 + 100_000 * (round_ % 5) for round_ in range(40)]
+    between = tuning.exposed_between(steps, [8_000_000] * 40)
+    assert between == pytest.approx((1 - 8 / 10.1, 1 - 8 / 10.3), abs=0.01)
+    assert tuning.exposed_between(steps[:4], [8_000_000] * 4) is None
+    timed = [VariantTimed(strategy="ddp", number=0, ns=tuple(steps))]
+    for share, cell in ((between, "22 (21-22)"), (None, "22")):
+        (event,) = tried(1, without_sync_ns=8_000_000, exposed_between=share)
+        found = tuning.of([event], timed)
+        assert found is not None
+        assert next(iter(tuning.rows(found)))[3] == cell
+
+
 def test_a_setting_with_other_losses_is_an_error() -> None:
     asked, other = tried(2)
     wrong = VariantTried(

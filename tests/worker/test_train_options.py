@@ -3,6 +3,9 @@
 import gzip
 import importlib.util
 import json
+import os
+import re
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -335,6 +338,21 @@ def test_settings_of_overlap_train_the_same(start: Start, strategy: str, setting
     assert len(tuned["settings"]) >= settings
     assert tuned["rounds"] >= 10
     assert [one["ratio"] is None for one in tuned["settings"]] == [True] + [False] * (len(tuned["settings"]) - 1)
+
+
+@pytest.mark.slow
+def test_a_rank_that_is_killed_amid_the_settings_is_named_and_the_rounds_are_kept(start: Start) -> None:
+    command = start("ddp", *SMALL, *QUICK, "--tune", argv=TRAIN)
+    command.wait_for("variant-timed", LIMIT_S)
+    pid = command.wait_for("spawned", rank=1)["pid"]
+    os.kill(pid, signal.SIGKILL)
+    ended = command.wait(LIMIT_S)
+    (problem,) = ended.problems
+    assert (problem["code"], problem["subject"]) == ("rank-died", {"kind": "rank", "name": "1"}), ended.said
+    assert re.search(rf"pid {pid}\) was killed by SIGKILL in the settings of ddp", problem["message"]), ended.said
+    (training,) = ended.document["trainings"]
+    assert training["tuning"]["rounds"] >= 10
+    assert None not in [one["ratio"] for one in training["tuning"]["settings"][1:]]
 
 
 @pytest.mark.slow

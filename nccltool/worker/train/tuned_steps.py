@@ -52,10 +52,15 @@ def tune(asked: Strategy, losses: Sequence[float], products: Products) -> None:
     alone = {} if tried[0].strategy is None or len(whole) < 2 else _time(whole, setup)
     for one in whole:
         if one.number in alone:
-            _report(one, setup, alone[one.number])
+            _report(one, setup, *alone[one.number])
 
 
-def _report(one: _Tried, setup: Setup, without_sync_ns: int | None = None) -> None:
+def _report(
+    one: _Tried,
+    setup: Setup,
+    without_sync_ns: int | None = None,
+    exposed_between: tuple[float, float] | None = None,
+) -> None:
     if setup.rank == 0:
         setup.channel.emit(
             VariantTried(
@@ -67,6 +72,7 @@ def _report(one: _Tried, setup: Setup, without_sync_ns: int | None = None) -> No
                 reason=one.reason,
                 wrong=one.is_wrong,
                 without_sync_ns=without_sync_ns,
+                exposed_between=exposed_between,
             )
         )
 
@@ -102,9 +108,9 @@ def _check(one: _Tried, strategy: Strategy, asked: Setup, losses: Sequence[float
             return
 
 
-def _time(whole: Sequence[_Tried], asked: Setup) -> dict[int, int]:
-    """Of settings by number the median without communication; rank 0 reports the steps at each look, so that what
-    ends the run loses none that were looked at."""
+def _time(whole: Sequence[_Tried], asked: Setup) -> dict[int, tuple[int, tuple[float, float] | None]]:
+    """Of settings by number the median without communication, and between what shares is exposed; rank 0 reports
+    the steps at each look, so that what ends the run loses none that were looked at."""
     group, spec = asked.group, asked.spec
     chosen = [one.strategy for one in whole if one.strategy is not None]
     alone, keys = _yardsticks(whole)
@@ -126,8 +132,13 @@ def _time(whole: Sequence[_Tried], asked: Setup) -> dict[int, int]:
         for one, times in zip(whole, took, strict=False):
             if asked.rank == 0:
                 asked.channel.emit(*VariantTimed.of(asked.name, one.number, times[-rounds:]))
-    medians = {key: statistics.median_low(times) for key, times in zip(alone, took[len(whole) :], strict=True)}
-    return {number: medians[key] for number, key in keys.items()}
+    without = dict(zip(alone, took[len(whole) :], strict=True))
+    return {
+        one.number: (statistics.median_low(times), tuning.exposed_between(steps, times))
+        for one, steps in zip(whole, took, strict=False)
+        if one.number in keys
+        for times in [without[keys[one.number]]]
+    }
 
 
 def _rounds_to_go(took: Sequence[Sequence[int]], spent_s: float) -> int:
