@@ -148,3 +148,30 @@ def contradicting_allocators(host: JudgedHost, variable: Variable, text: str) ->
     if "backend:cudaMallocAsync" in plain and ignored:
         message = f"cudaMallocAsync ignores {ignored}"
         yield report.about(variable, message, f"remove {ignored} or the backend", part=ignored)
+
+
+_ENGINES = {"VLLM_": "vLLM", "SGLANG_": "SGLang", "MOONCAKE_": "Mooncake"}
+
+
+@for_text("TRC025", "warning", *_VARIABLES, covers=())
+def segments_that_engines_cannot_share(host: JudgedHost, variable: Variable, text: str) -> Results:
+    """torch uses expandable segments, and the job runs vLLM, SGLang, or Mooncake.
+
+    Why: Such memory is mapped with cuMemCreate, which has no handle for cudaIpcGetMemHandle: custom all-reduce of
+    the engines ends with "invalid argument", or reads illegal addresses in CUDA graphs. vLLM's sleep mode refuses
+    it, and Mooncake cannot register it for RDMA.
+    Example: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True and VLLM_WORKER_MULTIPROC_METHOD=spawn
+    Instead: unset PYTORCH_CUDA_ALLOC_CONF where the engine runs
+    Source: vLLM vllm/device_allocator/cumem.py, csrc/custom_all_reduce.cuh; CUDA driver API, cuIpcGetMemHandle;
+    https://github.com/kvcache-ai/Mooncake/issues/351
+    """
+    words = re.sub(r"\s", "", text).split(",")
+    engine = next((name for start, name in _ENGINES.items() if any(host.settings.beginning(start))), None)
+    if engine is None or "expandable_segments:True" not in words:
+        return
+    if host.local_ranks == 1 and engine != "Mooncake":
+        return
+    kept = ",".join(word for word in words if word != "expandable_segments:True")
+    fix = report.export(variable.name, kept) if kept else report.unset(variable)
+    message = f"{engine} cannot share memory of expandable segments between processes or register it"
+    yield report.about(variable, message, part="expandable_segments:True", fix=fix)

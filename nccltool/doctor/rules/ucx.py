@@ -196,3 +196,28 @@ def refused_ucx_value(_: JudgedHost, variable: Variable, text: str) -> Results:
     words = _REFUSED[variable.name]
     if text.strip().lower() not in words:
         yield report.better_unset(variable, f"UCX fails: it expects one of {', '.join(words)}")
+
+
+_NIXL = ("NIXL_", "VLLM_NIXL_", "SGLANG_DISAGGREGATION_NIXL_", "TRTLLM_USE_NIXL_")
+_OF_GPUS = re.compile(r"all|(cuda|rocm|ze)(_copy)?")
+
+
+@for_text("PLG034", "warning", "UCX_PROTO_ENABLE", "UCX_TLS", covers=())
+def ucx_unfit_for_nixl(host: JudgedHost, variable: Variable, text: str) -> Results:
+    """The job moves GPU memory with NIXL, but UCX may not use its new protocols, or no transport of GPUs.
+
+    Why: NIXL needs the protocols that UCX_PROTO_ENABLE=n switches off. Without cuda_copy or rocm_copy, UCX takes
+    GPU memory for host memory: the cache of a serving engine cannot be registered.
+    Example: UCX_TLS=rc with VLLM_NIXL_SIDE_CHANNEL_HOST
+    Instead: UCX_TLS=rc,cuda_copy,cuda_ipc, or unset UCX_TLS
+    Source: UCX documentation, FAQ, GPU support; https://github.com/vllm-project/vllm/pull/32379;
+    https://github.com/NVIDIA/TensorRT-LLM/issues/18373
+    """
+    if not any(host.settings.beginning(*_NIXL)):
+        return
+    if variable.name == "UCX_PROTO_ENABLE":
+        if text.strip().lower() in ("n", "no", "0", "off"):
+            yield report.better_unset(variable, "NIXL needs the protocols that this switches off")
+    elif not text.startswith("^") and not any(map(_OF_GPUS.fullmatch, _transports(text))):
+        message = "the list leaves out cuda_copy or rocm_copy: NIXL cannot register GPU memory"
+        yield report.about(variable, message, "add cuda_copy and cuda_ipc, or rocm_copy and rocm_ipc")

@@ -16,7 +16,7 @@ PREFIXES = (
     "NCCL", "TORCH_", "TORCHELASTIC_", "PYTORCH_", "OFI_NCCL_", "GLOO_", "RCCL_", "MSCCL", "CUDA_", "NVIDIA_",
     "UCX_", "FI_", "RDMAV_", "IBV_", "MLX5_", "SHARP_", "HCOLL_", "OMPI_MCA_", "OMPI_COMM_WORLD_", "PMI",
     "PRTE_MCA_", "HYDRA_", "I_MPI_", "MV2_", "MPICH_", "OMP_", "KMP_", "GOMP_", "HSA_", "ROCR_", "HIP_",
-    "GPUDIRECTTCPX_", "NVSHMEM_", "DEEPEP_", "EFA_", "PET_",
+    "GPUDIRECTTCPX_", "NVSHMEM_", "DEEPEP_", "EFA_", "PET_", "NIXL_", "VLLM_", "SGLANG_", "MOONCAKE_",
 )  # fmt: skip
 """Names that begin like this are kept, in any letter case: a wrong case is a finding."""
 NAMES = frozenset({
@@ -31,12 +31,14 @@ NAMES = frozenset({
     "SLURM_EXPORT_ENV", "SLURM_MPI_TYPE", "SLURM_GPU_BIND", "SLURM_GPUS_PER_TASK", "SLURM_GPUS_PER_SOCKET",
     "SLURM_NTASKS_PER_GPU", "SLURM_MEM_PER_CPU", "SLURM_MEM_PER_GPU", "SLURM_MEM_PER_NODE", "AMD_LOG_LEVEL",
     "SLURM_TRES_PER_TASK", "SLURM_STEP_NUM_TASKS", "SLURM_STEP_NUM_NODES", "SLURM_SUBMIT_HOST",
-    "VLLM_HOST_IP", "JOB_COMPLETION_INDEX", "OPAL_PREFIX", "OPENMPI_VERSION",
+    "JOB_COMPLETION_INDEX", "OPAL_PREFIX", "OPENMPI_VERSION", "RAY_ADDRESS", "FQ_RAY_IP",
+    "TRTLLM_USE_NIXL_KVCACHE", "HTTP_PROXY", "HTTPS_PROXY", "GRPC_PROXY", "NO_PROXY", "NO_GRPC_PROXY",
 })  # fmt: skip
 """SLURM_ is not admitted as a prefix: clusters put tokens there."""
 _SECRET = re.compile(
     r"TOKEN|SECRET|PASSW|CREDENTIAL|PRIVATE|API_?KEY|ACCESS_?KEY|SIGNATURE|BEARER|COOKIE", re.IGNORECASE
 )
+_USER = re.compile(r"((?:^|,)(?:\w+://)?)[^,]*@")
 LONGEST = 1 << 20
 """A value is cut here; the kernel itself allows 128 KiB."""
 _SERVICE = "NCCL Service"
@@ -46,7 +48,12 @@ _SERVICE = "NCCL Service"
 def chosen(environ: Mapping[str, str]) -> dict[str, str]:
     """The variables that are kept, in order of their names."""
     kept = sorted(name for name in environ if is_kept(name))
-    return {_plain(name): _plain(environ[name][:LONGEST]) for name in kept}
+    return {_plain(name): _plain(_without_password(name, environ[name][:LONGEST])) for name in kept}
+
+
+def _without_password(name: str, value: str) -> str:
+    """The value, without the user and the password that the address of a proxy may contain."""
+    return _USER.sub(r"\1", value) if name.upper().endswith("_PROXY") else value
 
 
 def is_kept(name: str) -> bool:

@@ -83,3 +83,16 @@ def test_a_misspelled_prefix_passes() -> None:
         "NCXL_A": "1",
     }
     assert env.chosen(given) == {"NCLL_DEBUG": "INFO", "UXC_TLS": "tcp"}
+
+
+@pytest.mark.parametrize(
+    ("value", "kept"),
+    [
+        ("http://proxy:3128", "http://proxy:3128"),
+        ("http://me:pa@ss/w@proxy:3128", "http://proxy:3128"),
+        ("me:pass@proxy:3128", "proxy:3128"),
+        ("", ""),
+    ],
+)
+def test_a_password_of_a_proxy_is_not_kept(value: str, kept: str) -> None:
+    assert env.chosen({"http_proxy": value, "VLLM_API_KEY": "x"}) == {"http_proxy": kept}

@@ -1,5 +1,5 @@
 """Cases of rules about what runs beside NCCL: mpi.py, torchrun.py, ucx.py, libfabric.py, nvshmem.py, loader.py,
-openmp.py, slurm.py, gpu_masks.py, master.py, and of interfaces/slow.py.
+openmp.py, slurm.py, gpu_masks.py, master.py, proxies.py, allocator.py, and of interfaces/slow.py.
 """
 
 from nccltool.doctor.rules.base import JudgedHost
@@ -13,6 +13,7 @@ def _all(name: str, *texts: str) -> list[JudgedHost]:
 
 
 _TX, _RX = "NCCL_GPUDIRECTTCPX_TX_BINDINGS", "NCCL_GPUDIRECTTCPX_RX_BINDINGS"
+_ALLOC, _PROXY = "PYTORCH_CUDA_ALLOC_CONF", "http://proxy.example:3128"
 _STUBS = "/usr/local/cuda/lib64/stubs"
 _ONE_ADDRESS = net(nic("eth0", "10.0.0.1/24"), nic("eth1"))
 
@@ -338,5 +339,66 @@ CASES = (
         fires=[host({"NCCL_FASTRAK_IFNAME": "eth0,eth9"}, network=interfaces("gve", 4))],
         silent=[host(), host({"NCCL_FASTRAK_CTRL_DEV": "eth0"}, network=interfaces("gve", 4))],
         unknown=[host({"NCCL_FASTRAK_CTRL_DEV": "eth0"})],
+    ),
+    of(
+        "TRC025",
+        fires=[
+            host({_ALLOC: "expandable_segments:True", "VLLM_USE_V1": "1"}),
+            host({_ALLOC: "max_split_size_mb:128, expandable_segments:True", "SGLANG_LOGGING_CONFIG_PATH": "/x"}),
+            host({_ALLOC: "expandable_segments:True", "MOONCAKE_CONFIG_PATH": "/x"}, local_ranks=1),
+        ],
+        silent=[
+            host(),
+            host({_ALLOC: "expandable_segments:True"}),
+            host({_ALLOC: "expandable_segments:False", "VLLM_USE_V1": "1"}),
+            host({_ALLOC: "expandable_segments:True", "VLLM_USE_V1": "1"}, local_ranks=1),
+        ],
+    ),
+    of(
+        "PLG034",
+        fires=[
+            host({"UCX_TLS": "tcp", "TRTLLM_USE_NIXL_KVCACHE": "1"}),
+            host({"UCX_TLS": "rc,sm,self", "VLLM_NIXL_SIDE_CHANNEL_HOST": "10.0.0.4"}),
+            host({"UCX_PROTO_ENABLE": "n", "NIXL_LOG_LEVEL": "INFO"}),
+        ],
+        silent=[
+            host(),
+            host({"UCX_TLS": "tcp", "UCX_PROTO_ENABLE": "n"}),
+            host({"UCX_PROTO_ENABLE": "y", "NIXL_LOG_LEVEL": "INFO"}),
+            *(
+                host({"UCX_TLS": text, "NIXL_LOG_LEVEL": "INFO"})
+                for text in ("all", "^tcp", "rc,cuda", "rc,rocm_copy")
+            ),
+        ],
+    ),
+    of(
+        "LCH026",
+        fires=[
+            host({"http_proxy": _PROXY, "VLLM_HOST_IP": "10.0.0.4"}),
+            host(
+                {
+                    "https_proxy": _PROXY,
+                    "no_proxy": "localhost,.corp.example",
+                    "RAY_ADDRESS": "ray://10.20.0.5:10001",
+                }
+            ),
+            host({"http_proxy": _PROXY, "no_proxy": "10.0.0.*", "VLLM_HOST_IP": "10.0.0.4"}),
+            host({"http_proxy": _PROXY, "NO_PROXY": "10.0.0.4", "VLLM_HOST_IP": "10.0.0.4"}),
+            host({"grpc_proxy": _PROXY, "no_proxy": "n1", "no_grpc_proxy": "n2", "RAY_ADDRESS": "n1:6379"}),
+            host({"http_proxy": _PROXY, "RAY_ADDRESS": "[fd00::4]:6379"}, nodes=None),
+        ],
+        silent=[
+            host(),
+            host({"http_proxy": _PROXY, "MASTER_ADDR": "10.0.0.4"}),
+            host({"HTTP_PROXY": _PROXY, "VLLM_HOST_IP": "10.0.0.4"}),
+            host({"http_proxy": "", "VLLM_HOST_IP": "10.0.0.4"}),
+            host({"http_proxy": _PROXY, "VLLM_HOST_IP": "10.0.0.4"}, nodes=1),
+            *(
+                host({"http_proxy": _PROXY, "no_proxy": text, "RAY_ADDRESS": "10.0.0.4:6379"})
+                for text in ("localhost,10.0.0.4", "10.0.0.0/8", "*")
+            ),
+            host({"http_proxy": _PROXY, "no_proxy": ".corp.example", "RAY_ADDRESS": "n1.corp.example:6379"}),
+            *(host({"http_proxy": _PROXY, "RAY_ADDRESS": text}) for text in ("auto", "127.0.0.1:6379")),
+        ],
     ),
 )
