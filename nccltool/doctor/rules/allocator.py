@@ -154,7 +154,7 @@ _ENGINES = {"VLLM_": "vLLM", "SGLANG_": "SGLang", "MOONCAKE_": "Mooncake"}
 
 
 @for_text("TRC025", "warning", *_VARIABLES, covers=())
-def segments_that_engines_cannot_share(host: JudgedHost, variable: Variable, text: str) -> Results:
+def segments_under_serving_engines(host: JudgedHost, variable: Variable, text: str) -> Results:
     """torch uses expandable segments, and the job runs vLLM, SGLang, or Mooncake.
 
     Why: Such memory is mapped with cuMemCreate, which has no handle for cudaIpcGetMemHandle: custom all-reduce of
