@@ -1,8 +1,10 @@
-"""Who comes late to the collectives of a step: ranks meet once in each of some more steps, and time their waits.
+"""Who comes late to the collectives of a step: ranks meet in each of some more steps, and time their waits.
 
-They meet between the forward and the backward pass, behind their own work and before gradients travel. That a rank
-comes late there says nothing of how fast its data travel. Stages of a pipeline wait for each other by nature, and
-never stand there all at once: of these, nobody is said to be late.
+They begin a step together, and time how long they wait for each other between the forward and the backward pass:
+behind their own work and before gradients travel. Over a slow link, one rank may get the gradients last in each
+step; without the common beginning it was named. That a rank comes late says nothing of how fast its data travel.
+Stages of a pipeline wait for each other by nature, and never stand there all at once: of these, nobody is said to
+be late.
 """
 
 import os
@@ -118,6 +120,7 @@ def _late_throughout(
     left = set(range(group.size))
     for _ in range(_PARTS):
         for _ in range(rounds):
+            group.meet()
             step()
         part = group.everybodys(arrivals.waits_ns[-rounds:])
         left &= {one.rank for one in late_rank.in_row(part, late_rank.LAST_IN_SHARE_OF_PART)}

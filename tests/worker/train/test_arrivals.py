@@ -86,7 +86,7 @@ def test_when_ranks_meet(
     ranks, stepper = group(), Stepper(*phases)
     late = arrivals.came_late(ranks, step_ms * 10**6, stepper.step, stepper.put, TIMED)
     assert stepper.is_left_alone
-    assert ranks.meetings == (rounds or 0)
+    assert ranks.meetings == 2 * (rounds or 0)  # they also begin each step together
     if rounds is None:
         assert late is None
         assert stepper.steps <= 1
@@ -102,6 +102,22 @@ def test_a_rank_that_is_late_for_a_stretch_of_steps_is_not_named() -> None:
     found = arrivals.came_late(Disturbed(5, 5, -5), 10**6, stepper.step, stepper.put, TIMED)
     assert found == Lateness(ranks=(), starved=None)
     assert stepper.steps == 1 + 45
+
+
+def test_who_gets_gradients_last_does_not_come_late_to_the_next_step() -> None:
+    """Ranks begin each step together, before they are asked who comes late."""
+    said, stepper = list[str](), Stepper(BETWEEN_PASSES)
+
+    class Ranks(TwoRanks):
+        def meet(self) -> None:
+            said.append("meets")
+
+    def step() -> None:
+        said.append("steps")
+        stepper.step()
+
+    assert arrivals.came_late(Ranks(), 10**6, step, stepper.put, TIMED) is not None
+    assert said == ["steps", *["meets", "steps", "meets"] * 45]
 
 
 @pytest.mark.parametrize(("late_ms", "rounds"), [((0, 5, 5), 15), ((5, 0, 5), 30), ((5, -5, 5), 30)])
