@@ -27,8 +27,13 @@ def clues(label: str, timeline: Timeline) -> Iterator[Clue]:
         exact = next((one for one in about if one.get("exact")), None)
         loud = next((one for one in about if one.get("grade") == "loud"), None)
         yield Clue(_EXACT if exact else _LOUD if loud else _PLAIN, _WHY, exact or loud or about[0])
-    if timeline.failed and (raised := timeline.first("app.exception")) and raised.get("about") == label:
+    if timeline.failed and (raised := _raised(timeline)) and label in (raised.get("about"), raised.get("within")):
         yield Clue(_RAISED, "a rank raised an exception that is about this", raised)
+
+
+def _raised(timeline: Timeline) -> LogEvent | None:
+    """The first exception; of those that follow from something elsewhere, the first one in a known library."""
+    return timeline.first("app.exception") or timeline.first("app.echo", where=lambda e: e.get("within"))
 
 
 def _that_count(timeline: Timeline) -> Iterator[LogEvent]:

@@ -62,6 +62,8 @@ def clues(timeline: Timeline) -> Given:
         yield Clue(TYPICAL, f"{name} makes the GPUs of one host communicate over the network", event)
     if (port := _no_port(timeline)) and timeline.failed:
         yield Clue(SAYS, f"MASTER_PORT={port.get('value')} is not a number", port)
+    if apart := _between_processes(timeline):
+        yield apart[1]
     if hidden := _hidden(timeline):
         yield Clue(0.85, "LOCAL_RANK is beyond the GPUs that the process sees", hidden)
     misspelled = timeline.first("env.misspelled")
@@ -84,6 +86,20 @@ def clues(timeline: Timeline) -> Given:
         yield Clue(strength, "NCCL_ALGO and NCCL_PROTO leave no algorithm for the operation", event)
 
 
+def _between_processes(timeline: Timeline) -> tuple[str, Clue] | None:
+    """The variable with which two processes cannot exchange data."""
+    closed = timeline.first("ucx.no-transport")
+    for name in ("UCX_NET_DEVICES", "UCX_TLS") if closed else ():
+        if timeline.variable(name):
+            return name, Clue(0.85, f"{name} leaves UCX no transport", closed)
+    ways = {event.get("via").partition("/")[2].partition("/")[0] for event in timeline.of("nccl.channel")}
+    refused = timeline.first("cuda.peer-import", "cuda.failed", "cuda.bad-call", "nccl.warning")
+    name = "NCCL_CUMEM_ENABLE"
+    if refused and {"CUMEM", "IPC"} <= ways and timeline.variable(name):
+        return name, Clue(0.8, f"{name} differs between ranks that share the memory of GPUs", refused)
+    return None
+
+
 _NO_NUMBER = re.compile(r"[\w.:-]*[a-zA-Z][\w.:-]*|\d+[.:][\d.:]+")
 """A name or an address; neither a number nor what the shell is still to replace."""
 
@@ -103,6 +119,13 @@ _MOST = {"NCCL_IB_TIMEOUT": 31, "NCCL_IB_RETRY_CNT": 7, "NCCL_IB_SL": 15, "NCCL_
 
 def _settings(timeline: Timeline) -> Iterator[LogEvent]:
     yield from (event for event in timeline.of("nccl.env", "shell.env") if event.get("name") in (*_LISTS, *_MOST))
+
+
+def _wrong_setting(timeline: Timeline) -> LogEvent | None:
+    return next(
+        (e for e in _settings(timeline) if _is_malformed(e) or _is_beyond(e) or e.get("value")[:1] in _QUOTES),
+        None,
+    )
 
 
 def _is_malformed(event: LogEvent) -> bool:
@@ -172,15 +195,12 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
         return found
     if _no_port(timeline):
         return Offender("variable", "MASTER_PORT")
+    if apart := _between_processes(timeline):
+        return Offender("variable", apart[0])
     if hidden := _hidden(timeline):
         return Offender("variable", "LOCAL_RANK" if hidden.get("own") else "CUDA_VISIBLE_DEVICES")
-    if wrong := next(
-        (e for e in _settings(timeline) if _is_malformed(e) or _is_beyond(e) or e.get("value")[:1] in _QUOTES),
-        None,
-    ):
+    if wrong := _wrong_setting(timeline) or _read_by_program(timeline):
         return Offender("variable", wrong.get("name"))
-    if read := _read_by_program(timeline):
-        return Offender("variable", read.get("name"))
     if timeline.has("nccl.bad-rank"):
         return Offender("variable", "WORLD_SIZE")
     if name := _detour(timeline):

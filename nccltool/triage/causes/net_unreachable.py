@@ -38,6 +38,7 @@ SIGNS = {
     "efa.unreachable": (SAYS, "the fabric provider got no answer from the other host"),
     "efa.failed": (0.75, "a fabric request to another host failed"),
     "mpi.unreachable": (TYPICAL, "MPI found no path between two processes"),
+    "mpi.no-callback": (0.85, "a daemon of MPI could not connect back to the host that started it"),
     "ucx.unreachable": (TYPICAL, "UCX reported the other host unreachable"),
     "net.no-answer": (0.75, "a connection to another host got no answer"),
     "net.no-route": (TYPICAL, "the operating system has no route to another host"),
@@ -111,6 +112,8 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     """The device or address that cannot be reached."""
     if next(_in_mesh(timeline), None):
         return Offender("process", "istio-proxy" if "istio" in _mesh_said(timeline) else "linkerd-proxy")
+    if timeline.has("mpi.no-callback") and (lost := timeline.part("host", "job.exit", "mpi.exit", name="node")):
+        return lost
     silent = timeline.first("store.retry", where=lambda e: e.get("host") and e.get("errno") in _NO_ANSWER)
     return (
         timeline.first_part("device", "efa.unreachable", name="device")

@@ -53,6 +53,7 @@ SIGNS = {
     "plugin.fastrak-failed": (0.85, "the platform's network plugin failed"),
     "plugin.ofi-failed": (0.8, "the libfabric plugin failed"),
     "plugin.tuner-failed": (0.8, "a tuner plugin failed"),
+    "plugin.no-rdma": (0.9, "UCX was loaded without its modules for RDMA"),
     "plugin.no-gpu": (0.75, "UCX was loaded without its modules for GPUs"),
     "plugin.config": (0.8, "the plugin rejects its settings"),
 }

@@ -162,6 +162,7 @@ def _sockets(timeline: Timeline) -> Given:
         yield Clue(0.6, f"sockets between hosts reach only {best.get('busbw')} GB/s", best)
     else:
         fast = seconds is not None and seconds < _SHORT_STEP_S
+        fast = fast or (seconds is None and timeline.has("job.progress") and timeline.has("job.completed"))
         yield Clue(0.3 if fast or not timeline.networks_meet else 0.6, "hosts communicate over sockets", event)
 
 

@@ -41,6 +41,7 @@ failure
     torch.oom            `HSA_STATUS_ERROR_OUT_OF_RESOURCES|failed to allocate the necessary resources`
     cuda.xid-hint        `HSA_STATUS_ERROR` => (?:INVALID_PACKET_FORMAT|INVALID_ISA)?(?:.*Aborting with error)?$
     cuda.no-device       `no ROCm-capable device is detected|Unable to open /dev/kfd`
+    version.build        `invalid kernel file|shared object initialization failed|named symbol not found`
     version.build        `CUDNN_STATUS_VERSION_MISMATCH|cuDNN version incompatibility`
     torch.no-gpu         `No CUDA GPUs are available|No HIP GPUs are available`
     cuda.bad-call        `too many resources requested for launch|too many blocks in cooperative launch`

@@ -15,6 +15,8 @@ _OF_LIBRARY = re.compile(
 )
 """What lines of libraries show: their name, or a place in their sources."""
 _PREFIX = re.compile(r"^.*?\b(?:UC[XC]|[TC]L_\w+) +(?:ERROR|FATAL|WARN) +|^libfabric:\S*?\(\):\d+<\w+>\s*")
+_OF_SHARED_MEMORY = re.compile(r"\bmm_(?:iface|ep|md|posix|sysv|seg)\w*\.c:.*\b(?:alloc|map|attach|creat|open)")
+"""UCX's transport over shared memory, which allocates nothing else."""
 _NO_MEMORY = r"(?:[Cc]annot allocate memory|\bENOMEM\b|locked memory|ulimit -l)"
 _VERBS = r"\b(?:ibv_|mlx[45]dv_|rdma_|efadv_|bnxt_re_)\w+|\b(?:QP|CQ|SRQ|MR|DCI|DCT|UMR|AH|QPs|CQs)\b"
 _OF_GPU = r"\b(?:cuda|gpu|rocm|hmem|neuron|gaudi|synapseai|rocr|device) ?mem\w*"
@@ -62,5 +64,7 @@ def meaning(text: str) -> str:
     """The root cause that a line of a library tells of; "" where it says no more than that something failed."""
     if not _OF_LIBRARY.search(text):
         return ""
+    if _OF_SHARED_MEMORY.search(text):
+        return "shm-size"
     told = _PREFIX.sub("", text)
     return next((label for label, words in _meanings() if words.search(told)), "")

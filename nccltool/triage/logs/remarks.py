@@ -24,6 +24,9 @@ failure
     job.stalled         `waiting for|Waiting for` => [Ww]aiting for [\w -]{1,40}\W{1,6}(?P<seconds>\d{3,}) ?s\b
     job.preempted       `pot ` => (?i)\bspot\b.{0,30}\b(?:interrupt|terminat|reclaim|evict|taken)
     job.preempted       `PREEMPTION` => (?i)(?:reason|drain)\w*\b.{0,40}PREEMPTION
+    job.preempted       `PreemptionError|re-empted|reempted|re-emption` => (?i)^(?!.*\bif\b).*(?:PreemptionError|
+                        \b(?:nodes?|job|instances?|vms?|run)\b.{0,30}\bpre-?empted|
+                        pre-emption (?:warning|notice|signal))
     job.preempted       `erminated expectedly: preempted`
     torch.stuck         `Terminating the process after attempting`
 state
@@ -84,8 +87,8 @@ state
                         (?P<of>\d+)\b.*\b(?:written|saved|loaded|read|done|copied|uploaded)
     job.at-work         `eading |oading |riting |opying ` => (?i)\b(?:read|load|writ|copy)ing
                         [ ](?P<what>shard|part|chunk|file) (?P<done>\d+) ?(?:/|of) ?(?P<of>\d+)\b
-    shell.rank-gpu      `cuda:` => (?i)\brank (?P<of>\d+)\b.*\b(?:uses?|on|device)\b.*cuda:(?P<index>\d+)(?:\W{1,3}
-                        (?P<gpu>[\da-f]{4}:[\da-f]{2}:[\da-f.]+))?
+    shell.rank-gpu      `cuda:` => (?i)(?:\b|_)rank (?P<of>\d+)\b.*\b(?:uses?|on|device)\b.*cuda:(?P<index>\d+)(?:
+                        \W{1,3}(?P<gpu>[\da-f]{4}:[\da-f]{2}:[\da-f.]+))?
 success
     job.completed     `OK` => ^OK(?: \(skipped=\d+\))?$
     job.completed     ^(?:=+ )?\d+` passed`\b(?!.*fail).*\bin [\d.]+ ?s

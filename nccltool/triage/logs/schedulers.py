@@ -36,6 +36,7 @@ failure
     host.oom         `due to the node running low on memory`
     mpi.no-start     `unable to reliably start one or more daemons|Host key verification failed`
     mpi.no-start     `ssh: `(?:connect to host \S+ port \d+: Connection refused|Could not resolve)
+    mpi.no-callback  `communicating back to mpirun`
     mpi.no-start     `An ORTE daemon has unexpectedly failed|A daemon (pid` => daemon\b.*(?:failed|died)
     mpi.no-start     `HYDU_sock_connect|HYDT_bscd|HYDU_create_process`
     mpi.no-start     `Permission denied (publickey`

@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from msgspec.structs import replace
+
 from nccltool.triage.logs import complaints
 from nccltool.triage.logs.base import LogEvent, SourceLine
 from nccltool.triage.logs.patterns import LogPattern, event, table
@@ -111,8 +113,16 @@ class _Open:
     ignored: bool = False
     """Python goes on after it: an exception in a destructor."""
     path: str = ""
+    about: str = ""
+    """The cause that the library of a frame is about."""
 
 
+_OF_FRAMES = (
+    ("torch/distributed/rendezvous.py", "rdzv-store"),
+    ("torch/distributed/elastic/rendezvous/c10d_rendezvous_backend.py", "rdzv-store"),
+    ("multiprocessing/shared_memory.py", "shm-size"),
+)
+"""Ends of the files of libraries -> the cause of what is raised in them or below, where no text tells another."""
 _LONGEST = 400
 """Lines after which a traceback whose end was not seen is given up."""
 _LONGEST_OF_ALL = 20_000
@@ -126,6 +136,8 @@ class Tracebacks:
         self._opened: dict[str, _Open] = {}
         self._chained: set[str] = set()
         self._ignored: set[str] = set()
+        self._begun: SourceLine | None = None
+        """The last first line of a traceback that named its rank; the lines behind it may not."""
 
     def waits(self, number: int) -> bool:
         """Whether the line of this number can be the end of a traceback, whatever it contains."""
@@ -148,7 +160,7 @@ class Tracebacks:
                 _frame(now, fields)
             elif item.kind != "app.exception":
                 yield event(item, line, fields)
-        if ended := _end(line, now):
+        if ended := _end(self._with_rank(line), now):
             if now is None and line.label in self._ignored:
                 self._ignored.discard(line.label)
                 ended = event(_IGNORED, line, dict(ended.fields))
@@ -157,7 +169,14 @@ class Tracebacks:
         elif now and line.number > now.since + _LONGEST:
             self._opened.pop(line.label, None)
 
+    def _with_rank(self, line: SourceLine) -> SourceLine:
+        begun = self._begun
+        if begun is None or line.label or line.rank is not None or line.number > begun.number + _LONGEST:
+            return line
+        return replace(line, rank=begun.rank)
+
     def _open(self, line: SourceLine) -> _Open:
+        self._begun = line if line.rank is not None else None
         now = _Open(line.number, line.label in self._chained, line.label in self._ignored)
         self._chained.discard(line.label)
         self._ignored.discard(line.label)
@@ -168,6 +187,7 @@ class Tracebacks:
 def _frame(now: _Open | None, fields: dict[str, str]) -> None:
     if now is None:
         return
+    now.about = next((label for end, label in _OF_FRAMES if fields["path"].endswith(end)), now.about)
     if ("site-packages" not in fields["path"] and "/lib/python" not in fields["path"]) or not now.path:
         now.path = f"{fields['path']}:{fields['number']}"
 
@@ -186,6 +206,8 @@ def _end(line: SourceLine, now: _Open | None) -> LogEvent | None:
     is_echo = _is_echo(fields) or (now is not None and now.chained)
     if not is_echo and (subject := complaints.of_exception(line.text)):
         about |= {"about": subject}
+    elif is_echo and now and now.about:
+        about |= {"within": now.about}
     return event(_ECHO if is_echo else _TRACED, line, about)
 
 

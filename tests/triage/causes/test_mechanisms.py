@@ -35,7 +35,35 @@ _SHARED = (
 _REFUSED = (
     "[W socket.cpp:601] [c10d] The client socket has failed to connect to [n1]:6001 (errno: 111 - refused).\n"
 )
+_NO_LANE = "[1783069870.113301] [n4:11  :0] select.c:660  UCX  ERROR no active messages transport to n5: "
+_NO_LANE += "self/memory - no peer\n"
+_IN_STORE = """\
+Traceback (most recent call last):
+  File "/srv/x.py", line 116, in main
+    dist.init_process_group(backend="gloo")
+  File "/opt/lib/python3.10/site-packages/torch/distributed/rendezvous.py", line 143, in _env_rendezvous_handler
+    store = TCPStore(master_addr, master_port, start_daemon)
+RuntimeError: Connection reset by peer
+"""
+_UNLABELLED = """\
+[2026-10-28 05:46:03 DP11 TP11 EP11] Scheduler hit an exception: Traceback (most recent call last):
+  File "/srv/model_runner.py", line 2011, in _dummy_run
+ModuleNotFoundError: No module named 'aiter.jit.moe'
+"""
+_TWO_WAYS = """\
+h1:10:10 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM
+h1:11:11 [1] NCCL INFO NCCL_CUMEM_ENABLE set by environment to 0.
+h1:11:11 [1] NCCL INFO Channel 00/0 : 1[1] -> 0[0] via P2P/IPC
+h1:11:11 [1] transport/p2p.cc:275 NCCL WARN Cuda failure 1 'invalid argument'
+"""
+_LOCALS = "".join(f"(Actor pid={n}) world_rank {n} LOCAL_RANK 0 device cuda:0\n" for n in (0, 1))
 LOGS = [
+    ("env-invalid", "UCX_NET_DEVICES", "UCX_NET_DEVICES=ionic_0:1\n" + _NO_LANE),
+    ("ib-config", "n4", _NO_LANE),
+    ("rdzv-store", None, _IN_STORE),
+    ("app-error", "11", _UNLABELLED),
+    ("env-invalid", "NCCL_CUMEM_ENABLE", _TWO_WAYS),
+    ("duplicate-gpu", None, _LOCALS + "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.02 GiB.\n"),
     ("duplicate-gpu", "00000000:3B:00.0", _SHARED.format(9911, 9912, "3B")),
     ("app-error", None, _SHARED.format(9911, 9912, "4C")),
     ("rdzv-store", "n1", 2 * _REFUSED + "slurmstepd: error: *** JOB 8 ON n2 CANCELLED AT 2026-12-19T16:20 ***\n"),
