@@ -24,8 +24,8 @@ failure
     ucx.link            `RNR retry counter exceeded` => ^(?!.*NCCL).*RNR retry
     ib.completion       `ailed status `(?P<status>\d+): wr_id
     efa.failed          `fi_cq_readerr`
-    plugin.no-rdma      `please use one or more of` => network devices? .*(?:mlx|ionic|bnxt_re|irdma|efa).*please use one or more of:
-                        (?: ?'[\w.:-]+'\(tcp\),?)+$
+    plugin.no-rdma      `please use one or more of` => network devices? .*(?:mlx|ionic|bnxt_re|irdma|efa)
+                        .*please use one or more of:(?: ?'[\w.:-]+'\(tcp\),?)+$
     plugin.no-gpu       `UCX` => (?i)UCX CUDA support was not found|not configured with (?:CUDA|
                         ROCm) support|UCX .*(?:without|lacks) (?:CUDA|ROCm|GPU) support|detected as host by UCX
     plugin.ofi-failed   fi_getinfo: provider (?P<name>\w+) `output empty list`
