@@ -28,7 +28,8 @@ _BEFORE = re.compile(
     | \[(?P<crashed>[A-Za-z][\w.-]*):\d+(?:[ ]*:\d+)*\][ ]+(?=\S)
     | \((?P<actor>[\w.:\[\]\-]+(?:[ ][\w.=\-]+)?)[ ]pid=(?P<pid>\d+)(?:,[ ]ip=(?P<ip>[\d.a-f:]+))?\)[ ]?
     | \([\w.-]+,[ ]rank=(?P<skytask>\d+),[ ]pid=(?P<skypid>\d+),[ ]ip=(?P<skyip>[\d.a-f:]+)\)[ ]?
-    | \[\d{4}-\d\d-\d\d[ ][\d:]{8}[ ](?:DP(?P<dp>\d+)[ ](?=TP(?P=dp)[ ]EP(?P=dp)\]))?TP(?P<sglang>\d+)(?:[ ]EP\d+)?\][ ]
+    | \[\d{4}-\d\d-\d\d[ ][\d:]{8}[ ]
+      (?:DP(?P<dp>\d+)[ ](?=TP(?P=dp)[ ]EP(?P=dp)\]))?TP(?P<sglang>\d+)(?:[ ]EP\d+)?\][ ]
     | \|[ ](?=\S)
     | (?:[A-Za-z][\w.-]*[ ])?\[(?P<stream>stdout|stderr)\][ ]
     | \[(?P<bracket>[a-z][a-z\d.]*(?:-[a-z\d.]+)*-[a-z]*\d+
