@@ -211,6 +211,7 @@ class Checkpoints:
         if not self._group.rank:
             size, took = sum(file.bytes for file in files.values()), time.perf_counter_ns() - begin
             self._channel.emit(CheckpointSaved(strategy=setup.name, number=number, bytes=size, ns=took))
+        self.note_step(setup.name, number)  # before the first one, there was no place for it
 
     def note_step(self, name: str, number: int) -> None:
         """How far the training has come since the newest checkpoint."""
