@@ -13,7 +13,7 @@ from nccltool.core.text import shortened, whole
 from nccltool.core.units import parse_bytes
 from nccltool.launch.finding_kinds import FAULT_INJECTED
 
-OF_TRAININGS = ("sum", "duplicate", "lose", "scale", "misroute", "swap", "forget", "mean", "alone")
+OF_TRAININGS = ("sum", "duplicate", "lose", "scale", "misroute", "swap", "forget", "mean", "alone", "thaw")
 """Only a training can do these."""
 NUMERICAL = ("corrupt", *OF_TRAININGS)
 """Those that change numbers and nothing else."""

@@ -224,7 +224,7 @@ def trained(spec: TrainSpec) -> dict[str, int | float | str | None]:
     """What of a training must not change from one run to the next."""
     own = spec.of(fsdp.Options)
     general = {name: getattr(spec, name) for name in _TRAINED}
-    return general | {"param_dtype": own.param_dtype, "reduce_dtype": own.reduce_dtype}
+    return general | {"param_dtype": own.param_dtype, "reduce_dtype": own.reduce_dtype, "lora": own.lora}
 
 
 def other_training(mark: Mark, spec: TrainSpec) -> str:

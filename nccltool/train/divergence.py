@@ -35,7 +35,7 @@ def finding(
 def _remedy(event: Diverged) -> str:
     if not _is_finite_alone(event):
         return "choose a smaller --learning-rate or a --dtype with a larger range"
-    if event.what in ("state", "stop"):
+    if event.what in ("state", "stop", "frozen"):
         return "check the code of the strategy: this never crosses a link"
     return (
         "do not train on these hosts: run nccltool probe -c 20 to look for a link that corrupts data; "
@@ -47,7 +47,18 @@ def _is_finite_alone(event: Diverged) -> bool:
     return math.isfinite(float(event.expected))
 
 
-_TELLING = ("parameters", "loss", "gradient", "share", "update", "validation", "stop", "state", "compression")
+_TELLING = (
+    "frozen",
+    "parameters",
+    "loss",
+    "gradient",
+    "share",
+    "update",
+    "validation",
+    "stop",
+    "state",
+    "compression",
+)
 """What is of one rank alone comes before what ranks have from each other: parameters that changed between two
 steps spoil every rank's loss, wrong data one rank's loss and every rank's gradient."""
 
@@ -77,6 +88,7 @@ def _ranks(there: Sequence[Diverged], world: int, replicas: int, micro_batches: 
 
 _WORDS = {
     "update": "the updated parameters",
+    "frozen": "the frozen parameters",
     "share": "the weight of a micro-batch in the gradient",
     "state": "the state carried to the next step",
     "compression": "the compression error",
@@ -95,6 +107,9 @@ def _differ(event: Diverged) -> str:
 
 
 def _evidence(event: Diverged, is_compressed: bool) -> Iterable[str]:
+    if event.what == "frozen":
+        yield f"rank {event.rank}: {float(event.got):.0f} numbers changed that are not trained"
+        return
     value = {"loss": "value", "validation": "value", "stop": "value", "share": "weight"}.get(event.what, "norm")
     yield (
         f"rank {event.rank}: {value} {float(event.got):.9g}, expected {float(event.expected):.9g}; "

@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass
 
 from nccltool.train.job import TrainSpec
+from nccltool.train.strategies import fsdp
 from nccltool.train.strategies.base import ExpertOptions
 
 _TERA = 1e12
@@ -72,10 +73,12 @@ def of(gpu_name: str, dtype: str) -> Peak | None:
 def flop_per_token(spec: TrainSpec) -> int:
     """Of a forward and a backward pass, counted as in appendix B of the paper on PaLM.
 
-    Six for each weight that a token is multiplied with, and attention with its masked half. What activation
-    checkpointing repeats does not count.
+    Six for each weight that a token is multiplied with (four where it has no gradient), and attention with its
+    masked half. What activation checkpointing repeats does not count.
     """
+    rank = spec.of(fsdp.Options).lora
     fed = spec.of(ExpertOptions).top_k if spec.experts else 1  # a token meets so many experts
     block = (4 + 8 * fed) * spec.width**2 + spec.experts * spec.width
     weights = spec.layers * block + spec.width * spec.vocabulary
-    return 6 * weights + 12 * spec.layers * spec.width * spec.context
+    adapters = 4 * spec.layers * rank * spec.width  # two in a block, of two matrices each
+    return (4 if rank else 6) * weights + 6 * adapters + 12 * spec.layers * spec.width * spec.context

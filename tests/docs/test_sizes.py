@@ -48,7 +48,7 @@ profilers, their keys and findings, uneven exchanges and experts; what trainings
 overlap; compression, batch norms, and AdamW; how often traces are right; training loops;
 groups; how ranks meet; NCCL Inspector; what steps lose time to; elastic jobs;
 experts within pairs of ranks;
-how sure exposed communication is, and clean runs."""
+how sure exposed communication is, and clean runs; adapters."""
 LINES_OF_THE_README = 120
 
 GENERATED = (

@@ -71,6 +71,12 @@ LOST_IN_A_SHORT_SUM: dict[str, Any] = {"shares": Shares.of((1.03, 0.0), off=0.26
             None,
         ),
         (
+            (diverged(0, "gradient"), diverged(1, "frozen", got="3.0")),
+            "1",
+            "ddp: the frozen parameters of rank 1 differ from the reference in step 2",
+            None,
+        ),
+        (
             (diverged(0, "update"), diverged(1, "update")),
             None,
             "ddp: the updated parameters of all ranks differ from the reference in step 2",
@@ -92,7 +98,9 @@ def test_a_wrong_training(
     assert (done.status, done.oracle.ok, done.oracle.first_step) == ("fail", False, 2)
 
 
-@pytest.mark.parametrize(("what", "asks_for_links"), [("gradient", True), ("validation", True), ("state", False)])
+@pytest.mark.parametrize(
+    ("what", "asks_for_links"), [("gradient", True), ("validation", True), ("state", False), ("frozen", False)]
+)
 def test_links_are_suspected_of_what_crosses_them(what: str, asks_for_links: bool) -> None:
     (found,) = judged(BUILT, step(1), step(2), diverged(1, what), *BOTH).findings
     assert ("probe -c 20" in found.remedy) == asks_for_links

@@ -1,5 +1,7 @@
 """Peaks of GPUs by the names that drivers give them, and what a step needs of arithmetic."""
 
+from dataclasses import replace
+
 import pytest
 
 from nccltool.train import peak_flops
@@ -63,6 +65,8 @@ def test_what_is_not_in_the_table_is_not_known(name: str, dtype: str) -> None:
 def test_what_a_token_needs() -> None:
     spec = TrainSpec(strategies=("ddp",), layers=2, width=8, heads=2, context=16, vocabulary=32)
     assert peak_flops.flop_per_token(spec) == 6 * (2 * 12 * 64 + 8 * 32) + 12 * 2 * 8 * 16
+    adapted = replace(spec, options={"lora": 4})  # of 2 layers: 2 adapters of (4, 8) and (8, 4) each
+    assert peak_flops.flop_per_token(adapted) == 4 * (2 * 12 * 64 + 8 * 32) + 6 * 256 + 12 * 2 * 8 * 16
     # 6 N of a GPT of 124 million parameters, N without the table of places, and attention
     large = TrainSpec(strategies=("ddp",), layers=12, width=768, heads=12, context=1024, vocabulary=50304)
     assert peak_flops.flop_per_token(large) == pytest.approx(6 * 123.6e6 + 113.2e6, rel=0.001)

@@ -193,6 +193,32 @@ def test_adamw_with_a_schedule(start: Start, words: tuple[str, ...]) -> None:
         assert training["oracle"]["parameter_error"] <= training["oracle"]["relative_tolerance"]
 
 
+LORA = ("fsdp", "--lora", "4", *SMALL)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--momentum", "0.9", "--accumulate", "2", *LIMITED),
+        ("--adamw", "--shard", "hybrid", "--nodes", "4"),
+        ("--offload", "--wrap", "model", "-d", "bfloat16"),
+    ],
+    ids=lambda words: " ".join(words),
+)
+def test_adapters(start: Start, words: tuple[str, ...]) -> None:
+    right(trained(start, *LORA, *QUICK, *words))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("drill", "what"), [("alone", "the gradient"), ("thaw", "the frozen parameters")])
+def test_a_wrong_adapter_or_a_trained_base_is_caught_on_its_rank(start: Start, drill: str, what: str) -> None:
+    ended = trained(start, *LORA, *QUICK, NCCLTOOL_FAULT=f"{drill}:rank=1,step=3")
+    (problem,) = ended.problems
+    assert (ended.code, problem["code"], problem["subject"]["name"]) == (1, "train-wrong", "1"), ended.said
+    assert problem["message"].startswith(f"fsdp: {what} of rank 1 differ")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("rank", [0, 1])
 def test_a_stale_statistic_is_caught_on_its_rank(start: Start, rank: int) -> None:

@@ -29,6 +29,8 @@ class Options(DataParallelOptions, OptimizerOptions, ValidationOptions, ShardOpt
     """Of gathered parameters and of the arithmetic; empty = as they are."""
     reduce_dtype: str = option("", 140, "FSDP: type for reduction.  [default: --param-dtype]", metavar="TYPE")
     """Empty = as they are."""
+    lora: int = option(0, 125, "FSDP: train only low-rank adapters of RANK.", metavar="RANK", least=0)
+    """0 = all parameters."""
     reshard_ranks: int = 0
     """After the forward pass parameters stay whole in groups of so many ranks; 0 = of all, as `reshard` says."""
     forward_prefetch: int = 0

@@ -16,6 +16,7 @@ from torch.optim.lr_scheduler import CosineAnnealingLR, LinearLR, LRScheduler, S
 
 from nccltool.train.job import TrainSpec
 from nccltool.train.strategies.base import OptimizerOptions
+from nccltool.worker.train import lora
 
 
 def is_asked_for(spec: TrainSpec) -> bool:
@@ -23,7 +24,7 @@ def is_asked_for(spec: TrainSpec) -> bool:
 
 
 def optimizer(spec: TrainSpec, model: nn.Module) -> AdamW:
-    return AdamW(model.parameters(), lr=spec.learning_rate)
+    return AdamW(lora.trained(model), lr=spec.learning_rate)
 
 
 def schedule(spec: TrainSpec, optimizer: Optimizer) -> LRScheduler | None:

@@ -183,6 +183,7 @@ class ReferenceComparison:
     def _before_update(self, found: _Found, mine: dict[int, float], tokens: Tensor, number: int) -> None:
         reference, strategy = self._reference, self._strategy
         found.differences.append(reference.parameters(strategy, number, "parameters"))
+        found.differences += reference.frozen(strategy)
         scale = strategy.scaler.scale if strategy.scaler else 1.0
         watched = strategy if tolerance.short_sum(self._setup.spec) else None
         reference.follow(strategy, number)
@@ -206,6 +207,7 @@ class ReferenceComparison:
     def _after_update(self, found: _Found, number: int) -> None:
         self._reference.update()
         found.differences.append(self._reference.parameters(self._strategy, number, "update"))
+        found.differences += self._reference.frozen(self._strategy)
         if self._validation is not None:
             found.differences += self._validation.differences(self._reference, number)
 

@@ -4,14 +4,16 @@ Strategies know nothing of it. What is lost depends on what a rank holds: of the
 one of them; of some of the layers, their gradients.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, cast
 
 import torch
+import torch.distributed as dist
 from torch import Tensor, nn
 
 from nccltool.launch.fault_injection import Fault
+from nccltool.train.strategies import fsdp
 from nccltool.train.strategies.base import DataParallelOptions
 from nccltool.worker.train import experts, gradients
 from nccltool.worker.train.expert_parallel import ExpertParallel
@@ -37,6 +39,8 @@ class _WrongStrategy:
             strategy.model.register_forward_hook(self._weigh)
         elif strategy.inner_layers is not None:
             strategy.inner_layers.register_forward_pre_hook(self._repeat_activations)
+        if self._is_culprit and fault.action == "alone" and strategy.setup.spec.of(fsdp.Options).lora:
+            _keep_own_part(strategy.model, lambda: self._does("alone"))
         for layer in experts.of(strategy.model):
             layer.process = partial(self._process, layer.process)
 
@@ -51,6 +55,10 @@ class _WrongStrategy:
         before = (
             {name: state.clone() for name, state in strategy.carried().items()} if self._does("forget") else None
         )
+        if self._does("forget"):
+            for state in strategy.own_optimizer().state.values():
+                for value in filter(torch.is_tensor, state.values()):
+                    value.zero_()
         if self._does("lose") and strategy.HOLDS == "shards":
             with torch.no_grad():
                 max((local(p) for p in strategy.model.parameters()), key=Tensor.numel).zero_()
@@ -86,6 +94,15 @@ class _WrongStrategy:
             largest = max((one for one in mine if one.numel()), key=lambda one: float(one.abs().max()))
             flat = largest.view(-1)
             flat[len(flat) // 2] += float(largest.abs().max())
+
+    def update(self) -> None:
+        """As the strategy does, of more than it should."""
+        self._strategy.update()
+        if self._does("thaw"):
+            with torch.no_grad():
+                for p in self._strategy.model.parameters():
+                    if not p.requires_grad:
+                        local(p).copy_(torch.nextafter(local(p), torch.zeros_like(local(p))))
 
     def _is_due(self, action: str) -> bool:
         fault = self._fault
@@ -160,3 +177,25 @@ class _WrongStrategy:
         change = torch.zeros_like(came)
         change[-count:] = self._first[:count] - came.detach()[-count:]
         return (came + change,)
+
+
+def _keep_own_part(model: nn.Module, is_due: Callable[[], bool]) -> None:
+    """Of FSDP2: have this rank update its shards with its own gradients, as if nobody had added them up."""
+    from torch.distributed.fsdp import FSDPModule
+    from torch.distributed.fsdp._fully_shard._fsdp_collectives import DefaultReduceScatter
+
+    class OwnPart(DefaultReduceScatter):
+        def __call__(
+            self, output_tensor: Tensor, input_tensor: Tensor, group: dist.ProcessGroup, op: Any, **more: Any
+        ) -> Any:
+            work = super().__call__(output_tensor, input_tensor, group, op, **more)
+            if is_due():
+                if work is not None:
+                    work.wait()
+                mine = input_tensor.chunk(group.size())[group.rank()]
+                output_tensor.copy_(mine if op == dist.ReduceOp.AVG else mine * group.size())
+            return work
+
+    for part in model.modules():
+        if isinstance(part, FSDPModule):
+            part.set_custom_reduce_scatter(OwnPart())

@@ -265,10 +265,19 @@ class Reference:
                 strategy.same_part(own.grad, mine).copy_(local(mine.grad))
 
     def parameters(self, strategy: Strategy, number: int, what: str) -> TensorDifference:
-        """Of what this rank holds of the parameters: before the update, or after it."""
-        pairs = self.pairs(strategy)
+        """Of what this rank holds of the trained parameters: before the update, or after it."""
+        pairs = [(mine, own) for mine, own in self.pairs(strategy) if own.requires_grad]
         found = [(local(mine.detach()), _part(strategy, own.detach(), mine)) for mine, own in pairs]
         return _compared(what, found, self._tolerance.at(number))
+
+    def frozen(self, strategy: Strategy) -> list[TensorDifference]:
+        """How many numbers changed that must stay as they are, to the last bit; nothing where all are trained."""
+        pairs = [(mine, own) for mine, own in self.pairs(strategy) if not own.requires_grad]
+        changed = float(sum(int((local(mine) != _part(strategy, own, mine)).sum()) for mine, own in pairs))
+        return [
+            TensorDifference(what="frozen", got=changed, expected=0.0, error=changed, tolerance=0.0)
+            for _ in pairs[:1]
+        ]
 
     def pairs(self, strategy: Strategy) -> Iterator[tuple[Tensor, Tensor]]:
         own = dict(self.model.named_parameters())

@@ -11,6 +11,7 @@ from torch.utils.checkpoint import checkpoint
 
 from nccltool.train.job import TrainSpec
 from nccltool.train.strategies import ddp
+from nccltool.worker.train import lora
 from nccltool.worker.train.batch_norm import TokenNorm
 from nccltool.worker.train.experts import RoutedExperts
 
@@ -98,12 +99,13 @@ def make(spec: TrainSpec) -> nn.Sequential:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(spec.seed)
         model = nn.Sequential(Embed(spec), *(Block(spec) for _ in range(spec.layers)), Head(spec))
+        lora.adapt(model, spec)
     return model.to(getattr(torch, spec.dtype) if spec.dtype == "float64" else torch.float32)
 
 
 def sgd(spec: TrainSpec, model: nn.Module) -> torch.optim.SGD:
     """Plain SGD: Adam would hide a wrong scale of the gradients."""
-    parameters = list(model.parameters())
+    parameters = lora.trained(model)
     # on CUDA torch steps all of them in one call, which refuses DTensors beside plain tensors
     is_mixed = len({type(parameter) for parameter in parameters}) > 1
     return torch.optim.SGD(
