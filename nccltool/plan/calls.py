@@ -226,15 +226,21 @@ def _context(
 def _experts(
     model: Model, weights: StageWeights, layout: ParallelLayout, count: int, activation: int
 ) -> Iterator[CollectiveCalls]:
-    """Tokens to their experts and back, forward and backward."""
+    """Lengths, tokens to their experts and back; backward, gradients; recomputation does the forward ones again.
+
+    `nccltool train moe` calls the same. Experts are whole, and each rank of tensor parallelism sends its share of
+    the tokens (`train tp+moe` splits experts instead, and each sends all).
+    """
     if model.experts:
-        calls = 4 * weights.expert_layers * count
+        forwards = (2 if layout.recompute == "full" else 1) * weights.expert_layers * count
+        exchanges = 2 * forwards + 2 * weights.expert_layers * count
         yield CollectiveCalls(
             operation="all_to_all",
             axis="expert",
             ranks=layout.expert,
-            count=calls,
-            bytes=calls * activation * model.experts.active // layout.tensor,
+            count=forwards + exchanges,
+            bytes=8 * model.experts.count * forwards
+            + exchanges * activation * model.experts.active // layout.tensor,
             hides="nothing",
             why="tokens to their experts and back",
         )

@@ -7,10 +7,14 @@ import torch
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
+from nccltool.plan import calls
+from nccltool.plan.layout import ParallelLayout
+from nccltool.plan.model import Experts, Model
+from nccltool.plan.recipe import OPTIMIZERS, PRECISIONS, Recipe, Recompute
 from nccltool.train.job import TrainSpec
 from nccltool.worker.train.strategies import build
 from nccltool.worker.train.strategies.base import Setup
-from tests.worker.train.fake_world import average, rank_of
+from tests.worker.train.fake_world import average, calls_of_a_step, rank_of
 
 pytestmark = [
     pytest.mark.torch,
@@ -39,3 +43,37 @@ def test_bytes_of_a_forward_pass(world: int, top_k: int, monkeypatch: pytest.Mon
             strategy.model(strategy.my_part(strategy.setup.tokens(1))[:, :-1])
     tokens = spec.batch * spec.context * top_k * spec.width * 4
     assert (sent[::3], sent[1::3]) == ([8 * 8] * spec.layers, [tokens] * spec.layers)
+
+
+@pytest.mark.parametrize(("recompute", "how"), [(False, "none"), (True, "full")])
+@pytest.mark.parametrize(("name", "pair"), [("moe", 1), ("tp_moe", 2)])
+def test_a_plan_has_the_exchanges_of_a_step(name: str, pair: int, recompute: bool, how: Recompute) -> None:
+    """Both ranks of a pair send all of its tokens, where a plan has each send half of them."""
+    with rank_of(0, 4) as tools:
+        spec = TrainSpec(strategies=(name,), recompute=recompute)
+        strategy = build(Setup(name, spec, tools))
+        made = calls_of_a_step(strategy)
+    model = Model(
+        name="tiny",
+        layers=spec.layers,
+        width=spec.width,
+        heads=spec.heads,
+        kv_heads=spec.heads,
+        head_width=spec.width // spec.heads,
+        hidden=4 * spec.width,
+        vocabulary=spec.vocabulary,
+        experts=Experts(count=8, active=2, width=4 * spec.width),
+    )
+    layout = ParallelLayout(
+        replicate=4 // pair, tensor=pair, expert=4 // pair, micro_batch=spec.batch * pair, recompute=how
+    )
+    recipe = Recipe(
+        precision=PRECISIONS["fp32"],
+        optimizer=OPTIMIZERS["sgd"],
+        sequence=spec.context,
+        global_batch=4 * spec.batch,
+    )
+    (planned,) = (one for one in calls.of(model, layout, recipe) if one.axis == "expert")
+    lengths = 8 * 8 * spec.layers * (2 if recompute else 1)
+    assert made.counts["all_to_all"] == planned.count
+    assert made.sizes["all_to_all"] - lengths == pair * (planned.bytes - lengths)
