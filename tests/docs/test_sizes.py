@@ -38,6 +38,7 @@ MOST_OF_ALL = (
     + 50
     + 40
     + 40
+    + 244
 )
 """Of the commands that there were at first; the page that a security team signs, with what came beside it; what
 other programs build on: the API, schemas, plug-ins, more formats, schedulers and clusters; pairs of
@@ -49,7 +50,8 @@ profilers, their keys and findings, uneven exchanges and experts; what trainings
 overlap; compression, batch norms, and AdamW; how often traces are right; training loops;
 groups; how ranks meet; NCCL Inspector; what steps lose time to; elastic jobs;
 experts within pairs of ranks;
-how sure exposed communication is, and clean runs; adapters."""
+how sure exposed communication is, and clean runs; adapters;
+what tutorials say of plans."""
 LINES_OF_THE_README = 120
 
 GENERATED = (
