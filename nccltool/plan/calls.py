@@ -62,21 +62,32 @@ def _data_parallel(
     if layout.sharding == "parameters":
         yield from _fully_sharded(weights, layout, recipe, count)
         return
-    reduced, ranks = recipe.precision.reduced * weights.total, layout.data * layout.context
+    ranks = layout.data * layout.context
     if layout.sharding == "gradients":
         yield from _split_gradients(weights, recipe, ranks, count)
         return
-    tensors = parameter_sizes.of_rank(model, layout, rank)
+    split = weights.routed if layout.expert > 1 else 0
     yield CollectiveCalls(
         operation="all_reduce",
         axis="data",
         ranks=ranks,
-        count=parameter_sizes.buckets(tensors, recipe.precision.gradient),
-        bytes=reduced,
+        count=parameter_sizes.buckets(parameter_sizes.reduced(model, layout, rank), recipe.precision.gradient),
+        bytes=recipe.precision.reduced * (weights.total - split),
         hides="last backward",
         why="gradients, in buckets",
     )
+    if split:
+        yield CollectiveCalls(
+            operation="all_reduce",
+            axis="replicate",
+            ranks=ranks // layout.expert,
+            count=1,
+            bytes=recipe.precision.reduced * split,
+            hides="nothing",
+            why="gradients of experts, between ranks that have the same ones",
+        )
     if layout.sharding == "optimizer":
+        tensors = parameter_sizes.of_rank(model, layout, rank)
         yield CollectiveCalls(
             operation="broadcast",
             axis="data",

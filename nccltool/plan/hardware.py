@@ -81,7 +81,7 @@ def group_of(calls: CollectiveCalls, layout: ParallelLayout, gpus_per_node: int)
         "expert": layout.tensor,
         "shard": layout.tensor,
         "data": layout.tensor,
-        "replicate": layout.tensor * layout.sharers,
+        "replicate": layout.tensor * (layout.sharers if layout.sharding == "parameters" else layout.expert),
         "pipeline": layout.gpus // layout.pipeline,
     }[calls.axis]
     return RankGroup(ranks=calls.ranks, per_node=min(calls.ranks, max(1, gpus_per_node // apart)))

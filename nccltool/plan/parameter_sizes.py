@@ -15,8 +15,17 @@ FIRST_BUCKET, BUCKET = 2**20, 25 * 2**20
 """Bytes at which DDP closes its first and each other bucket (torch.nn.parallel.DistributedDataParallel)."""
 
 
+def reduced(model: Model, layout: ParallelLayout, rank: int) -> tuple[int, ...]:
+    """Of each tensor that all data-parallel ranks have: of experts that are split, they have different ones."""
+    return _of(model, layout, rank, has_routed=layout.expert == 1)
+
+
 def of_rank(model: Model, layout: ParallelLayout, rank: int) -> tuple[int, ...]:
     """Elements of each tensor, in the order of their use in the forward pass."""
+    return _of(model, layout, rank, has_routed=True)
+
+
+def _of(model: Model, layout: ParallelLayout, rank: int, *, has_routed: bool) -> tuple[int, ...]:
     weights = stages.of_rank(model, layout, rank)
     is_first, is_last = rank == 0, stages.has_head(layout, rank)
     made: list[int] = []
@@ -25,9 +34,11 @@ def of_rank(model: Model, layout: ParallelLayout, rank: int) -> tuple[int, ...]:
         if model.positions:
             made.append(model.positions * model.width // layout.tensor)
     dense_layers = weights.layers - weights.expert_layers
-    made += [one for _ in range(dense_layers) for one in _layer(model, layout)]
+    dense = [one for _ in range(dense_layers) for one in _layer(model, layout)]
+    made += dense
     if weights.expert_layers:
-        made += [(weights.blocks + weights.routed) // weights.layers] * weights.expert_layers
+        others = weights.blocks - sum(dense) + weights.routed * has_routed
+        made += [others // weights.expert_layers] * weights.expert_layers
     if is_last:
         made += _norm(model)
         if not (model.is_tied and is_first):

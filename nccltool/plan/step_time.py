@@ -135,7 +135,8 @@ def _timed(one: CollectiveCalls, layout: ParallelLayout, machine: Machine, slowe
 
 def _critical(timed: tuple[CallTime, ...]) -> float:
     """What lengthens each micro-batch, and with it the bubble."""
-    return sum(one.seconds for one in timed if one.calls.hides == "nothing" and one.calls.axis != "data")
+    once = ("data", "replicate")  # at the end of a step
+    return sum(one.seconds for one in timed if one.calls.hides == "nothing" and one.calls.axis not in once)
 
 
 def _exposed(timed: tuple[CallTime, ...], hideable: dict[str, float], layout: ParallelLayout) -> float:
@@ -159,7 +160,7 @@ def _after_backward(
 ) -> float:
     """Of DDP's buckets: each is reduced once its gradients are there and the one before it is reduced. The
     embedding has the last gradients, and they take no time."""
-    tensors = parameter_sizes.of_rank(model, layout, 0)
+    tensors = parameter_sizes.reduced(model, layout, 0)
     elements = max(1, sum(tensors))
     element_bytes = one.calls.bytes // elements
     sizes = parameter_sizes.bucket_sizes(tensors, element_bytes)

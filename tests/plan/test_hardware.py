@@ -64,3 +64,10 @@ def test_ranks_of_tensor_parallelism_are_neighbors(axis: Axis, ranks: int, per_n
     layout = ParallelLayout(tensor=4, shard=8, replicate=2, pipeline=2, sharding="parameters")
     calls = replace(_call("all_reduce", ranks, 8), axis=axis)
     assert hardware.group_of(calls, layout, 8) == RankGroup(ranks=ranks, per_node=per_node)
+
+
+@pytest.mark.parametrize(("experts", "per_node"), [(2, 4), (4, 2), (8, 1)])
+def test_ranks_with_other_experts_are_between_replicas(experts: int, per_node: int) -> None:
+    calls = replace(_call("all_reduce", 4, 8), axis="replicate")
+    layout = ParallelLayout(replicate=4 * experts, expert=experts)
+    assert hardware.group_of(calls, layout, 8) == RankGroup(ranks=4, per_node=per_node)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from nccltool.plan import models, parameter_sizes
+from nccltool.plan import models, parameter_sizes, stages
 from nccltool.plan.layout import ParallelLayout
 
 _MIB = 2**18
@@ -13,6 +13,17 @@ _MIB = 2**18
 def test_they_are_all_of_the_model(name: str) -> None:
     model = models.of_word(name)
     assert sum(parameter_sizes.of_rank(model, ParallelLayout(), 0)) == model.parameters
+
+
+@pytest.mark.parametrize("name", ["mixtral-8x7b", "deepseek-v3"])
+def test_all_reduce_what_all_have(name: str) -> None:
+    model, layout = models.of_word(name), ParallelLayout(replicate=8, expert=8)
+    weights = stages.of_rank(model, layout, 0)
+    for tensors, whole in (
+        (parameter_sizes.of_rank(model, layout, 0), weights.total),
+        (parameter_sizes.reduced(model, layout, 0), weights.total - weights.routed),
+    ):
+        assert 0 <= whole - sum(tensors) < model.layers
 
 
 @pytest.mark.parametrize(

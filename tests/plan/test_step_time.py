@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 from benchmarks import plan as published
 
-from nccltool.plan import step_time
+from nccltool.plan import models, stages, step_time
 from nccltool.plan.layout import ParallelLayout
 from tests.plan.samples import H100, LLAMA_8B, recipe
 
@@ -51,3 +51,15 @@ def test_offload_takes_the_update_to_the_host() -> None:
     assert time.transfer < 0.01 * time.total
     zero = replace(layout, sharding="gradients")
     assert step_time.of(model, zero, asked, machine, 0.6).transfer == pytest.approx(6.34e9 * 4 / 55e9, rel=0.01)
+
+
+def test_gradients_of_experts_lengthen_no_bubble() -> None:
+    """Replicas reduce them once, after the last micro-batch."""
+    model = models.of_word("mixtral-8x7b")
+    layout = ParallelLayout(replicate=16, expert=8, pipeline=2)
+    time = step_time.of(model, layout, recipe(64), H100, 0.6)
+    seconds = {one.calls.axis: one.seconds for one in time.calls}
+    bubble = stages.bubble(layout, layout.micro_batches(recipe(64)))
+    assert seconds["replicate"] > 0
+    assert time.bubble == pytest.approx((time.compute + seconds["expert"]) * bubble)
+    assert time.exposed > seconds["replicate"] + seconds["expert"]

@@ -45,15 +45,8 @@ def test_bytes_of_a_forward_pass(world: int, top_k: int, monkeypatch: pytest.Mon
     assert (sent[::3], sent[1::3]) == ([8 * 8] * spec.layers, [tokens] * spec.layers)
 
 
-@pytest.mark.parametrize(("recompute", "how"), [(False, "none"), (True, "full")])
-@pytest.mark.parametrize(("name", "pair"), [("moe", 1), ("tp_moe", 2)])
-def test_a_plan_has_the_exchanges_of_a_step(name: str, pair: int, recompute: bool, how: Recompute) -> None:
-    """Both ranks of a pair send all of its tokens, where a plan has each send half of them."""
-    with rank_of(0, 4) as tools:
-        spec = TrainSpec(strategies=(name,), recompute=recompute)
-        strategy = build(Setup(name, spec, tools))
-        made = calls_of_a_step(strategy)
-    model = Model(
+def planned_model(spec: TrainSpec) -> Model:
+    return Model(
         name="tiny",
         layers=spec.layers,
         width=spec.width,
@@ -62,18 +55,48 @@ def test_a_plan_has_the_exchanges_of_a_step(name: str, pair: int, recompute: boo
         head_width=spec.width // spec.heads,
         hidden=4 * spec.width,
         vocabulary=spec.vocabulary,
+        block="gpt",
+        is_gated=False,
+        positions=spec.context,
         experts=Experts(count=8, active=2, width=4 * spec.width),
     )
-    layout = ParallelLayout(
-        replicate=4 // pair, tensor=pair, expert=4 // pair, micro_batch=spec.batch * pair, recompute=how
-    )
-    recipe = Recipe(
+
+
+def planned_recipe(spec: TrainSpec, world: int) -> Recipe:
+    return Recipe(
         precision=PRECISIONS["fp32"],
         optimizer=OPTIMIZERS["sgd"],
         sequence=spec.context,
-        global_batch=4 * spec.batch,
+        global_batch=world * spec.batch,
     )
+
+
+@pytest.mark.parametrize(("recompute", "how"), [(False, "none"), (True, "full")])
+@pytest.mark.parametrize(("name", "pair"), [("moe", 1), ("tp_moe", 2)])
+def test_a_plan_has_the_exchanges_of_a_step(name: str, pair: int, recompute: bool, how: Recompute) -> None:
+    """Both ranks of a pair send all of its tokens, where a plan has each send half of them."""
+    with rank_of(0, 4) as tools:
+        spec = TrainSpec(strategies=(name,), recompute=recompute)
+        strategy = build(Setup(name, spec, tools))
+        made = calls_of_a_step(strategy)
+    model = planned_model(spec)
+    layout = ParallelLayout(
+        replicate=4 // pair, tensor=pair, expert=4 // pair, micro_batch=spec.batch * pair, recompute=how
+    )
+    recipe = planned_recipe(spec, 4)
     (planned,) = (one for one in calls.of(model, layout, recipe) if one.axis == "expert")
     lengths = 8 * 8 * spec.layers * (2 if recompute else 1)
     assert made.counts["all_to_all"] == planned.count
     assert made.sizes["all_to_all"] - lengths == pair * (planned.bytes - lengths)
+
+
+@pytest.mark.parametrize(("world", "replicas"), [(4, 1), (16, 2)])
+def test_a_plan_reduces_experts_only_between_replicas(world: int, replicas: int) -> None:
+    with rank_of(0, world) as tools:
+        spec = TrainSpec(strategies=("moe",))
+        made = calls_of_a_step(build(Setup("moe", spec, tools)))
+    layout = ParallelLayout(replicate=world, expert=world // replicas, micro_batch=spec.batch)
+    found = calls.of(planned_model(spec), layout, planned_recipe(spec, world))
+    planned = [one for one in found if one.operation == "all_reduce"]
+    assert [one.ranks for one in planned] == [world, replicas][:replicas]
+    assert made.sizes["all_reduce"] == sum(one.bytes for one in planned)
