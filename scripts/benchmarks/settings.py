@@ -2,11 +2,12 @@
 
 `tests/data/published_settings.jsonl` has blocks of settings of vendors, sites, and trainers, with what is wrong in
 them; `tests/data/misconfigurations.jsonl` has those of public threads, with what was at fault. The doctor sees the
-variables, and of a host only what a case tells. A third of the first cases is blind: people who write rules do not
-look at them, so the list of wrong findings has the others only. The fresh ones were collected in seven rounds and
-scored once unseen (13 of 21 found up to wrong-082, 5 of 15 up to wrong-096, 15 of 27 up to wrong-121, 17 of 39 up
-to wrong-160: 10 of 19 of a half that rules were then written from, 7 of 20 of one that stayed closed until they
-were finished, 18 of 39 up to wrong-199, 3 of 8 up to wrong-259, 4 of 16 from wrong-260 on); they have been open
+variables, and of a host only what a case tells: with RCCL, also that AMD's driver is loaded. A third of the first
+cases is blind: people who write rules do not look at them, so the list of wrong findings has the others only. The
+fresh ones were collected in seven rounds and scored once unseen (13 of 21 found up to wrong-082, 5 of 15 up to
+wrong-096, 15 of 27 up to wrong-121, 17 of 39 up to wrong-160: 10 of 19 of a half that rules were then written
+from, 7 of 20 of one that stayed closed until they were finished, 18 of 39 up to wrong-199, 3 of 8 up to wrong-259,
+4 of 16 from wrong-260 on); they have been open
 since. wrong-200 to -228 are no such round: who collected them wrote rules then, from one half (7 of 18 found
 before, 14 after), while the other one was closed (2 of 8, 5 of 8; 3 and 6 of 7 without a wrong label and a slip in
 a snapshot); wrong-229 to -234 came after these rules. Who collected the sixth round, which has published-246 to
@@ -179,6 +180,7 @@ def _diagnosis(case: Case, settings: dict[str, str], commands: Sequence[str] = (
     parts = {
         "host": "host",
         "versions": {"torch": case.facts.torch} if case.facts.torch else {},
+        "amd": {"driver": "amdgpu"} if case.library == "rccl" else {},
         **case.facts.host,
     }
     facts = from_json(msgspec.json.encode(parts), case.id)

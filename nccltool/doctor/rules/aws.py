@@ -99,9 +99,30 @@ def obsolete_efa_switch(host: JudgedHost, variable: Variable, _: str) -> Results
     Instead: unset both variables
     Source: aws-ofi-nccl doc/efa-env-var.md
     """
+    if variable.name == "RDMAV_FORK_SAFE" and _is_efa_chosen(host):
+        return
     version = _plugin_version(host)
     if version is not None and version >= Version(1, 7):
         yield report.better_unset(variable, f"aws-ofi-nccl {version} does not need it", part="")
+
+
+def _is_efa_chosen(host: JudgedHost) -> bool:
+    return "efa" in re.split(r"[,;]", (host.get("FI_PROVIDER") or "").strip().lower())
+
+
+@for_text("AWS014", "warning", "RDMAV_FORK_SAFE", "IBV_FORK_SAFE", covers=())
+def fork_support_of_rdma_core(host: JudgedHost, variable: Variable, text: str) -> Results:
+    """RDMAV_FORK_SAFE or IBV_FORK_SAFE is on, and FI_PROVIDER is efa.
+
+    Why: EFA's provider and its plugin manage fork support themselves. This variable of rdma-core makes each
+    registration of memory slower, and can break jobs on newer kernels: AWS says not to use it. aws-ofi-nccl
+    older than 1.2 on kernels older than 5.15 needs FI_EFA_FORK_SAFE=1 instead.
+    Example: FI_PROVIDER=efa and RDMAV_FORK_SAFE=1
+    Instead: unset RDMAV_FORK_SAFE
+    Source: aws-ofi-nccl doc/efa-env-var.md; https://github.com/ofiwg/libfabric/issues/6332
+    """
+    if text.strip() != "0" and _is_efa_chosen(host):
+        yield report.better_unset(variable, "EFA's provider manages fork support itself", part="")
 
 
 def _plugin_version(host: JudgedHost) -> Version | None:

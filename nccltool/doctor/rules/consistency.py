@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Generator, Iterator, Sequence
+from functools import partial
 
 from nccltool.core.host_lists import fold
 from nccltool.core.text import counted, shortened
@@ -16,8 +17,11 @@ from nccltool.doctor.rules.base import (
     escaped,
     for_number,
     for_value,
+    is_loopback_name,
+    is_unspecified,
     rule,
 )
+from nccltool.doctor.rules.master import OWN_ADDRESSES
 from nccltool.hosts.facts import NotKnown, RdmaDevice, known, or_none
 from nccltool.hosts.nccl import variables
 
@@ -236,17 +240,26 @@ def cpu_makers_differ(hosts: Sequence[JudgedHost]) -> Results:
 
 @across("CON009", "error", covers=())
 def one_address_for_all(hosts: Sequence[JudgedHost]) -> Results:
-    """VLLM_HOST_IP has the same value on several hosts.
+    """Several hosts publish the same address as their own.
 
-    Why: It is the address that a node publishes as its own. vLLM counts the nodes by it, and ends with an error or
-    hangs.
+    Why: vLLM counts the nodes by VLLM_HOST_IP, and ends with an error or hangs. The side channel of NIXL listens
+    at its address, and only one of the hosts has it.
     Example: VLLM_HOST_IP=10.0.0.1 on both nodes
     Instead: set VLLM_HOST_IP on each node to its own address
-    Source: https://github.com/vllm-project/vllm/pull/7756
+    Source: https://github.com/vllm-project/vllm/pull/7756; vLLM documentation, NixlConnector usage guide;
+    https://github.com/ai-dynamo/dynamo/issues/2706
     """
-    found = yield from by_value(hosts, lambda host: host.get("VLLM_HOST_IP") or None)
-    for some in found.values():
-        variable = some[0].variable("VLLM_HOST_IP") if len(some) > 1 else None
-        if variable:
-            remedy = "set it on each host to the host's own address"
-            yield report.about(variable, f"{len(some)} hosts have this address", remedy)
+    for name in OWN_ADDRESSES:
+        found = yield from by_value(hosts, partial(_published, name))
+        for some in found.values():
+            variable = some[0].variable(name) if len(some) > 1 else None
+            if variable:
+                remedy = "set it on each host to the host's own address"
+                yield report.about(variable, f"{len(some)} hosts have this address", remedy)
+
+
+def _published(name: str, host: JudgedHost) -> str | None:
+    """An address that one host can have. Every host listens at its loopback address, which another rule judges."""
+    address = host.get(name) or ""
+    everywhere = is_loopback_name(address) or is_unspecified(address)
+    return None if everywhere and name != "VLLM_HOST_IP" else address or None

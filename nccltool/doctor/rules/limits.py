@@ -6,12 +6,15 @@ from nccltool.core.units import format_bytes
 from nccltool.doctor import report
 from nccltool.doctor.rules.base import RACK, JudgedHost, Results, Unknown, escaped, known, rule
 from nccltool.hosts.facts import NOT_READ, Limit, or_none
+from nccltool.hosts.nccl import collective_library
 
 _FILES, _FEW_FILES, _FILES_OF_THE_GUIDE = 65536, 4096, 131072
 """NCCL's guide asks for 131072, and says that 144 ranks with 16 GIN contexts need more than 32768."""
 _FILES_BASE, _FILES_PER_RANK = 1024, 64
 _RANKS_OF_THE_FAILURE = 32
 """A job on four nodes with eight GPUs each died of the usual soft limit of 1024."""
+_LOCAL_RANKS_OF_ROCM = 8
+"""vLLM on eight MI300 crashed at that limit; on fewer it did not."""
 _SMALL_STACK = "ulimit -s 8192 before starting the ranks"
 _OWN_STACKS = "; NCCL's own threads get 8 MiB"
 
@@ -49,24 +52,31 @@ def _more_files(host: JudgedHost, most: int) -> str:
     return f"{lines}, then log in again; in the systemd unit of a service such as slurmd, LimitNOFILE={most}"
 
 
-@rule("LIM011", "warning", covers=(), needs=("limits",))
+@rule("LIM011", "warning", covers=(), needs=("limits", *collective_library.PARTS))
 def few_open_files_at_start(host: JudgedHost) -> Results:
-    """The soft limit on open files is low in a job with many ranks.
+    """The soft limit on open files is low in a job with many ranks, or with eight ranks per node on AMD GPUs.
 
     Why: NCCL raises the soft limit to the hard limit only in the process that serves the bootstrap. Other
-    processes keep their initial limit.
+    processes keep their initial limit. ROCm also opens a file for each allocation that processes can share, and
+    for libraries of kernels; at the limit it reports that memory is used up, or crashes.
     Example: ulimit -n prints 1024 in a job with 32 ranks
     Instead: run ulimit -n hard in the job script
-    Source: NCCL src/bootstrap.cc (bootstrapRoot calls ncclOsSetFilesLimit)
+    Source: NCCL src/bootstrap.cc (bootstrapRoot calls ncclOsSetFilesLimit);
+    https://github.com/pytorch/pytorch/issues/137695; https://github.com/ROCm/legacy-rocm-build/issues/6661
     """
     soft = known(host.facts.limits.nofile_soft)
     if soft is None or soft >= _FEW_FILES:
         return
-    ranks = known(host.nodes) * known(host.local_ranks)
+    local = known(host.local_ranks)
+    remedy = "ulimit -n $(ulimit -Hn) before starting the ranks"
+    lines = (f"soft {soft}, hard {_shown(host.facts.limits.nofile_hard)}",)
+    if host.library == "RCCL" and local >= _LOCAL_RANKS_OF_ROCM:
+        message = f"each rank may open {soft} files, and ROCm opens many"
+        yield report.host("nofile", message, remedy, evidence=lines)
+        return
+    ranks = known(host.nodes) * local
     if ranks >= _RANKS_OF_THE_FAILURE:
         message = f"each rank may open {soft} files, and NCCL raises the limit in only one of {ranks} ranks"
-        remedy = "ulimit -n $(ulimit -Hn) before starting the ranks"
-        lines = (f"soft {soft}, hard {_shown(host.facts.limits.nofile_hard)}",)
         yield report.host("nofile", message, remedy, evidence=lines)
 
 

@@ -15,8 +15,12 @@ from nccltool.doctor.rules.base import (
     known,
     listed,
 )
+from nccltool.hosts.facts import or_none
 from nccltool.hosts.nccl.interfaces import is_inside
 
+_FOUND_IF_UNSET = ("VLLM_HOST_IP", "SGLANG_HOST_IP")
+OWN_ADDRESSES = (*_FOUND_IF_UNSET, "VLLM_NIXL_SIDE_CHANNEL_HOST", "MOONCAKE_LOCAL_HOSTNAME")
+"""Under which the other nodes reach a node."""
 _DOCKER = ipaddress.ip_network("172.17.0.0/16")
 _MOST_NODES = 20_000
 _INTERFACE = re.compile(r"(eth|ens|eno|ib|bond)\d{1,3}|enp\d+s\d+\w*")
@@ -48,23 +52,34 @@ def master_of_another_network(host: JudgedHost, variable: Variable, address: str
         yield report.about(variable, why, remedy)
 
 
-@for_text("LCH019", "warning", "VLLM_HOST_IP", covers=())
+@for_text("LCH019", "warning", *OWN_ADDRESSES, covers=())
 def own_address_of_loopback(host: JudgedHost, variable: Variable, address: str) -> Results:
-    """VLLM_HOST_IP is an address that other nodes cannot reach.
+    """A node publishes an address of its own that other nodes cannot reach.
 
-    Why: vLLM publishes it as the address of this node: the others connect to themselves, or wait.
-    Example: VLLM_HOST_IP=0.0.0.0
-    Instead: set VLLM_HOST_IP on each node to its own address in the network that connects the nodes
-    Source: vLLM documentation, distributed serving and environment variables
+    Why: vLLM, SGLang, NIXL, and Mooncake hand out this address: the others connect to themselves, or wait. The
+    defaults of NIXL's side channel in vLLM and of Mooncake are localhost.
+    Example: VLLM_HOST_IP=0.0.0.0, or VLLM_NIXL_SIDE_CHANNEL_HOST=localhost with two nodes
+    Instead: set the variable on each node to its own address in the network that connects the nodes
+    Source: vLLM documentation, distributed serving, environment variables, and NixlConnector usage guide; SGLang
+    documentation, environment variables; Mooncake documentation, integration with SGLang
     """
+    plain = address.strip()
+    plain = (plain.partition(":")[0] if plain.count(":") == 1 else plain).strip("[]")
     try:
-        parsed = ipaddress.ip_address(address.strip("[]"))
+        parsed = ipaddress.ip_address(plain)
     except ValueError:
-        unreachable = address.strip().lower() == "localhost"
+        unreachable = plain.lower() == "localhost"
     else:
-        unreachable = parsed.is_loopback or parsed.is_unspecified or parsed in _DOCKER
-    if unreachable and host.nodes != 1:
-        yield report.better_unset(variable, "other nodes cannot reach this address")
+        of_bridge = variable.name == "VLLM_HOST_IP" and parsed in _DOCKER
+        unreachable = parsed.is_loopback or parsed.is_unspecified or of_bridge
+    # several engines of one node use localhost for what is only between them
+    several = host.nodes != 1 if variable.name == "VLLM_HOST_IP" else (or_none(host.nodes) or 0) > 1
+    if unreachable and several:
+        message = "other nodes cannot reach this address"
+        if variable.name in _FOUND_IF_UNSET:
+            yield report.better_unset(variable, message)
+        else:
+            yield report.about(variable, message, f"export {variable.name}=<address of this node>")
 
 
 @for_text("LCH024", "warning", "MASTER_ADDR", covers=(), needs=("names", "network", "rank"))

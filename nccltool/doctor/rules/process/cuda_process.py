@@ -31,6 +31,25 @@ def share_of_a_gpu(_: JudgedHost, variable: Variable, text: str) -> Results:
         yield report.better_unset(variable, f"the rank may use {share[1]} % of its GPU")
 
 
+@for_text("CUD020", "warning", "XLA_PYTHON_CLIENT_MEM_FRACTION", "XLA_CLIENT_MEM_FRACTION", covers=())
+def no_fraction_of_memory(host: JudgedHost, variable: Variable, text: str) -> Results:
+    """The share of GPU memory that JAX takes at its start is not between 0 and 1.
+
+    Why: It is a fraction, not a percentage. With more than 1, JAX takes all memory, and NCCL fails when it
+    allocates its buffers. With TF_FORCE_UNIFIED_MEMORY=1, more than 1 is meant: memory of the host is used too.
+    Example: XLA_PYTHON_CLIENT_MEM_FRACTION=90
+    Instead: XLA_PYTHON_CLIENT_MEM_FRACTION=.90
+    Source: JAX documentation, GPU memory allocation; https://github.com/jax-ml/jax/issues/17426
+    """
+    try:
+        share = float(text)
+    except ValueError:
+        share = 0.0
+    unified = (host.get("TF_FORCE_UNIFIED_MEMORY") or "").strip().lower() in ("1", "true")
+    if not 0 < share <= 1 and not (share > 1 and unified):
+        yield report.better_unset(variable, "JAX expects a fraction, such as .75")
+
+
 @for_text("CUD017", "warning", *_LEFT, covers=())
 def cuda_debugging_left_on(_: JudgedHost, variable: Variable, text: str) -> Results:
     """A variable for testing or debugging CUDA is set.

@@ -7,6 +7,7 @@ from nccltool.core.unknown import Unknown
 from nccltool.doctor import report
 from nccltool.doctor.rules.base import JudgedHost, Results, Variable, for_number, for_text, for_value
 from nccltool.hosts.facts import known, or_none
+from nccltool.hosts.nccl import collective_library
 
 _BUFFER, _SMALLEST_BUFFER, _LARGEST_BUFFER = 4 << 20, 64 << 10, 32 << 20
 """NCCL_BUFFSIZE: its default, and what is sensible."""
@@ -253,6 +254,24 @@ def too_many_channels(host: JudgedHost, variable: Variable, count: int) -> Resul
         most = _MOST_CHANNELS if count > _MOST_CHANNELS else _MOST_BEFORE
         remedy = f"unset {variable.name} or set it to at most {most}"
         yield report.better_unset(variable, f"NCCL supports at most {most} channels, not {count}", remedy)
+
+
+@for_number("TUN032", "warning", "NCCL_MIN_NCHANNELS", covers=(), library="RCCL", needs=collective_library.PARTS)
+def channels_refused_by_rccl(host: JudgedHost, variable: Variable, count: int) -> Results:
+    """RCCL is to use more than 64 channels, and the job has fewer than eight ranks.
+
+    Why: RCCL then warns and takes 2 as the minimum, as if the variable were not set. GPUs of gfx1250 may use more.
+    Example: NCCL_MIN_NCHANNELS=112 with four ranks
+    Instead: NCCL_MIN_NCHANNELS=64
+    Source: RCCL src/graph/connect.cc (ncclTopoPostset); https://github.com/ROCm/rocm-systems/pull/11255
+    """
+    if count <= _MOST_CHANNELS or host.library != "RCCL":  # where it is not known, TUN011 tells
+        return
+    ranks = known(host.nodes) * known(host.local_ranks)
+    newest = any(or_none(gpu.gfx) == "gfx1250" for gpu in or_none(host.facts.amd.gpus) or ())
+    if ranks < _EIGHT and not newest:
+        message = f"RCCL ignores more than {_MOST_CHANNELS} with fewer than {_EIGHT} ranks"
+        yield report.better_set(variable, str(_MOST_CHANNELS), message)
 
 
 @for_number("TUN012", "warning", *_COUNTS)

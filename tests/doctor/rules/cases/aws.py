@@ -41,6 +41,20 @@ CASES = (
         unknown=[UNREAD, host(), host(rdma=_EFA), host(rdma=_EFA, network=interfaces("ena", 4), nodes=None)],
     ),
     of(
+        "AWS014",
+        fires=[
+            host({"FI_PROVIDER": "efa", "RDMAV_FORK_SAFE": "1"}),
+            host({"FI_PROVIDER": "efa;ofi_rxr", "IBV_FORK_SAFE": "yes"}),
+        ],
+        silent=[
+            host(),
+            host({"RDMAV_FORK_SAFE": "1"}),
+            host({"FI_PROVIDER": "^efa", "RDMAV_FORK_SAFE": "1"}),
+            host({"FI_PROVIDER": "efa", "RDMAV_FORK_SAFE": "0"}),
+            host({"FI_PROVIDER": "efa", "FI_EFA_FORK_SAFE": "1"}),
+        ],
+    ),
+    of(
         "AWS003",
         fires=[
             host({"FI_EFA_USE_DEVICE_RDMA": "1"}, plugins=(_OFI,)),
@@ -50,6 +64,7 @@ CASES = (
             host(plugins=(_OFI,)),
             host({"FI_EFA_USE_DEVICE_RDMA": "1"}, plugins=(plugin(version="1.6.0"),)),
             host({"FI_EFA_USE_DEVICE_RDMA": "1"}, plugins=()),
+            host({"FI_PROVIDER": "efa", "RDMAV_FORK_SAFE": "1"}, plugins=(_OFI,)),
         ],
         unknown=[
             UNREAD,

@@ -23,6 +23,20 @@ CASES = (
         silent=[host(), host({"CUDA_CACHE_DISABLE": "0"})],
     ),
     of(
+        "CUD020",
+        fires=[
+            *(host({"XLA_PYTHON_CLIENT_MEM_FRACTION": text}) for text in ("100", "1.5", "0", "-.5", "75%", "nan")),
+            host({"XLA_CLIENT_MEM_FRACTION": "90"}),
+            host({"XLA_CLIENT_MEM_FRACTION": "0", "TF_FORCE_UNIFIED_MEMORY": "1"}),
+        ],
+        silent=[
+            host(),
+            *(host({"XLA_PYTHON_CLIENT_MEM_FRACTION": text}) for text in (".75", "0.9", "1", "")),
+            host({"XLA_PYTHON_CLIENT_MEM_FRACTION": "4.0", "TF_FORCE_UNIFIED_MEMORY": "1"}),
+            host({"XLA_CLIENT_MEM_FRACTION": "2.0", "TF_FORCE_UNIFIED_MEMORY": "true"}),
+        ],
+    ),
+    of(
         "CUD018",
         fires=[
             host(_COMPAT, nvidia=_GEFORCE),

@@ -16,6 +16,7 @@ def _all(name: str, *texts: str) -> list[JudgedHost]:
 _TAKEN = Network(interfaces=(LO[0],), addresses=(), listeners=(Listener(address="::", port=29400, uid=1000),))
 _FREE = Network(interfaces=(LO[0],), addresses=(), listeners=())
 _ENDPOINT = "PET_RDZV_ENDPOINT"
+_OTHER_ADDRESSES = ("SGLANG_HOST_IP", "VLLM_NIXL_SIDE_CHANNEL_HOST", "MOONCAKE_LOCAL_HOSTNAME")
 _IN_ETH0 = net(nic("eth0", "10.0.0.1/24"))
 
 CASES = (
@@ -101,8 +102,19 @@ CASES = (
     ),
     of(
         "LCH019",
-        fires=_all("VLLM_HOST_IP", "0.0.0.0", "127.0.0.1", "localhost", "172.17.0.2", "[::1]"),
-        silent=[host(), *_all("VLLM_HOST_IP", "10.0.0.1", "node1"), host({"VLLM_HOST_IP": "127.0.0.1"}, nodes=1)],
+        fires=[
+            *_all("VLLM_HOST_IP", "0.0.0.0", "127.0.0.1", "localhost", "172.17.0.2", "[::1]"),
+            *(one for name in _OTHER_ADDRESSES for one in _all(name, "0.0.0.0", "localhost", "::1")),
+            *_all("MOONCAKE_LOCAL_HOSTNAME", "localhost:50053"),
+        ],
+        silent=[
+            host(),
+            *_all("VLLM_HOST_IP", "10.0.0.1", "node1"),
+            host({"VLLM_HOST_IP": "127.0.0.1"}, nodes=1),
+            *_all("VLLM_NIXL_SIDE_CHANNEL_HOST", "10.0.0.1", "node1", "172.17.0.5"),
+            *(host({name: "localhost"}, nodes=nodes) for name in _OTHER_ADDRESSES for nodes in (1, None)),
+            *_all("MOONCAKE_LOCAL_HOSTNAME", "node1:50053"),
+        ],
     ),
     of(
         "LCH020",
@@ -187,8 +199,12 @@ CASES = (
     ),
     of(
         "CON009",
-        fires=[(host({"VLLM_HOST_IP": "10.0.0.1"}), host({"VLLM_HOST_IP": "10.0.0.1"}, host="n2"))],
+        fires=[
+            (host({name: "10.0.0.1"}), host({name: "10.0.0.1"}, host="n2"))
+            for name in ("VLLM_HOST_IP", *_OTHER_ADDRESSES)
+        ],
         silent=[
+            *((host({name: "localhost"}), host({name: "localhost"}, host="n2")) for name in _OTHER_ADDRESSES),
             (host(), host(host="n2")),
             (host({"VLLM_HOST_IP": "10.0.0.1"}), host({"VLLM_HOST_IP": "10.0.0.2"}, host="n2")),
         ],

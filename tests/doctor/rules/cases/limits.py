@@ -3,7 +3,7 @@
 from typing import Any
 
 from nccltool.core.unknown import Unknown
-from nccltool.hosts.facts import Container, Cpu, Gpu, Kernel, Pci
+from nccltool.hosts.facts import Amd, AmdGpu, Container, Cpu, Gpu, Kernel, Pci
 from nccltool.hosts.facts.leaves import all_unknown
 from tests.doctor.rules.base import UNREAD, host, of
 from tests.doctor.rules.parts import GB200, NO_GPUS, container, gpu, limits, namespaces, nvidia, pci
@@ -22,6 +22,8 @@ def _balancing(value: str) -> Kernel:
     return Kernel(sysctls=namespaces(**{"kernel.numa_balancing": value}))
 
 
+_AMD = Amd(driver="6.12.12", gpus=tuple(AmdGpu(pci=f"0000:{bus:02x}:00.0") for bus in range(8)))
+
 CASES = (
     of(
         "LIM001",
@@ -39,8 +41,13 @@ CASES = (
     ),
     of(
         "LIM011",
-        fires=[host(limits=limits(nofile_soft=1024), nodes=4)],
+        fires=[
+            host(limits=limits(nofile_soft=1024), nodes=4),
+            host(limits=limits(nofile_soft=1024), amd=_AMD, nodes=1),
+        ],
         silent=[
+            host(limits=limits(nofile_soft=1024), amd=_AMD, nodes=1, local_ranks=4),
+            host(limits=limits(nofile_soft=65536), amd=_AMD, nodes=1),
             host(limits=limits(nofile_soft=1024)),
             host(limits=limits(nofile_soft=4096), nodes=4),
             host(limits=limits(nofile_soft=None), nodes=None),

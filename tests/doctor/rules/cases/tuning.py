@@ -1,7 +1,7 @@
 """Cases of nccltool/doctor/rules/tuning."""
 
 from nccltool.doctor.rules.base import JudgedHost
-from nccltool.hosts.facts import Gpu, Nvidia, NvLink, Rdma, RdmaDevice, Versions
+from nccltool.hosts.facts import Amd, AmdGpu, Gpu, Nvidia, NvLink, Rdma, RdmaDevice, Versions
 from tests.doctor.rules.base import UNREAD, host, of
 
 _EIGHT = Rdma(devices=tuple(RdmaDevice(name=f"mlx5_{number}") for number in range(8)))
@@ -17,6 +17,9 @@ _TWO = Nvidia(
 def _rank(number: int, **env: str) -> JudgedHost:
     return host({"RANK": str(number), "LOCAL_RANK": str(number), **env}, nvidia=_TWO, boot_id="b")
 
+
+_AMD = Amd(driver="6.12.12", gpus=(AmdGpu(pci="0000:05:00.0", gfx="gfx942"),))
+_GFX1250 = Amd(driver="6.16.6", gpus=(AmdGpu(pci="0000:05:00.0", gfx="gfx1250"),))
 
 CASES = (
     of("TUN001", fires=[host({"NCCL_BUFFSIZE": "5000000"})], silent=[host(), host({"NCCL_BUFFSIZE": "0x400000"})]),
@@ -73,6 +76,18 @@ CASES = (
         ],
         silent=[host(nccl=None), host({"NCCL_MAX_CTAS": "64"}), host({"NCCL_MAX_CTAS": "32"}, nccl=None)],
         unknown=[UNREAD, host({"NCCL_MAX_CTAS": "64"}, nccl=None)],
+    ),
+    of(
+        "TUN032",
+        fires=[host({"NCCL_MIN_NCHANNELS": "112"}, amd=_AMD, nodes=1, local_ranks=4)],
+        silent=[
+            host(),
+            host({"NCCL_MIN_NCHANNELS": "112"}, nodes=1, local_ranks=4),
+            host({"NCCL_MIN_NCHANNELS": "64"}, amd=_AMD, nodes=1, local_ranks=4),
+            host({"NCCL_MIN_NCHANNELS": "112"}, amd=_AMD, nodes=1, local_ranks=8),
+            host({"NCCL_MIN_NCHANNELS": "112"}, amd=_GFX1250, nodes=1, local_ranks=4),
+        ],
+        unknown=[UNREAD, host({"NCCL_MIN_NCHANNELS": "112"}, amd=_AMD, nodes=None)],
     ),
     of(
         "TUN012",
