@@ -58,6 +58,9 @@ NO_NODES = Unknown("number of nodes unknown; pass --nodes")
 NOT_ASKED = Unknown("NCCL was not queried; pass --ask-nccl")
 NO_LOCAL_RANKS = Unknown("ranks per node unknown; pass --nproc-per-node")
 
+OWN_ADDRESSES = ("VLLM_HOST_IP", "SGLANG_HOST_IP", "VLLM_NIXL_SIDE_CHANNEL_HOST", "MOONCAKE_LOCAL_HOSTNAME")
+"""Variables with the address under which the other nodes reach a node."""
+
 RACK = re.compile(r"\bGB[23]00\b")
 """In the names of GPUs of systems whose NVLink spans nodes."""
 

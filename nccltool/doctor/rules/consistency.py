@@ -8,6 +8,7 @@ from nccltool.core.host_lists import fold
 from nccltool.core.text import counted, shortened
 from nccltool.doctor import report
 from nccltool.doctor.rules.base import (
+    OWN_ADDRESSES,
     JudgedHost,
     Results,
     Unknown,
@@ -21,7 +22,6 @@ from nccltool.doctor.rules.base import (
     is_unspecified,
     rule,
 )
-from nccltool.doctor.rules.master import OWN_ADDRESSES
 from nccltool.hosts.facts import NotKnown, RdmaDevice, known, or_none
 from nccltool.hosts.nccl import variables
 

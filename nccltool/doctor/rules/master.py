@@ -6,6 +6,7 @@ import re
 from nccltool.core.host_lists import unfold
 from nccltool.doctor import report
 from nccltool.doctor.rules.base import (
+    OWN_ADDRESSES,
     JudgedHost,
     Results,
     Variable,
@@ -19,8 +20,6 @@ from nccltool.hosts.facts import or_none
 from nccltool.hosts.nccl.interfaces import is_inside
 
 _FOUND_IF_UNSET = ("VLLM_HOST_IP", "SGLANG_HOST_IP")
-OWN_ADDRESSES = (*_FOUND_IF_UNSET, "VLLM_NIXL_SIDE_CHANNEL_HOST", "MOONCAKE_LOCAL_HOSTNAME")
-"""Under which the other nodes reach a node."""
 _DOCKER = ipaddress.ip_network("172.17.0.0/16")
 _MOST_NODES = 20_000
 _INTERFACE = re.compile(r"(eth|ens|eno|ib|bond)\d{1,3}|enp\d+s\d+\w*")
