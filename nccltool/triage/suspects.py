@@ -1,7 +1,7 @@
 """Whom the lines that prove a cause name, where the cause itself finds nobody."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from nccltool.triage.causes.base import Clues
 from nccltool.triage.incident import Offender
@@ -20,7 +20,7 @@ _NODE = (
     r"(?P<name>[a-z][\w.-]*\d(?:[\w.-]*\w)?|\d+\.\d+\.\d+\.\d+)",
 )
 _ADDRESS = ("address", r"(?<![\d.])(?P<name>\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}(?::\d+)?)(?![\d.])")
-_NIC_NAME = re.compile(r"\b(?:mlx[45]|bnxt_re|irdma|roce|rdmap|efa_|hfi)\w*\d\b")
+_NIC_NAME = re.compile(r"\b(?:mlx[45]|bnxt_re|irdma|roce|rdmap|efa_|hfi|qedr|ionic)\w*\d\b")
 _OF_NICS = frozenset({"ib-config", "ib-link", "gdr-missing"})
 _NIC = ("device", r"\b(?P<name>(?:mlx[45]_|bnxt_re|irdma|roce|rdmap|efa_|hfi)\w*\d)\b")
 _GPU = ("gpu", r"(?i)\b(?:device(?: ordinal)?|gpu|cuda)[ :#]{0,2}(?P<name>\d{1,2})\b")
@@ -178,9 +178,13 @@ def _only_nic(label: str, timeline: Timeline) -> Offender | None:
     """The NIC that commands name, where it is one."""
     if label not in _OF_NICS:
         return None
-    typed = (_NIC_NAME.findall(event.text) for event in timeline.of("shell.command", "bench.command"))
-    names = {name for each in typed for name in each}
+    typed = _nics(timeline.of("shell.command", "bench.command"))
+    names = typed or _nics(timeline.everything())
     return Offender("device", names.pop()) if len(names) == 1 else None
+
+
+def _nics(events: Iterable[LogEvent]) -> set[str]:
+    return {name for event in events for name in _NIC_NAME.findall(event.text)}
 
 
 def _in_proofs(label: str, clues: Clues) -> Iterator[Offender]:
