@@ -93,6 +93,19 @@ def _port_told(timeline: Timeline) -> str | None:
     return told or (listed.pop() if len(listed) == 1 else None)
 
 
+_LOOPBACK = re.compile(r"\b(?:localhost|127\.0\.0\.1):\d{2,5}\b")
+_SEVERAL_NODES = re.compile(r"--nnodes[= ]0*[2-9]")
+
+
+def _own_address(timeline: Timeline, clues: Clues) -> str | None:
+    """The address at which each host of several finds only itself."""
+    told = {event.get("node") for event in timeline.of("job.exit")} - {""}
+    typed = any(_SEVERAL_NODES.search(event.text) for event in timeline.of("shell.command", "shell.world"))
+    several = typed or max(len(told), len(timeline.hosts), timeline.nodes) > 1
+    said = (*clues.proofs(), *timeline.of("store.endpoint", "store.listening")) if several else ()
+    return next((match[0] for event in said if (match := _LOOPBACK.search(event.text))), None)
+
+
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     """The port, or the host that cannot be found."""
     taken = timeline.first_part("port", "store.in-use", "store.endpoint", name="port")
@@ -105,4 +118,6 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     met = timeline.first("nccl.bootstrap-mismatch", "nccl.bind-failed")
     if met and not timeline.has("store.timeout", "store.too-few", "store.unresolved"):
         return Clues([Clue(FITS, "", met)]).host_or_rank()
+    if own := _own_address(timeline, clues):
+        return Offender("address", own)
     return timeline.first_part("host", *_NAMING, name="host") or clues.host_or_rank()

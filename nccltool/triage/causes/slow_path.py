@@ -228,6 +228,9 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     if missing := timeline.first("nccl.no-verbs"):
         library = re.search(r"libibverbs\.so", missing.text)
         return Offender("library", library[0] if library else "libibverbs")
+    wanted = timeline.variable("NCCL_NET_PLUGIN")
+    if wanted and wanted != "none" and timeline.has("nccl.socket") and not timeline.has("plugin.loaded"):
+        return Offender("variable", "NCCL_NET_PLUGIN")
     strongest = max(clues, key=lambda clue: clue.strength, default=None)
     taken = timeline.first("nccl.bootstrap")
     if taken and strongest and strongest.event and strongest.event.kind in ("nccl.no-ib", "nccl.socket"):

@@ -78,4 +78,9 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
         silent = [name for name in versions if name not in complaining]
         if odd := odd_one_out(versions) or (silent[0] if len(silent) == 1 else None):
             return Offender("host", odd)
-    return clues.host_or_rank()
+    known = clues.host_or_rank()
+    if known and known.kind == "host":
+        return known
+    number = timeline.first_part("driver", "version.driver", "nccl.driver-old", name="version")
+    library = timeline.part("library", "version.build", name="library")
+    return number or (library and Offender("library", library.name.rpartition("/")[2])) or known

@@ -237,7 +237,7 @@ doubt
     plugin.unsupported       (?P<name>\S+) plugin `has incompatible version`
     plugin.failed            `Profiler init failed with error`
     plugin.broken            `/Plugin` ?:.*?(?P<name>(?!lib[nr]ccl-(?:net|tuner|
-                             profiler|env)\.so)lib[\w./-]+\.so[\w.]*): (?:cannot open shared object file|
+                             profiler|env)\.so)lib[\w.+-]+\.so[\w.]*): (?:cannot open shared object file|
                              undefined symbol|version .* not found)
     plugin.warned            `NET/|TUNER/|PROFILER/` => ^(?!.*completed with error)(?P<name>(?:NET|TUNER|PROFILER
                      )/(?!Plugin|IB\b|
