@@ -149,6 +149,15 @@ def _of_source(timeline: Timeline, beginnings: tuple[str, ...]) -> Given:
         yield Clue(0.4, f"an error was raised in {trace.get('where')}", trace)
 
 
+_BUILT_IN = frozenset({"IB", "SOCKET"})
+
+
+def refused_by_plugin(timeline: Timeline) -> LogEvent | None:
+    """The refused queue pair of a plugin whose lines begin with its name: NCCL's own variables do not reach it."""
+    own = tuple(f"{name.upper()}:" for name in sorted(timeline.networks) if name.upper() not in _BUILT_IN)
+    return timeline.first("ib.qp-failed", where=lambda e: bool(own) and e.text.startswith(own))
+
+
 def whoever(timeline: Timeline, clues: Clues) -> Offender | None:
     """Who it was where no line of the cause names anybody: the rank that does not wait while the others do, the
     one that ended first, the one whose GPU is named, else the process."""

@@ -56,4 +56,9 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     if chosen and timeline.has("data.wrong"):
         return Offender("variable", chosen)
     only = Offender("host", timeline.host_names[0]) if len(timeline.host_names) == 1 else None
-    return clues.host_or_rank() or timeline.part("host", "bench.device", name="node") or only
+    return (
+        clues.host_or_rank()
+        or timeline.part("host", "bench.device", name="node")
+        or timeline.part("parameter", "data.check-failed", name="name")
+        or only
+    )

@@ -92,6 +92,9 @@ def _between_processes(timeline: Timeline) -> tuple[str, Clue] | None:
     for name in ("UCX_NET_DEVICES", "UCX_TLS") if closed else ():
         if timeline.variable(name):
             return name, Clue(0.85, f"{name} leaves UCX no transport", closed)
+    mode = "HSA_ENABLE_IPC_MODE_LEGACY"
+    if (refused := timeline.first("cuda.peer-import")) and timeline.variable(mode) == "1":
+        return mode, Clue(0.8, f"{mode}=1 makes ROCm share memory in a way that was refused", refused)
     ways = {event.get("via").partition("/")[2].partition("/")[0] for event in timeline.of("nccl.channel")}
     refused = timeline.first("cuda.peer-import", "cuda.failed", "cuda.bad-call", "nccl.warning")
     name = "NCCL_CUMEM_ENABLE"

@@ -36,6 +36,8 @@ EXPLAINS = frozenset({"app-error", "net-unreachable"})
 
 SIGNS_OF_FAILURE = {"limits.shared": (TYPICAL, "a process could not open memory that it shares with another one")}
 SIGNS = {"limits.files": (SAYS, "a process reached the limit on open files")}
+_UNREAD = re.compile(r"(?i)could not load \S*/\S+\.(?:dat|co|hsaco|so)\b")
+"""A file that a library has, and could not open."""
 _PID = re.compile(r"\b(\d{2,7}):\d{2,7}\b ")
 _SOCKETS = "NCCL_NSOCKS_PERTHREAD"
 
@@ -45,6 +47,9 @@ def clues(timeline: Timeline) -> Given:
         "shell.files", where=lambda e: (limit := whole(e.get("limit"))) is not None and limit <= 1024
     )
     if event and timeline.failed:
+        unread = timeline.first("version.build", where=lambda e: _UNREAD.search(e.text))
+        if unread:
+            yield Clue(0.9, "a file of a library could not be loaded, and the limit on open files is low", unread)
         yield Clue(HINT, "the limit on open files is low", event)
 
 
@@ -57,4 +62,5 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
             return Offender("rank", str(event.rank))
         if event.host is None and event.pid is None and (pid := _PID.search(event.text)):
             return Offender("process", pid[1])
-    return clues.host_or_rank()
+    failed = (event.pid for event in timeline.failures() if event.pid is not None)
+    return clues.host_or_rank() or next((Offender("process", str(pid)) for pid in failed), None)

@@ -33,7 +33,7 @@ Send the platform team the kernel, driver, and OFED versions.
 import re
 from collections.abc import Iterable
 
-from nccltool.triage.causes.base import FITS, HINT, SAYS, Clue, Clues, Given, Offender, Timeline
+from nccltool.triage.causes.base import FITS, HINT, SAYS, Clue, Clues, Given, LogEvent, Offender, Timeline
 
 DECIDES = "`lsmod | grep peermem` and the GPU Direct RDMA lines with NCCL_DEBUG_SUBSYS=INIT,NET"
 
@@ -61,6 +61,8 @@ def clues(timeline: Timeline) -> Given:
         yield Clue(strength, "NCCL cannot use GPUDirect RDMA on an HCA", off[0])
     if (refused := timeline.first("ib.register-failed")) and timeline.has("gdr.buffer"):
         yield Clue(0.85, "memory of a GPU could not be registered with the HCA", refused)
+    if refused and (asked := _not_loaded(timeline)):
+        yield Clue(0.85, "memory could not be registered with the HCA, and no peer memory module is loaded", asked)
     if (one := _one_sided(timeline)) and not too_far:
         event = timeline.first("nccl.channel", where=lambda e: e.host == one)
         yield Clue(0.65, f"connections of {one} lack GDRDMA, while other hosts have it", event)
@@ -71,6 +73,16 @@ def clues(timeline: Timeline) -> Given:
     if (level := timeline.variable(_LEVEL)) in ("LOC", "0") and _leaves_host(timeline) and not timeline.failed:
         event = timeline.first("nccl.env", "shell.env", where=lambda e: e.get("name") == _LEVEL)
         yield Clue(0.65, f"{_LEVEL}={level} switches GPUDirect RDMA off", event)
+
+
+_ASKS = re.compile(r"\blsmod\b.*\bgrep\b.*?(?P<name>\w*peer_?mem)")
+
+
+def _not_loaded(timeline: Timeline) -> LogEvent | None:
+    """The command that looked for a module of peer memory and, by its silence, found none."""
+    if timeline.has("shell.peermem"):
+        return None
+    return timeline.first("shell.command", where=lambda e: _ASKS.search(e.get("command")))
 
 
 _LEVEL = "NCCL_NET_GDR_LEVEL"
@@ -113,6 +125,9 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
         return Offender("device", next(iter(off)))
     if timeline.variable(_LEVEL) in ("LOC", "0"):
         return Offender("variable", _LEVEL)
+    if timeline.has("ib.register-failed") and (asked := _not_loaded(timeline)):
+        module = _ASKS.search(asked.get("command"))
+        return Offender("library", module["name"]) if module else None
     if one := _one_sided(timeline):
         return Offender("host", one)
     if len({event.host for event in timeline.of("nccl.gdr-hca") if event.get("state") == "Disabled"}) > 1 and off:

@@ -65,6 +65,8 @@ def clues(timeline: Timeline) -> Given:
         yield Clue(-0.6, "the GPU replaced the faulty rows of its memory, and the job went on", mended)
     if own := timeline.first("app.nccl-kernel"):
         yield Clue(-0.6, "a kernel of NCCL accessed memory past its own", own)
+    if found := timeline.first("shell.sanitizer"):
+        yield Clue(-0.6, "a checker of memory found the access in a kernel", found)
     if event := timeline.first("cuda.failed", where=lambda e: e.get("error").startswith(_OF_NO_CAUSE)):
         yield Clue(FITS, f"CUDA returned {event.get('error')!r}", event)
 

@@ -29,7 +29,19 @@ affect every job on the fabric.
 Send the fabric team the HCA, port, and GID of both ends from the message.
 """
 
-from nccltool.triage.causes.base import FITS, HINT, SAYS, TYPICAL, Clue, Clues, Given, LogEvent, Offender, Timeline
+from nccltool.triage.causes.base import (
+    FITS,
+    HINT,
+    SAYS,
+    TYPICAL,
+    Clue,
+    Clues,
+    Given,
+    LogEvent,
+    Offender,
+    Timeline,
+    refused_by_plugin,
+)
 
 DECIDES = "`show_gids` on both hosts and `ib_write_bw -d HCA -x GID_INDEX` between them"
 
@@ -67,6 +79,8 @@ _RETRY_EXCEEDED, _REMOTE = ("12", "13"), ("9", "10", "11")
 
 def clues(timeline: Timeline) -> Given:
     """Connections between HCAs that could not be made, and hosts that chose different networks."""
+    if refused := refused_by_plugin(timeline):
+        yield Clue(-FITS, "a plugin set up the queue pair", refused)
     kinds = {name.split("/")[0].startswith("Socket") for name in timeline.networks}
     if timeline.failed and len(kinds) > 1:
         event = timeline.first("nccl.no-ib", "nccl.socket", "nccl.network")

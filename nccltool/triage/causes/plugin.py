@@ -30,7 +30,18 @@ Send the platform vendor the plugin version and the plugin's first error line.
 
 import re
 
-from nccltool.triage.causes.base import FITS, HINT, SAYS, TYPICAL, Clue, Clues, Given, Offender, Timeline
+from nccltool.triage.causes.base import (
+    FITS,
+    HINT,
+    SAYS,
+    TYPICAL,
+    Clue,
+    Clues,
+    Given,
+    Offender,
+    Timeline,
+    refused_by_plugin,
+)
 
 DECIDES = "`ldd` on the plugin library and its first error line with NCCL_DEBUG=INFO"
 
@@ -67,11 +78,13 @@ _NAME = re.compile(r"\b((?:NET|TUNER|PROFILER)/(?!Plugin|IB\b|Socket)[A-Za-z]\w*
 
 def clues(timeline: Timeline) -> Given:
     yield from _crash(timeline)
+    if (own := refused_by_plugin(timeline)) and timeline.failed:
+        yield Clue(0.75, "the plugin that NCCL uses as its network could not set up its own connection", own)
     if event := timeline.first("plugin.broken"):
         strength = 0.8 if event.role == "failure" else (0.55 if timeline.failed else HINT)
         yield Clue(strength, "a plugin could not be loaded", event)
     if timeline.failed:
-        if timeline.networks and not timeline.variable("NCCL_NET") and not timeline.has("plugin.none"):
+        if timeline.networks and not (own or timeline.variable("NCCL_NET") or timeline.has("plugin.none")):
             yield Clue(-HINT, "NCCL used another network and continued")
         return
     over_sockets = any("Socket" in name for name in timeline.networks)
@@ -115,6 +128,8 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
         return named
     if missing := timeline.part("plugin", "plugin.none", name="name"):
         return missing
+    if refused := refused_by_plugin(timeline):
+        return Offender("plugin", refused.text.partition(":")[0])
     for clue in sorted(clues, key=lambda clue: -clue.strength):
         if clue.event and (match := _NAME.search(clue.event.text)):
             own = timeline.variable(f"NCCL_{match[1].partition('/')[0]}_PLUGIN")

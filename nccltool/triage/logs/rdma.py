@@ -71,6 +71,7 @@ failure
                          .{0,80}(?:\bah\b|DCT|\bep\b|\bEPs?\b|ep_connect|connect|\bqp\b|\bQP\b|\bgid\b|GID|modify)
     ib.port-down         {DEVICE}.{0,20}\b`state DOWN|state: DOWN`
     ib.port-down         `Link is Down` => (?i)\b(?:port|source)\b.*
+    ib.register-failed   `MemoryRegion failed` => (?i)register\w*MemoryRegion failed(?!.*Cannot allocate)
     ib.register-failed   `allocate MR` => Couldn't allocate MR|[Ff]ailed to (?:allocate|create) MR
 doubt
     ib.port-counters     `SymbolErrorCounter|LinkDownedCounter` => (?:SymbolErrorCounter|LinkDownedCounter)

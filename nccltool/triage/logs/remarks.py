@@ -64,6 +64,7 @@ state
     bench.below         `GB/s` => (?P<rate>\d+(?:\.\d+)?) ?GB/s (?:<|is (?:less|lower) than|is below|below|
                         vs\.? expected) (?:expected |threshold |the )?(?P<wanted>\d+(?:\.\d+)?) ?GB/s
     job.said-ok         ` ok|ok ` => ^(?:[^\s|]+ ){0,4}ok\b[\s\d./]*$|\b(?P<all>\d+)/(?P=all) .{0,20}\bok\b
+    job.said-ok         `passed` => ^(?:NCCL|RCCL) \d[\d.]+: passed$
     job.said-ok         `100%` => (?i)(?:request|prompt|generat|infer|eval|test|step|epoch|train)[^|]{0,40}100%
                         \|[^|]*\| *(?P<all>\d+)/(?P=all)\b
     job.progress        `iters/s` => (?P<of>iters)/s\W{1,3}(?P<rate>\d+(?:\.\d+)?)

@@ -29,7 +29,7 @@ state
                        ib_\w+_bw|ib_\w+_lat|p2pBandwidthLatencyTest|lspci|dmesg|nstat|tcpdump|kubectl describe|
                        ibstat|show_gids|rdma|dcgmi|mlxlink|iperf3?|numactl|journalctl)\b
     shell.local-rank   rank (?P<rank>\d+)\b.*\b`LOCAL_RANK=`(?P<local>\d+).*CUDA_VISIBLE_DEVICES=(?P<seen>[\d,]+)
-    shell.env          \b(?P<name>(?:TORCH_)?`NCCL_|GLOO_|MASTER_|UCX_`[A-Z0-9_]+)=(?P<value>[^\s'"]+)
+    shell.env          \b(?P<name>(?:TORCH_)?`NCCL_|GLOO_|MASTER_|UCX_|HSA_ENABLE_`[A-Z0-9_]+)=(?P<value>[^\s'"]+)
     env.misspelled     ^(?:.*\s)?(?P<name>`CCL_|NCLL_|NCL_|NNCL_|NCCLL_|NCCCL_`(?:NET|IB|SOCKET|P2P|SHM|
                        DEBUG|NVLS|PROTO|CROSS|TOPO|COLLNET|CUMEM|MNNVL|MIN|MAX)[A-Z0-9_]*)=
     shell.memlock      (?P<name>`max locked memory`)\s+\(kbytes, -l\) (?P<limit>\S+)
@@ -60,7 +60,8 @@ state
     shell.missing      `cannot access` '(?P<path>[^']+)': No such file
     job.on-node        ^`Node:`\s+(?P<node>[a-z][\w.-]*\w)/?
     job.on-node        ^`Exec host:`\s+(?P<node>[a-z][\w.-]*\w)/\d
-    shell.peermem      `peermem ` => nv(?:idia)?_peer_?mem\s+\d+
+    shell.peermem      `peermem |peer_mem ` => (?:nv(?:idia)?_peer_?mem|amdgpu_peermem)\s+\d+
+    shell.sanitizer    `========= Invalid __` => Invalid __\w+__ (?:read|write|atomic)\w* of size
     shell.speed        `Speed:` (?P<mbps>\d+)Mb/s
     shell.shm          ^(?:tmpfs|shm)\s+(?P<size>\S+)\s+(?P<used>\S+)\s+(?P<free>\S+)\s+(?P<full>\d+)% `/dev/shm`
     shell.address      \b(?P<interface>[\w.-]{1,15})\s+`inet `(?P<address>[\d.]{7,15})/\d+
@@ -78,7 +79,9 @@ state
     shell.gpu-process  `MiB ` => ^\|\s+(?P<gpu>\d+)\s+(?:N/A\s+N/A\s+)?(?P<pid>\d+)\s+C(?:\+G)?\s
 """)
 
-_SETTING = re.compile(r"\b(?P<name>(?:TORCH_)?(?:NCCL_|GLOO_|MASTER_|UCX_)[A-Z0-9_]+)=(?P<value>[^\s'\"]+)")
+_SETTING = re.compile(
+    r"\b(?P<name>(?:TORCH_)?(?:NCCL_|GLOO_|MASTER_|UCX_|HSA_ENABLE_)[A-Z0-9_]+)=(?P<value>[^\s'\"]+)"
+)
 
 _PROMPT = re.compile(
     r"^(?:\([^)]*\) ?)?(?:\[?[\w.-]+@(?P<host>[\w.-]+)[: ][^$#]*|"

@@ -121,6 +121,9 @@ failure
     data.check-failed    `MISMATCH`\W{1,3}(?P<node>[\w.-]+) differs?\b
     data.check-failed    `iffer after ` => (?i)\bdiffer after (?:all|nccl|reduc|sync)
     data.check-failed    `MISMATCH` [1-9]\d*/\d+
+    data.check-failed    (?P<name>[\w.]+) +`MISMATCH: `[1-9]\d* (?:of|/) \d[\dx]* elements
+    data.check-failed    `tensors differ|weights differ|parameters differ` => ^[1-9]\d* (?:tensor|weight|
+                         parameter)s differ\b
     data.check-failed    `corrupt` => (?i)(?:data|silent) corruption (?:detected|found)|result is corrupt
     data.check-failed    `bounds check failed`
     data.check-failed    (?i)\b(?:data|results?|buffers?|outputs?)\b.*v`erification failed`

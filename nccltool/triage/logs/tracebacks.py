@@ -27,7 +27,7 @@ failure
     app.nccl-crash  (?:^|\])\s*(?:\[ *\d+\]|#?\d+:?|@)\s.*`libnccl.so`[.\d]*[(+]
     app.nccl-crash  ` nccl` => ^\s*(?:\[ *\d+\]|#\d+|\d+ +0x[0-9a-f]+|(?:PC: )?@ +0x[0-9a-f]+)\s+(?:(?:0x[0-9a-f]+|
                     \(unknown\)|\d+) +)?(?:in )?(?P<symbol>nccl[A-Z]\w+|ras[A-Z]\w+)\b
-    app.nccl-kernel  ^={2,}\s+at (?:0x[0-9a-f]+ in )?`ncclDevKernel`
+    app.nccl-kernel  ^={2,}\s+at (?:0x[0-9a-f]+ in )?`ncclDevKernel|ncclDevFunc`
     app.plugin-crash  `rofiler|nspector|uner|nccl_ofi` => ^\s*(?:\[ *\d+\]|#\d+|\d+ +0x[0-9a-f]+|@ +0x[0-9a-f]+|
                     File "<unknown>", line 0, in)\s*(?:0x[0-9a-f]+ +)?(?:in )?(?P<symbol>(?!nccl[A-Z])\w*
                     (?:rofiler|nspector|uner|nccl_ofi)\w*)\(
@@ -56,6 +56,7 @@ failure
 echo
     app.abort       `terminate called|*** SIGABRT`
     app.abort       ^(?!srun).*`Aborted (core dumped)`
+    app.abort       `Fatal Python error: Aborted`
 state
     app.traceback   `Traceback (most recent call last)`
     app.chained     `above exception`

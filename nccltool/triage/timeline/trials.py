@@ -38,7 +38,8 @@ _SETTING = re.compile(
 )
 _HOSTS = re.compile(r"(?:-H|--host|-host|-w|--nodelist)[ =](\S+)|\bssh (\S+)")
 _VERSION = re.compile(
-    r"\b(?:nccl|rccl|NCCL|RCCL)(?:-cu\d\d)?[ _/=-]*(?:version )?v?(\d+\.\d+(?:\.\d+)?)|libnccl\S*?(\d\.\d+\.\d+)"
+    r"\b(?:nccl|rccl|NCCL|RCCL)(?:-cu\d\d|(?:_[A-Z]+)?_VERSION)?[ _/=-]*(?:version )?v?(\d+\.\d+(?:\.\d+)?)|"
+    r"libnccl\S*?(\d\.\d+\.\d+)"
 )
 
 
@@ -231,7 +232,7 @@ def switches_off(name: str, value: str) -> bool:
     return value in ("LOC", "^") or (value == "1" if name.endswith("_DISABLE") else value == "0")
 
 
-_OF_LOGS = re.compile(r"NCCL_DEBUG|LD_LIBRARY_PATH|_LOG_LEVEL|_FILE$|NCCL_ALGO_INFO")
+_OF_LOGS = re.compile(r"NCCL_DEBUG|LD_LIBRARY_PATH|_LOG_LEVEL|_FILE$|NCCL_ALGO_INFO|CCL\w*_VERSION$")
 
 
 _LIBRARY_PATHS = ("LD_PRELOAD", "LD_LIBRARY_PATH")

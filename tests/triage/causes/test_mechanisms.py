@@ -230,6 +230,40 @@ LOGS = [
     ("shm-size", "214",
      "RuntimeError: DataLoader worker (pid 214) is killed by signal: Bus error.\n"),
     ("preempted", None, "step 9 loss 2.1\n[warn] Google compute engine metadata: instance/preempted TRUE\n"),
+    ("fd-limit", "41", "(W pid=41) ERROR HIP error: invalid argument\n(W pid=41) RuntimeError: HIP error: x\n"
+     "rocblaslt error: Could not load /opt/torch/lib/TensileLibrary_lazy_gfx942.dat\n$ ulimit -a | grep files\n"
+     "open files                          (-n) 1024\n"),
+    ("gdr-missing", "peermem", "[error] RegisterRdmaMemoryRegion failed! size:94, errno:22 (Invalid argument)\n"
+     "Fatal Python error: Aborted\n$ lsmod | grep -i peermem\n$ lsmod | grep -c mlx5_ib\n1\n"),
+    ("data-corruption", "model.embed.weight", "$ python compare.py\nmodel.norm.weight  equal\n"
+     "model.embed.weight  MISMATCH: 2 of 152064x3584 elements, first at [0,0]\n"),
+    ("plugin", "MESH", _NODES + "h1:10:20 [0] NCCL INFO Using network Mesh\n"
+     "h1:10:20 [0] mesh.c:11 NCCL WARN MESH: ibv_modify_qp to RTR failed: Invalid argument\n"),
+    ("env-invalid", "HSA_ENABLE_IPC_MODE_LEGACY", "$ env | grep HSA\nHSA_ENABLE_IPC_MODE_LEGACY=1\n"
+     "h1:10:20 [0] /src/transport/p2p.cc:239 NCCL WARN hipIpcGetMemHandle failed : invalid argument\n"),
+    ("nccl-bug", "2.30.7", "$ NCCL_TEST_VERSION=2.30.7 bash run.sh\n"
+     "timeout: sending signal TERM to command 'bash'\n"
+     "$ NCCL_TEST_VERSION=2.31.2 bash run.sh\nNCCL 2.31.2: passed\n"),
+    ("app-error", None, "CUDA error: an illegal memory access was encountered\nAborted (core dumped)\n"
+     "========= Invalid __global__ write of size 16 bytes\n=========     at scale_rows(float*)+0x440\n"),
+    ("nccl-bug", None, "NCCL version 2.25.1+cuda12.8\nCUDA error: an illegal memory access was encountered\n"
+     "========= Invalid __global__ write of size 16 bytes\n=========     at ncclDevFunc_AllReduce_RING()+0x14\n"),
+    ("slow-path", "NCCL_NET_PLUGIN", "h1:10:20 [0] NCCL INFO NCCL_NET_PLUGIN set by environment to aws-ofi\n"
+     "h1:10:20 [0] NCCL INFO Using network Socket\n" + _SOCKETS + _NODES + "step 1 time 20.1s\n"),
+    ("rdzv-store", "localhost:29400", "$ torchrun --nnodes 2 --nproc-per-node 8 train.py\n"
+     "  rdzv_endpoint    : localhost:29400\nraise RendezvousTimeoutError\n"
+     "torch.distributed.elastic.rendezvous.api.RendezvousTimeoutError\n"),
+    ("rdzv-store", "127.0.0.1:29500", "".join(f"n{n}: torchrun --nnodes=2 --nproc_per_node=4 x.py\n"
+     f"n{n}: [I socket.cpp:566] [c10d] The"
+     " server socket has started to listen on 127.0.0.1:29500.\n" for n in (0, 1)) + "n0: torch.distributed."
+     "DistStoreError: Timed out after 901 seconds waiting for clients. 1/2 clients joined.\n"),
+    ("ib-config", "mlx5_1", "I1203 10:00:01 100 rdma_context.cpp:129] RDMA device: mlx5_1, LID: 0\n"
+     "E1203 10:00:20 140 rdma_endpoint.cpp:311] [Handshake] Failed to modify QP to INIT: Invalid argument [22]\n"
+     "E1203 10:00:20 140 worker_pool.cpp:182] Worker: Cannot make connection: 10.3.0.8:15321@mlx5_1\n"),
+    ("version-mismatch", "12040", "(Worker_TP0 pid=120) RuntimeError: The NVIDIA driver on your system is too old"
+     " (found version 12040). Please update your GPU driver\n"),
+    ("version-mismatch", "librccl.so",
+     "[1,0]<stderr>:ImportError: /opt/rocm/lib/librccl.so: undefined symbol: hip\n"),
     ("preempted", None, "step 9 loss 2.1\n[taskcluster:error] Task aborted: worker-shutdown\n"),
 ]  # fmt: skip
 
@@ -267,6 +301,8 @@ _HEALTHY_STEPS = "step 1 loss 2.0\nstep 2 loss 1.9\nstep 3 loss 1.8\n"
         _TIMEOUTS + "================== 4 passed in 41.20s ==================\n",
         "$ dcgmi policy -g 1 --get\n| XID Error                 | Enabled, no violations       |\n",
         "Processed prompts: 100%|#| 9/9\nERROR 07-04 14:25:18 utils.py:120] Worker pid 17 died, exit code: -15\n",
+        "model.norm.weight  equal\n0 tensors differ, 339 equal\n" + _HEALTHY_STEPS,
+        "$ lsmod | grep -i peermem\n$ ulimit -a | grep files\nopen files        (-n) 1024\n" + _HEALTHY_STEPS,
         "ipv4:10.0.0.1:8476: Failed to connect to remote host: Connection refused\n" + _HEALTHY_STEPS,
     ],
 )
