@@ -69,6 +69,8 @@ _MEASURED_COLUMNS = {
     *("time", "algbw", "busbw", "\u00b1%", "iterations", "alpha", "beta", "n-half", "residual"),
     *("loss error", "allowed", "step", "samples/s", "tokens/s", "exposed %", "scaling %", "memory MiB"),
 }
+_MEASURED_IN_TURNS = {"95 % interval", "ratio", "its interval"}
+"""Of the table of settings that take turns, which alone has a column of the last name."""
 _NOT_KNOWN = ("", "?")
 _NOTES = re.compile(
     r",? ?(noisy: \+-[\d.]+ ?%|noisy: too few iterations|tail: median [\d.]+ \w+|waited [\d.]+ \w+ for rank \d+)"
@@ -200,12 +202,13 @@ def _cells(line: str, columns: list[tuple[str, int, int]]) -> list[str]:
     if not line or not columns or any(gap.strip() for gap in gaps):
         return []
     *first, (last, begin_of_last, _) = columns
-    cells = [_cell(name, line[begin:end].strip()) for name, begin, end in first]
-    return [*cells, _cell(last, line[begin_of_last:].strip())]
+    measured = _MEASURED_COLUMNS | (_MEASURED_IN_TURNS if last == "its interval" else set())
+    cells = [_cell(name, line[begin:end].strip(), measured) for name, begin, end in first]
+    return [*cells, _cell(last, line[begin_of_last:].strip(), measured)]
 
 
-def _cell(column: str, text: str) -> str:
-    if column in _MEASURED_COLUMNS:
+def _cell(column: str, text: str, measured: set[str]) -> str:
+    if column in measured:
         return text if text in _NOT_KNOWN else "MEASURED"
     return _masked(_NOTES.sub("", text) if column == "note" else text, _OF_THE_RUN)
 
