@@ -165,7 +165,7 @@ PROJECT_MAY = {
         "shard",
         "no-reshard",
     ),
-    *("wrap", "offload", "param-dtype", "reduce-dtype", "schedule", "stages", "sequence-parallel", "zero"),
+    *("wrap", "offload", "lora", "param-dtype", "reduce-dtype", "schedule", "stages", "sequence-parallel", "zero"),
     *("suite", "platform", "only", "skip", "nccl-version", "select", "ignore", "show-settings", "settle"),
     *("summary", "margin", "alpha", "bytes", "rounds", "all-pairs", "groups", "isolated", "within", "pair-time"),
     "rails",
