@@ -17,8 +17,8 @@ _WAITS = frozenset(
         "store.get-failed",
         "torch.no-block",
         "job.nothing-more",
+        "job.stalled",
     }
-    | {"job.stalled"}
 )
 
 
