@@ -1,5 +1,7 @@
 """What a rank sends to experts elsewhere, counted."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,10 +10,13 @@ import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
 from nccltool.plan import calls
+from nccltool.plan.calls import CollectiveCalls
 from nccltool.plan.layout import ParallelLayout
-from nccltool.plan.model import Experts, Model
-from nccltool.plan.recipe import OPTIMIZERS, PRECISIONS, Recipe, Recompute
+from nccltool.plan.model import Experts
+from nccltool.plan.recipe import Recompute
+from nccltool.plan.trained import MeasuredTraining
 from nccltool.train.job import TrainSpec
+from nccltool.train.result import ModelShape
 from nccltool.worker.train.strategies import build
 from nccltool.worker.train.strategies.base import Setup
 from tests.worker.train.fake_world import average, calls_of_a_step, rank_of
@@ -45,30 +50,12 @@ def test_bytes_of_a_forward_pass(world: int, top_k: int, monkeypatch: pytest.Mon
     assert (sent[::3], sent[1::3]) == ([8 * 8] * spec.layers, [tokens] * spec.layers)
 
 
-def planned_model(spec: TrainSpec) -> Model:
-    return Model(
-        name="tiny",
-        layers=spec.layers,
-        width=spec.width,
-        heads=spec.heads,
-        kv_heads=spec.heads,
-        head_width=spec.width // spec.heads,
-        hidden=4 * spec.width,
-        vocabulary=spec.vocabulary,
-        block="gpt",
-        is_gated=False,
-        positions=spec.context,
-        experts=Experts(count=8, active=2, width=4 * spec.width),
-    )
-
-
-def planned_recipe(spec: TrainSpec, world: int) -> Recipe:
-    return Recipe(
-        precision=PRECISIONS["fp32"],
-        optimizer=OPTIMIZERS["sgd"],
-        sequence=spec.context,
-        global_batch=world * spec.batch,
-    )
+def planned_calls(spec: TrainSpec, world: int, layout: ParallelLayout) -> Sequence[CollectiveCalls]:
+    sizes = {name: getattr(spec, name) for name in ("layers", "width", "heads", "context", "vocabulary", "batch")}
+    shape = ModelShape(**sizes, grown=(), ranks=1, replicas=world)
+    dense = MeasuredTraining(strategy="ddp", shape=shape, ranks=world)
+    model = replace(dense.model, experts=Experts(count=8, active=2, width=4 * spec.width))
+    return calls.of(model, layout, dense.recipe)
 
 
 @pytest.mark.parametrize(("recompute", "how"), [(False, "none"), (True, "full")])
@@ -79,12 +66,10 @@ def test_a_plan_has_the_exchanges_of_a_step(name: str, pair: int, recompute: boo
         spec = TrainSpec(strategies=(name,), recompute=recompute)
         strategy = build(Setup(name, spec, tools))
         made = calls_of_a_step(strategy)
-    model = planned_model(spec)
     layout = ParallelLayout(
         replicate=4 // pair, tensor=pair, expert=4 // pair, micro_batch=spec.batch * pair, recompute=how
     )
-    recipe = planned_recipe(spec, 4)
-    (planned,) = (one for one in calls.of(model, layout, recipe) if one.axis == "expert")
+    (planned,) = (one for one in planned_calls(spec, 4, layout) if one.axis == "expert")
     lengths = 8 * 8 * spec.layers * (2 if recompute else 1)
     assert made.counts["all_to_all"] == planned.count
     assert made.sizes["all_to_all"] - lengths == pair * (planned.bytes - lengths)
@@ -96,7 +81,6 @@ def test_a_plan_reduces_experts_only_between_replicas(world: int, replicas: int)
         spec = TrainSpec(strategies=("moe",))
         made = calls_of_a_step(build(Setup("moe", spec, tools)))
     layout = ParallelLayout(replicate=world, expert=world // replicas, micro_batch=spec.batch)
-    found = calls.of(planned_model(spec), layout, planned_recipe(spec, world))
-    planned = [one for one in found if one.operation == "all_reduce"]
+    planned = [one for one in planned_calls(spec, world, layout) if one.operation == "all_reduce"]
     assert [one.ranks for one in planned] == [world, replicas][:replicas]
     assert made.sizes["all_reduce"] == sum(one.bytes for one in planned)
