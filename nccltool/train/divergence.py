@@ -52,6 +52,7 @@ _TELLING = (
     "parameters",
     "loss",
     "gradient",
+    "noise",
     "share",
     "update",
     "validation",
@@ -90,12 +91,13 @@ _WORDS = {
     "update": "the updated parameters",
     "frozen": "the frozen parameters",
     "share": "the weight of a micro-batch in the gradient",
+    "noise": "the gradient norm of micro-batches",
     "state": "the state carried to the next step",
     "compression": "the compression error",
     "validation": "the validation loss",
     "stop": "the decision to stop",
 }
-_SINGULAR = ("loss", "gradient", "share", "state", "compression", "validation", "stop")
+_SINGULAR = ("loss", "gradient", "noise", "share", "state", "compression", "validation", "stop")
 
 
 def _what(event: Diverged) -> str:

@@ -30,6 +30,9 @@ class TrainedStep(Event, frozen=True, tag="trained-step"):
     gradient_norm: str
     reference_gradient_norm: str
     ns: int
+    micro_batch_norm: str = ""
+    """Root mean square of the norms of the gradients of all micro-batches."""
+    reference_micro_batch_norm: str = ""
     overflowed: bool = False
     validation_loss: str = ""
     reference_validation_loss: str = ""

@@ -20,6 +20,7 @@ from nccltool.probe.run import info
 from nccltool.train import (
     divergence,
     events,
+    gradient_noise,
     input_findings,
     peak_flops,
     pipeline_schedules,
@@ -35,6 +36,7 @@ from nccltool.train.result import (
     Bubble,
     Checkpointing,
     ExpertLoad,
+    GradientNoise,
     Oracle,
     PipelinePass,
     TrainingInput,
@@ -44,7 +46,7 @@ from nccltool.train.result import (
 )
 from nccltool.train.state import heard as heard_of
 from nccltool.train.strategies import ddp, fsdp
-from nccltool.train.strategies.base import PipelineOptions
+from nccltool.train.strategies.base import DataParallelOptions, PipelineOptions
 
 WITHOUT_SYNC = (
     "1 - t/T, where T is the time of a step, and t the time of the forward pass, backward pass, and update "
@@ -147,15 +149,14 @@ def _training(heard: _Heard) -> TrainingResult:
     without_sync = _of_a_step(_without_sync_ns(timed), times)
     exposed = None if without_sync is None else max(0.0, 1 - without_sync)
     late = late_rank.of_pairs(timed.late_ranks) if timed and timed.late_ranks is not None else None
-    given = _input(heard.dealt, heard) if heard.dealt else None
-    starving = timed.starved if timed else None
+    given, starved = _input(heard.dealt, heard) if heard.dealt else None, timed.starved if timed else None
     return TrainingResult(
         strategy=heard.name,
         status=status,
         reason=reason,
         applies=heard.left_out is None or heard.left_out.applies,
         model=heard.shape,
-        steps=tuple(_step(step) for step in heard.steps),
+        steps=_steps(heard),
         oracle=_oracle(heard),
         step_time_s=times,
         throughput_samples_per_s=rate,
@@ -179,8 +180,9 @@ def _training(heard: _Heard) -> TrainingResult:
         experts=_experts(heard.routed) if heard.routed and heard.routed.choices else None,
         stopped_after=next((step.number for step in heard.steps if step.stops), None),
         input=given,
-        losses=step_losses.losses(times.mean if times else None, exposed, given, late or (), starving),
-        starved=starving,
+        losses=step_losses.losses(times.mean if times else None, exposed, given, late or (), starved),
+        starved=starved,
+        gradient_noise=_gradient_noise(heard),
         checkpoint=_checkpointing(heard) if heard.spec.checkpoint else None,
     )
 
@@ -230,6 +232,13 @@ def _pass(rank: int, one: tuple[int, int, int, int, int]) -> PipelinePass:
         begin_s=begin / 1e9,
         end_s=end / 1e9,
     )
+
+
+def _gradient_noise(heard: _Heard) -> GradientNoise | None:
+    if heard.shape is None:
+        return None
+    micro_batch = heard.shape.batch // heard.spec.of(DataParallelOptions).accumulate
+    return gradient_noise.of(_steps(heard), micro_batch, heard.shape.batch * heard.state.world_size)
 
 
 def _checkpointing(heard: _Heard) -> Checkpointing:
@@ -284,6 +293,10 @@ def _utilisation(tokens_per_s: float | None, heard: _Heard) -> tuple[float | Non
     return tokens_per_s * peak_flops.flop_per_token(spec) / (least.flop_per_s * len(ranks)), least.source
 
 
+def _steps(heard: _Heard) -> tuple[TrainStep, ...]:
+    return tuple(map(_step, heard.steps))
+
+
 def _step(event: events.TrainedStep) -> TrainStep:
     return TrainStep(
         step=event.number,
@@ -291,6 +304,8 @@ def _step(event: events.TrainedStep) -> TrainStep:
         reference_loss=_number(event.reference_loss),
         gradient_norm=_number(event.gradient_norm),
         reference_gradient_norm=_number(event.reference_gradient_norm),
+        micro_batch_gradient_norm=_number(event.micro_batch_norm),
+        reference_micro_batch_gradient_norm=_number(event.reference_micro_batch_norm),
         time_s=event.ns / 1e9,
         overflowed=event.overflowed,
         validation_loss=_number(event.validation_loss),

@@ -23,6 +23,9 @@ class TrainStep:
     """Of what rank 0 holds of the gradients."""
     reference_gradient_norm: float | None
     """Of all gradients."""
+    micro_batch_gradient_norm: float | None = None
+    """Root mean square over the micro-batches of all ranks; None = not measured."""
+    reference_micro_batch_gradient_norm: float | None = None
     time_s: float
     """Of the slowest rank; the first steps of a process are slower than those that are timed."""
     overflowed: bool = False
@@ -61,6 +64,23 @@ class Oracle:
     PowerSGD compresses them."""
     compression_bound: float | None = None
     """How large that may be."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GradientNoise:
+    """How much gradients of batches differ by chance, over all compared steps."""
+
+    micro_batch: int
+    """Sequences."""
+    global_batch: int
+    steps: int
+    squared_norm: float
+    """Estimate of |G|^2, G the gradient of all data."""
+    variance: float
+    """Estimate of tr(Sigma), the variance of the gradient of one sequence."""
+    scale: float | None
+    """tr(Sigma) / |G|^2, in sequences; None = an estimate is not positive."""
+    reference_scale: float | None
 
 
 PassKind = Literal["forward", "backward", "backward-input", "backward-weight"]
@@ -327,6 +347,8 @@ class TrainingResult:
     """None = there is no pipeline, or no step of it was timed."""
     experts: ExpertLoad | None = None
     """None = there are none, or no step was compared."""
+    gradient_noise: GradientNoise | None = None
+    """None = not measured: no accumulation, or a strategy whose ranks lack gradients of whole micro-batches."""
     checkpoint: Checkpointing | None = None
     """None = no checkpoints were asked for."""
     stopped_after: int | None = None

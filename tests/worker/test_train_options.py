@@ -173,6 +173,31 @@ def test_a_wrong_validation_is_found(start: Start, fault: str) -> None:
     )
 
 
+ACCUMULATED = ("--accumulate", "4", "--nodes", "3", "--batch", "8")
+
+
+@pytest.mark.parametrize("words", [("ddp",), pytest.param(("zero1", "-d", "half"), marks=pytest.mark.slow)])
+def test_the_noise_of_gradients_is_that_of_the_reference(start: Start, words: tuple[str, ...]) -> None:
+    (training,) = right(trained(start, *words, *SMALL, *QUICK, *ACCUMULATED)).values()
+    noise = training["gradient_noise"]
+    assert (noise["micro_batch"], noise["global_batch"], noise["steps"]) == (2, 24, 4)
+    assert noise["scale"] == pytest.approx(noise["reference_scale"], rel=0.05)
+    for one in training["steps"]:
+        norm = one["micro_batch_gradient_norm"]
+        assert norm == pytest.approx(one["reference_micro_batch_gradient_norm"], rel=0.01)
+        assert norm > one["gradient_norm"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", ["alone:rank=1,step=2", "lose:rank=1,step=2", "scale:rank=2,step=3"])
+def test_a_rank_whose_gradients_do_not_count_once_is_found(start: Start, fault: str) -> None:
+    ended = trained(start, "ddp", *SMALL, *QUICK, *ACCUMULATED, NCCLTOOL_FAULT=fault)
+    (problem,) = ended.problems
+    assert (ended.code, problem["code"]) == (1, "train-wrong"), ended.said
+    what = "the gradient norm of micro-batches of rank 1" if "alone" in fault else "the gradient of all ranks"
+    assert f"{what} " in problem["message"]
+
+
 ADAMW = ("--adamw", "--lr-warmup", "2")
 
 

@@ -10,7 +10,15 @@ from nccltool.core.text import counted, escaped, named
 from nccltool.core.units import format_seconds
 from nccltool.probe.headline import suspects
 from nccltool.train import resources, tuning
-from nccltool.train.result import Bubble, ExpertLoad, ModelShape, TrainingInput, TrainingResult, TrainRun
+from nccltool.train.result import (
+    Bubble,
+    ExpertLoad,
+    GradientNoise,
+    ModelShape,
+    TrainingInput,
+    TrainingResult,
+    TrainRun,
+)
 
 HEADERS = ("strategy", "result", "step", "samples/s", "exposed %", "scaling %", "MFU %", "memory MiB")
 _ALIGN: tuple[Align, ...] = ("left", "left", "right", "right", "right", "right", "right", "right")
@@ -165,6 +173,8 @@ def _parts(training: TrainingResult, verbose: bool) -> Iterator[str]:
         yield _experts(training.strategy, training.experts)
     if any(step.validation_loss is not None for step in training.steps):
         yield _validation(training)
+    if training.gradient_noise is not None:
+        yield _noise(training.strategy, training.gradient_noise)
     if training.input is not None:
         yield _input(training.strategy, training.input, verbose)
 
@@ -188,6 +198,13 @@ def _validation(training: TrainingResult) -> str:
     least, at = min(losses)
     stopped = "" if training.stopped_after is None else f"; all ranks stopped after step {training.stopped_after}"
     return f"validation loss of {training.strategy}: lowest in step {at} ({least:.6f}){stopped}"
+
+
+def _noise(strategy: str, noise: GradientNoise) -> str:
+    known = "" if noise.scale is None else f"{float(f'{noise.scale:.2g}'):g} sequences"
+    scale = known or "unknown: the estimate is not positive"
+    sizes = f"micro-batches of {noise.micro_batch}, batches of {noise.global_batch}"
+    return f"gradient noise scale of {strategy}: {scale} ({counted(noise.steps, 'step')}, {sizes})"
 
 
 def _input(strategy: str, one: TrainingInput, verbose: bool) -> str:

@@ -2,20 +2,20 @@
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Literal
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from nccltool.train import reference_cost, tolerance
 from nccltool.train.events import SHARE_OFF, Compared, Diverged, NotCompared, Shares, TrainedStep
 from nccltool.train.reference_cost import FreeMemory, ModelNumbers
 from nccltool.train.tolerance import Products
 from nccltool.worker import memory
-from nccltool.worker.train import halving, transformer, validation
+from nccltool.worker.train import halving, micro_batch_norms, transformer, validation
 from nccltool.worker.train.gradients import Scaler, local
 from nccltool.worker.train.reference import Reference, TensorDifference
 from nccltool.worker.train.strategies.base import Strategy
@@ -42,6 +42,8 @@ class _Found:
     norm: float = math.nan
     """Of its gradients."""
     shares: list[float] | None = None
+    micro_batch_norms: tuple[float, float] | None = None
+    """Root mean squares of those of this step's gradients: of the ranks, and of the reference."""
 
     @property
     def is_wrong(self) -> bool:
@@ -65,6 +67,7 @@ class ReferenceComparison:
         self._made: Reference | None = None
         asked = validation.is_asked_for(self._setup)
         self._validation = Validation(strategy, self._allowed) if asked else None
+        self._sees_micro_batches = strategy.accumulate > 1 and strategy.has_whole_gradients()
         self._worst: dict[str, TensorDifference] = {}
         self._step_s, self._meetings = 0.0, 0
         """How long the reference takes for a step; how often ranks came together when it takes long."""
@@ -158,12 +161,15 @@ class ReferenceComparison:
         strategy, setup = self._strategy, self._setup
         tokens, found = setup.tokens(number), _Found()
         begin = time.perf_counter_ns()
-        losses = self._forward_backward(setup.drawn(number)[0], number)
+        batch = setup.drawn(number)[0]
+        with micro_batch_norms.watching(self._watched(strategy.model)) as squares:
+            losses = self._forward_backward(batch, number)
         mine = {at: float(loss) for at, loss in losses.items()}
         took = time.perf_counter_ns() - begin
         setup.slot.phase("comparing")
         strategy.advise(self._reference.model, self._allowed.at(number))
-        if not self._has_memory(lambda: self._before_update(found, mine, tokens, number)):
+        norm = strategy.micro_batch_norm(squares.total()) if self._sees_micro_batches else None
+        if not self._has_memory(lambda: self._before_update(found, mine, tokens, number, norm)):
             self._report_wrong(number, found)
             return self._outcome(found, has_memory=False)
         begin = time.perf_counter_ns()
@@ -172,26 +178,31 @@ class ReferenceComparison:
         took += time.perf_counter_ns() - begin
         if self._validation is not None:
             self._validation.step()
-        norms = next(one.got for one in found.differences if one.what == "gradient"), found.norm
         setup.slot.phase("comparing")
         has_memory = self._has_memory(lambda: self._after_update(found, number))
         self._report_wrong(number, found)
-        self._report_step(number, mine, found.losses, norms, took)
+        self._report_step(number, mine, found, took)
         self._note(found.differences)
         return self._outcome(found, has_memory)
 
-    def _before_update(self, found: _Found, mine: dict[int, float], tokens: Tensor, number: int) -> None:
+    def _before_update(
+        self, found: _Found, mine: dict[int, float], tokens: Tensor, number: int, norm: float | None
+    ) -> None:
         reference, strategy = self._reference, self._strategy
         found.differences.append(reference.parameters(strategy, number, "parameters"))
         found.differences += reference.frozen(strategy)
         scale = strategy.scaler.scale if strategy.scaler else 1.0
         watched = strategy if tolerance.short_sum(self._setup.spec) else None
         reference.follow(strategy, number)
-        found.losses = reference.forward_backward(tokens, scale, watched)
+        with micro_batch_norms.watching(self._watched(reference.model)) as squares:
+            found.losses = reference.forward_backward(tokens, scale, watched)
         self._losses.append(sum(found.losses) / len(found.losses))
         found.norm = reference.gradient_norm()
         found.differences.append(reference.losses(mine, found.losses, number))
         found.differences.append(reference.gradients(strategy, number))
+        if norm is not None and not (strategy.scaler and strategy.scaler.overflowed):
+            found.micro_batch_norms = norm, reference.micro_batch_norm(squares.total(), scale)
+            found.differences.append(reference.micro_batches(*found.micro_batch_norms, number))
         if (share := reference.share(strategy)) is not None:
             found.differences.append(share[0])
             found.shares = share[1] if share[0].is_wrong else None
@@ -226,6 +237,9 @@ class ReferenceComparison:
         strategy.unscale()
         setup.group.settle()
         return losses
+
+    def _watched(self, model: nn.Module) -> Iterable[nn.Parameter]:
+        return model.parameters() if self._sees_micro_batches else ()
 
     def _note(self, differences: Sequence[TensorDifference]) -> None:
         for difference in differences:
@@ -269,16 +283,17 @@ class ReferenceComparison:
         self,
         number: int,
         mine: Mapping[int, float],
-        theirs: Sequence[float],
-        norms: tuple[float, float],
+        found: _Found,
         took_ns: int,
     ) -> None:
         """The losses of all micro-batches come together."""
+        theirs = found.losses
         group, scaler = self._setup.group, self._strategy.scaler
         slowest, *bits = group.maximum([took_ns, *as_integers(mine, len(theirs))])
         if group.rank:
             return
         losses, seen = from_integers(bits), self._validation
+        small = found.micro_batch_norms
         self._setup.channel.emit(
             TrainedStep(
                 step=self._base + number - 1,
@@ -286,8 +301,10 @@ class ReferenceComparison:
                 number=number,
                 loss=repr(sum(losses) / len(losses)),
                 reference_loss=repr(sum(theirs) / len(theirs)),
-                gradient_norm=repr(norms[0]),
-                reference_gradient_norm=repr(norms[1]),
+                gradient_norm=repr(next(one.got for one in found.differences if one.what == "gradient")),
+                reference_gradient_norm=repr(found.norm),
+                micro_batch_norm=repr(small[0]) if small else "",
+                reference_micro_batch_norm=repr(small[1]) if small else "",
                 ns=slowest,
                 validation_loss=repr(seen.loss) if seen else "",
                 reference_validation_loss=repr(seen.expected) if seen else "",

@@ -83,6 +83,12 @@ class _WrongStrategy:
             loss = float(mean) / strategy.setup.world
         return loss
 
+    def micro_batch_norm(self, square: float) -> float:
+        """As if a rank went by its own micro-batches."""
+        strategy = self._strategy
+        norm = strategy.micro_batch_norm(square)
+        return strategy.root_mean(square, strategy.accumulate) if self._does("alone") else norm
+
     def unscale(self) -> None:
         """As the strategy does; one element of one gradient is as if another one had been added to it."""
         self._strategy.unscale()

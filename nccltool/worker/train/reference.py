@@ -30,8 +30,8 @@ class TensorDifference:
     """How far a quantity of this rank is from the reference, relative to the reference."""
 
     what: str
-    """parameters (before the step's update), loss, gradient, share, compression, state, or update (the parameters
-    after it)."""
+    """parameters (before the step's update), loss, gradient, noise, share, compression, state, or update (the
+    parameters after it)."""
     got: float
     expected: float
     """Of gradients and parameters: their norms."""
@@ -230,6 +230,10 @@ class Reference:
     def gradient_norm(self) -> float:
         return _norm(self._gradients())
 
+    def micro_batch_norm(self, square: float, scale: float) -> float:
+        """Root mean square, from what the passes of `forward_backward` computed."""
+        return math.sqrt(square * self._micro_batches) / scale
+
     def validation_loss(self) -> float:
         """The mean over all held-out sequences."""
         spec, model, device = self._setup.spec, self.model, self._setup.device
@@ -237,6 +241,10 @@ class Reference:
         with self._setup.lower():
             sums = held_out.summed(batches, lambda i: transformer.scores_in(self._setup.param_dtype, model, i))
         return float(sums[0] / sums[1])
+
+    def micro_batches(self, got: float, expected: float, number: int) -> TensorDifference:
+        """Of the root mean squares of their gradients' norms."""
+        return _difference("noise", got, expected, self._tolerance.at(number))
 
     def losses(self, strategy: dict[int, float], mine: list[float], number: int) -> TensorDifference:
         """The loss that is furthest away, of the micro-batches that this rank saw."""

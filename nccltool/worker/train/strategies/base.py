@@ -1,6 +1,7 @@
 """What a smoke training is: a model spread over the ranks, a step of it, and the part of it that a rank holds."""
 
 import contextlib
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, ClassVar, Literal, Protocol
@@ -176,6 +177,8 @@ class Strategy:
     """Each replica of the model has its part of the batch; this rank belongs to this one."""
     micro_batches = 1
     """Into how many equal parts, in order, the global batch is cut; the reference adds up in this order."""
+    accumulate = 1
+    """How many of them this rank computes one after the other, the gradients of which it adds up."""
 
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
@@ -268,6 +271,22 @@ class Strategy:
     def apply(self) -> None:
         self.setup.computing("updating")
         self.optimizer.step()
+
+    def has_whole_gradients(self) -> bool:
+        """Whether backward passes give this rank the gradient of each of its micro-batches, of all parameters."""
+        return False
+
+    def micro_batch_norm(self, square: float) -> float:
+        """Root mean square over the micro-batches of all ranks, from what the passes of this rank computed."""
+        total = torch.tensor([square], dtype=torch.float64, device=self.setup.device)
+        with self.setup.communicating("agreeing"):
+            dist.all_reduce(total)
+        return self.root_mean(float(total), self.micro_batches)
+
+    def root_mean(self, square: float, micro_batches: int) -> float:
+        """A pass computes the gradient of a loss that is divided, and scaled."""
+        scale = 1.0 if self.scaler is None else self.scaler.scale
+        return math.sqrt(square / micro_batches) * self.accumulate / scale
 
     def named_parameters(self) -> Iterator[tuple[str, nn.Parameter]]:
         """What this rank holds, whole or in part, under the names of the model in one process."""

@@ -53,6 +53,11 @@ class Training(DataParallel):
             return halving.forward_backward(self, tokens)
         return super().forward_backward(tokens)
 
+    def has_whole_gradients(self) -> bool:
+        """And as the average has them: neither compressed, nor cut for want of memory, nor normed with others."""
+        options = self.setup.spec.of(Options)
+        return options.comm_hook == "none" and not options.halve_on_oom and not options.sync_batch_norm
+
     def reduce_gradients(self) -> None:
         if halving.is_asked_for(self.setup):
             halving.average(self)

@@ -33,6 +33,9 @@ class Training(DataParallel):
         )
         self.rate_schedule = adamw.schedule(spec, self.optimizer)
 
+    def has_whole_gradients(self) -> bool:
+        return True
+
     def apply(self) -> None:
         with self.setup.communicating("updating"):
             self.optimizer.step()

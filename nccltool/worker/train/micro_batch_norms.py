@@ -1,0 +1,35 @@
+"""Norms of the gradients of micro-batches, each before it is added to the others or to those of other ranks."""
+
+import contextlib
+from collections.abc import Iterable, Iterator
+
+import torch
+from torch import Tensor, nn
+
+
+class Squares:
+    """The sum of the squared norms of what each backward pass computes."""
+
+    def __init__(self) -> None:
+        self._sums: dict[torch.device, Tensor] = {}
+
+    def add(self, gradient: Tensor) -> None:
+        """Of one parameter, from one pass."""
+        square = torch.linalg.vector_norm(gradient, dtype=torch.float64) ** 2
+        before = self._sums.get(gradient.device)
+        self._sums[gradient.device] = square if before is None else before + square
+
+    def total(self) -> float:
+        return sum(map(float, self._sums.values()))
+
+
+@contextlib.contextmanager
+def watching(parameters: Iterable[nn.Parameter]) -> Iterator[Squares]:
+    """Hooks of a tensor see what a pass computes before it is added up; those of DDP come after that."""
+    squares = Squares()
+    handles = [one.register_hook(squares.add) for one in parameters if one.requires_grad]
+    try:
+        yield squares
+    finally:
+        for handle in handles:
+            handle.remove()
