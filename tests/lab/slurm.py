@@ -43,7 +43,7 @@ SelectType=select/cons_tres
 SelectTypeParameters=CR_Core
 AccountingStorageType=accounting_storage/none
 JobAcctGatherType=jobacct_gather/none
-KillWait=2
+KillWait={kill_wait_s}
 InactiveLimit=0
 SlurmctldTimeout=30
 SlurmdTimeout=30
@@ -74,9 +74,10 @@ def _path(tool: str) -> str | None:
 class Slurm:
     """The daemons, as long as this context lasts."""
 
-    def __init__(self, lab: Lab, more: str = "") -> None:
+    def __init__(self, lab: Lab, more: str = "", kill_wait_s: int = 2) -> None:
         self.lab, self.first = lab, lab.hosts[0]
         self._more = more  # lines of slurm.conf
+        self._kill_wait_s = kill_wait_s
         # not the folder of a test: the path of a socket has 107 characters at most
         self.folder = Path(tempfile.mkdtemp(prefix="nclab-slurm-"))
         self.folder.chmod(0o755)  # munge's clients may be anybody
@@ -140,7 +141,7 @@ class Slurm:
     def _configure(self) -> None:
         names = [host.name for host in self.lab.hosts]
         settings: Mapping[str, object] = {"first": names[0], "nodes": f"n[1-{len(names)}]"}
-        text = _CONFIG.format(folder=self.folder, cpus=CPUS, gpus=GPUS, **settings)
+        text = _CONFIG.format(folder=self.folder, cpus=CPUS, gpus=GPUS, kill_wait_s=self._kill_wait_s, **settings)
         (self.folder / "slurm.conf").write_text(text + self._more)
         # files that only exist: they are counted and numbered, and nothing is opened
         devices = [self.folder / f"gpu{number}" for number in range(GPUS)]

@@ -64,6 +64,30 @@ def test_in_an_allocation_of_slurm(cluster: Slurm, start: Start, tmp_path: Path)
     assert cluster.lab.quiet()
 
 
+@pytest.mark.parametrize("how", [("scancel", "--signal=TERM"), ("scancel",)], ids=" ".join)
+def test_a_rank_in_each_task_of_srun_saves_when_slurm_ends_it(
+    lab: Lab, start: Start, tmp_path: Path, how: tuple[str, ...]
+) -> None:
+    """It sends SIGTERM to every process: `sbatch --signal=TERM@60` before the time limit, and any end of a job."""
+    if reason := slurm.missing():
+        pytest.skip(reason)
+    folder = tmp_path / "c"
+    words = ("--checkpoint", str(folder), "--checkpoint-every", "9999", "--steps", "9999", "--grace", "20")
+    with Slurm(lab, kill_wait_s=30) as cluster:
+        command = start(cluster.first, ("srun", "-N2", "-n2", *TRAIN, *words), **cluster.env)
+        assert until(
+            lambda: any(e["event"] == "trained-step" and e["number"] == 2 for e in command.events()), 90.0
+        )
+        ((job, *_),) = cluster.jobs("JobID")
+        cluster.run(*how, job)
+        ended = command.wait(LIMIT_S)
+    (problem,) = errors(document(ended))
+    assert problem["code"] == "emergency-checkpoint", ended.said
+    (saved,) = (folder / "fsdp").glob("step-*")
+    assert f"all ranks saved step {int(saved.name[5:])}, " in problem["message"]
+    assert lab.quiet()
+
+
 OWN_FOLDER = """#!/bin/sh
 [ "$(hostname)" = n2 ] || exec {python} "$@"
 exec unshare --mount sh -c 'mount -t tmpfs none {folder} && exec {python} "$@"' - "$@"

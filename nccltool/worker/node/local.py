@@ -42,6 +42,8 @@ def run(job: Job, listening: Sequence[socket.socket], in_fd: int, out_fd: int) -
     `listening`: of a remote node 0, the sockets that the others have found; else we listen ourselves.
     """
     place = None if job.node_ranks else inside.detect(os.environ, job.endpoint)
+    if job.leave_s:  # Slurm sends SIGTERM to every process of a step: those above ranks wait for them
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
     try:
         if place:
             return _started_by_launcher(job, place, in_fd, out_fd)
