@@ -19,6 +19,11 @@ def losses(traces: Sequence[RankTrace], arrivals: Sequence[StepArrivals]) -> tup
     return tuple(sorted(found, key=lambda one: -one.share))
 
 
+def step_s(traces: Sequence[RankTrace]) -> float | None:
+    """Of the slowest rank, the median step, as the headline names it; None = no trace marks steps."""
+    return max((median(step.seconds for step in one.steps) for one in traces if one.steps), default=None)
+
+
 def shares(part: Part, traces: Sequence[RankTrace]) -> list[tuple[float, RankTrace]]:
     """Of the time of the steps, for each trace that shows it."""
     parts = [(getattr(one.use, f"{part}_s"), one) for one in traces if one.use.window_s]
@@ -58,6 +63,6 @@ def _late_rank(group: StepArrivals, traces: Sequence[RankTrace]) -> Iterator[Tim
     """Without what its input explains: that must be fixed first."""
     late = next((one for one in traces if one.rank == group.rank), None)
     if group.rank is not None and group.gain_s is not None and late is not None:
-        share = group.gain_s / median(step.seconds for step in late.steps)
+        share = group.gain_s / (step_s(traces) or 1.0)
         more = input_excess(group.rank, traces)
         yield TimeLoss(cause="late rank", share=max(0.0, share - more), rank=group.rank, file=late.file)

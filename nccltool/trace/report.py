@@ -13,7 +13,7 @@ from nccltool.core.verdicts import Verdict
 from nccltool.trace import communicators, finding_kinds
 from nccltool.trace.arrivals import BY_CHANCE, arrivals
 from nccltool.trace.communicators import CommunicatorUse, late
-from nccltool.trace.losses import MUCH, Part, input_excess, losses, shares, waited
+from nccltool.trace.losses import MUCH, Part, input_excess, losses, shares, step_s, waited
 from nccltool.trace.matching import matched
 from nccltool.trace.result import Cause, MatchedGroup, RankTrace, StepArrivals, TimeLoss
 
@@ -48,8 +48,7 @@ class TraceReport:
     @property
     def step_s(self) -> float | None:
         """Of the slowest rank, the median step; None = no trace marks steps."""
-        times = [median(step.seconds for step in one.steps) for one in self.traces if one.steps]
-        return max(times, default=None)
+        return step_s(self.traces)
 
 
 def report(

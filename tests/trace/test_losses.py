@@ -40,6 +40,15 @@ def test_waiting_for_a_late_rank_is_no_fault_of_the_network() -> None:
     assert _found(ranks_of([[60_000.0, 1000]] * 8)) == [("late rank", 59, 1)]
 
 
+def test_the_share_of_a_late_rank_is_of_the_step_that_the_headline_names() -> None:
+    """Whose own steps are shorter than those of the slowest rank."""
+    first, late = ranks_of([[60_000.0, 1000]] * 8)
+    last = arrivals(matched([first, late]), [first, late])
+    late = replace(late, steps=tuple(replace(one, end_s=(one.begin_s + one.end_s) / 2) for one in late.steps))
+    (found,) = losses([first, late], last)
+    assert (round(found.share * 100), found.rank) == (59, 1)
+
+
 def test_communication_that_takes_long_on_all_ranks() -> None:
     assert _found(ranks_of([[60_000.0, 60_500]] * 8)) == [("communication", 60, None)]
 

@@ -10,7 +10,7 @@ from tests.trace.samples import SHIPPED, built, event
 def test_the_verdict_is_first() -> None:
     text = render(trace([str(SHIPPED)], ()), PLAIN)
     assert text.startswith(
-        "WARN trace: suspect: rank 2; waiting for the late rank takes 61 % of a step; 45.4 ms per step\n"
+        "WARN trace: suspect: rank 2; waiting for the late rank takes 57 % of a step; 45.4 ms per step\n"
         "    4 traces from 1 host, 4 ranks, gloo"
     )
     assert "group 0: 8 collectives matched; last of 8 steps: rank 2 in 8" in text
