@@ -12,6 +12,8 @@ _RAISED = 0.6
 """Above what an exception of a system says of the program that raised it (causes/app_error.py)."""
 _ENDS = ("job.completed", "torchrun.succeeded", "bench.average", "run.passed", "nccl.destroyed")
 _WORK = ("job.progress", "bench.row", "job.serving")
+_LINES_OF_A_BOX = 8
+"""What Open MPI prints between two rows of dashes is rarely longer."""
 _WHY = "an unknown line complains about this"
 
 
@@ -50,4 +52,10 @@ def _open(timeline: Timeline) -> list[LogEvent]:
     if not told or timeline.recovered:
         return []
     after = timeline.of(*_ENDS, *_WORK)
-    return [one for one in told if not any(timeline.before(one, later) for later in after)]
+    held = [one for one in told if not any(_takes_back(one, later) for later in timeline.of("log.instead"))]
+    return [one for one in held if not any(timeline.before(one, later) for later in after)]
+
+
+def _takes_back(told: LogEvent, later: LogEvent) -> bool:
+    """Whether a line of the same box says that the program goes on without what it lacks."""
+    return told.file == later.file and 0 < later.line - told.line <= _LINES_OF_A_BOX

@@ -75,6 +75,8 @@ def clues(timeline: Timeline) -> Given:
         yield Clue(0.9, "several ranks each wait for tensors that only they submitted", event)
     elif event := _stacks_differ(timeline):
         yield Clue(TYPICAL, "ranks stood in different collectives", event)
+    elif event := _waits_for_another(timeline):
+        yield Clue(0.85, "a rank waited for its own collective while the others were in another one", event)
     elif odd := _told_calls_differ(timeline) or _pair_differs(timeline):
         yield Clue(0.85, "ranks made calls of different sizes", odd)
     elif odd := _calls_differ(timeline):
@@ -138,8 +140,11 @@ def _lists_differ(timeline: Timeline) -> LogEvent | None:
     if len({event.get("ranks") for event in ready}) > 1:
         return ready[0]
     rows = timeline.of("hvd.row") if timeline.has("hvd.stalled") else ()
-    told = {(event.get("ranks") or str(event.task)): event.text.partition(": ")[2] or event.text for event in rows}
-    return rows[0] if len(told) > 1 and len(set(told.values())) > 1 else None
+    told = {(event.get("ranks") or str(event.task)): event for event in rows}
+    lists = {who: event.text.partition(": ")[2] or event.text for who, event in told.items()}
+    if len(set(lists.values())) < 2:
+        return None
+    return told[odd_one_out(lists) or next(iter(lists))]
 
 
 _EITHER_WAY = ("gather", "scatter")
@@ -154,6 +159,18 @@ def _stacks_differ(timeline: Timeline) -> LogEvent | None:
         return None
     first = next((key for key in operations if told[key].rank == 0), next(iter(operations)))
     return told[odd_one_out(operations) or first].event  # most branches that differ are those of the first rank
+
+
+def _waits_for_another(timeline: Timeline) -> LogEvent | None:
+    """The timeout of the one rank that waits for its GPU, where stacks show all others in a collective.
+
+    It came to none that the others are in, and they came to none of its own: nobody is late.
+    """
+    stacks, alone = timeline.stacks, {timeout.rank for timeout in timeline.timeouts}
+    elsewhere = [stack for stack in stacks if not stack.operation]
+    if len(stacks) < 3 or len(elsewhere) != 1 or len(alone) != 1 or not elsewhere[0].waits:
+        return None
+    return timeline.timeouts[0].event
 
 
 def _told_calls_differ(timeline: Timeline) -> LogEvent | None:
@@ -196,6 +213,9 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     told = _told_calls_differ(timeline) or _pair_differs(timeline) or _stacks_differ(timeline)
     if told and timeline.rank_of(told) is not None:
         return Offender("rank", str(timeline.rank_of(told)))
+    listed = _lists_differ(timeline)
+    if listed and (who := listed.get("ranks") or ("" if listed.task is None else str(listed.task))).isdigit():
+        return Offender("rank", who)
     if found := timeline.part("rank", "nccl.mismatched", "ras.rank", name="rank"):
         return found
     if prints and len(set(prints.values())) > 1:

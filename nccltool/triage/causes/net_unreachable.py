@@ -115,11 +115,14 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     if timeline.has("mpi.no-callback") and (lost := timeline.part("host", "job.exit", "mpi.exit", name="node")):
         return lost
     silent = timeline.first("store.retry", where=lambda e: e.get("host") and e.get("errno") in _NO_ANSWER)
+    told = timeline.first_part(
+        "address", *_PEERS, "net.no-route", "net.no-answer", "efa.unreachable", "net.stranger", name="peer"
+    )
+    if told and told.name[:1].isalpha() and ":" not in told.name:
+        told = Offender("host", told.name)
     return (
         timeline.first_part("device", "efa.unreachable", name="device")
-        or timeline.first_part(
-            "address", *_PEERS, "net.no-route", "net.no-answer", "efa.unreachable", "net.stranger", name="peer"
-        )
+        or told
         or (Offender("host", silent.get("host")) if silent else None)
         or clues.host_or_rank()
     )

@@ -36,8 +36,11 @@ def clues(timeline: Timeline) -> Given:
     """It speaks for this that nothing failed, more so when the end is there."""
     if timeline.failed:
         return
-    ended = timeline.first("bench.average", "torchrun.succeeded", "job.completed", "nccl.destroyed")
-    if ended:
+    judged = timeline.first("job.judged-good")
+    ended = judged or timeline.first("bench.average", "torchrun.succeeded", "job.completed", "nccl.destroyed")
+    if judged:
+        yield Clue(0.97, "whoever tested the run found it good", judged)
+    elif ended:
         yield Clue(0.9, "the job completed", ended)
     else:
         works = timeline.first("job.progress", "job.serving", "bench.row", "nccl.init-complete", "nccl.rings")

@@ -32,7 +32,18 @@ log.
 
 import re
 
-from nccltool.triage.causes.base import FITS, OVERCOME, SAYS, TYPICAL, Clue, Clues, Given, Offender, Timeline
+from nccltool.triage.causes.base import (
+    FITS,
+    OVERCOME,
+    SAYS,
+    TYPICAL,
+    Clue,
+    Clues,
+    Given,
+    LogEvent,
+    Offender,
+    Timeline,
+)
 from nccltool.triage.logs.kernel import NVLINK_XIDS
 
 DECIDES = "`systemctl status nvidia-fabricmanager` and `nvidia-smi -q | grep -A3 Fabric` on the host"
@@ -60,9 +71,20 @@ def clues(timeline: Timeline) -> Given:
         "cuda.failed", "cuda.not-permitted", where=lambda e: "nvls" in f"{e.get('where')} {e.text}"
     ):
         yield Clue(0.85, "CUDA rejected a call that NVLS needs", event)
+    if event := _stood(timeline):
+        yield Clue(TYPICAL, "NCCL stood still while it set up multicast memory", event)
     if event := timeline.first("kernel.xid", where=lambda e: e.get("xid") in NVLINK_XIDS):
         strength = 0.95 * (OVERCOME if timeline.recovered else 1)
         yield Clue(strength, f"the driver reported an NVLink error (Xid {event.get('xid')})", event)
+
+
+def _stood(timeline: Timeline) -> LogEvent | None:
+    """The last line about multicast memory, where a job stood still and nothing of NCCL came behind it."""
+    last = next(iter(timeline.of("nccl.nvls-setup")[-1:]), None)
+    if last is None or timeline.hung is None:
+        return None
+    later = (event for event in timeline.everything() if event.family in ("nccl", "bench", "torch"))
+    return None if any(timeline.before(last, event) for event in later) else last
 
 
 _SERVICE = re.compile(r"[\w-]*nv(?:idia)?-?fabricmanager\b|\bfabric manager\b")

@@ -87,6 +87,8 @@ def clues(timeline: Timeline) -> Given:
         if timeline.networks and not (own or timeline.variable("NCCL_NET") or timeline.has("plugin.none")):
             yield Clue(-HINT, "NCCL used another network and continued")
         return
+    if timeline.has("job.judged-good"):
+        return
     over_sockets = any("Socket" in name for name in timeline.networks)
     if over_sockets and timeline.has("plugin.broken"):
         yield Clue(TYPICAL, "NCCL uses sockets instead of a plugin that could not be loaded")

@@ -37,6 +37,8 @@ failure
     gdr.failed        `GPU RDMA protocol cannot|during the GPU RDMA`
     shm.full          `shared-memory backing file|shared memory backing file` => (?i)not enough space
     version.build     `detected a mismatch in versions` => (?:PRTE|PRRTE|ORTE|PMIx|Open MPI)
+state
+    log.instead       `ransport will be used|etwork will be used|rotocol will be used` => (?i)\banother\b
 doubt
     app.launch        `try again` => ^(?!.*(?:network|connect|[Ii]nternet|server|later)).*\b[Pp]lease (?:check|
                       correct|specify|provide|revise|choose)\b.*\btry again

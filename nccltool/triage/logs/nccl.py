@@ -66,6 +66,7 @@ state
                         receive)\])?` via `(?P<via>\S.*)$
     nccl.rings          `Connected all rings`(?:, use ring PXN \d GDR (?P<gdr>\d))?
     nccl.channels       (?P<count>\d+)` coll channels`
+    nccl.nvls-setup     `NVLS Creating Multicast group|NVLS Bind mem`
     nccl.nvls           `NVLS multicast support is `(?P<state>not available|available)
     nccl.gdr-hca        `GPU Direct RDMA `(?P<state>Enabled|Disabled) for HCA (?P<index>\d+)(?: '(?P<hca>[^']+)')?
     nccl.gdr-distance   `GPU Direct RDMA `(?P<state>Enabled|Disabled) for GPU (?P<gpu>\S+) / HCA (?P<hca>\S+)

@@ -101,8 +101,9 @@ failure
     ib.receive-mismatch      `posted incorrect receive info|collective mismatch error`
     plugin.none              `Failed to initialize any NET plugin`
     plugin.none              `Error: network `(?P<name>.+?) not found
-    plugin.broken            `undefined symbol: nccl`
-    plugin.broken            (?P<name>lib[\w.-]*nccl[\w.-]*\.so\S*):.*`undefined symbol`
+    plugin.broken            `undefined symbol: nccl` => ^(?!.*undefined symbol: nccl\w*Plugin_v)
+    plugin.broken            ^(?!.*undefined symbol: nccl\w*Plugin_v).*?
+                             (?P<name>lib[\w.-]*nccl[\w.-]*\.so\S*):.*`undefined symbol`
     plugin.ofi-failed        `aws-ofi-nccl initialization failed`
     plugin.ofi-failed        `NET/OFI` (?P<text>(?:Failed|Unable|Couldn't|Could not|Error|No eligible|Only EFA|
                              Caught exception|Creating new endpoint|Call to fi_\w+ failed|Received an? (?:in

@@ -86,11 +86,15 @@ state
     job.at-work         `hard |art |hunk |ile ` => (?i)\b(?P<what>(?:shard|part|chunk|file)) (?P<done>\d+) ?(?:/|
                      of) ?
                         (?P<of>\d+)\b.*\b(?:written|saved|loaded|read|done|copied|uploaded)
+    job.at-work         `layer |block |tensor |module |shard ` => (?i)\b(?P<what>[\w.]+:? (?:layer|block|
+                        tensor|module|shard)) (?P<done>\d+)/(?P<of>\d+)$
     job.at-work         `eading |oading |riting |opying ` => (?i)\b(?:read|load|writ|copy)ing
                         [ ](?P<what>shard|part|chunk|file) (?P<done>\d+) ?(?:/|of) ?(?P<of>\d+)\b
     shell.rank-gpu      `cuda:` => (?i)(?:\b|_)rank (?P<of>\d+)\b.*\b(?:uses?|on|device)\b.*cuda:(?P<index>\d+)(?:
                         \W{1,3}(?P<gpu>[\da-f]{4}:[\da-f]{2}:[\da-f.]+))?
 success
+    job.judged-good   `PASS` => ^(?:--- )?PASS(?:: [\w./-]+ \([\d.]+ ?s\))?$|\bresult=PASS\b
+    job.judged-good   ` passed` => \btest\w*(?:\[[\w.-]+\])? passed$
     job.completed     `OK` => ^OK(?: \(skipped=\d+\))?$
     job.completed     ^(?:=+ )?\d+` passed`\b(?!.*fail).*\bin [\d.]+ ?s
     job.completed     `weep finished|tudy finished|est trial|est trial:` => ^(?:.*\b)?(?:[Ss]weep|[Ss]tudy) finis

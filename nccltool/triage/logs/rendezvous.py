@@ -10,7 +10,8 @@ failure
                           (?:(?:.*?port: ?|.*?\]:)(?P<port>\d+))?
     net.no-route          ^(?!.*NCCL)(?:.*?\(?\[?(?P<peer>(?:\d{1,3}\.){3}\d{1,3}))?
                           .*`No route to host|Network is unreachable`
-    net.no-route          `ssh: connect to host` (?P<peer>\S+) port \d+: (?:Connection|Operation) timed out
+    net.no-route          `ssh: connect to host` (?P<peer>\S+) port \d+: (?:(?:Connection|Operation)
+                          [ ]timed out|Connection refused)
     net.no-route          `dial tcp `(?P<peer>[\d.]+)(?::\d+)?: (?:i/o timeout|connect: (?:connection
                           [ ]timed out|no route))
     store.unresolved      `host not found`

@@ -35,7 +35,7 @@ failure
     host.oom         `due to memory pressure (OOM)` => (?:ip=|IP: )(?P<address>[\d.]+)
     host.oom         `due to the node running low on memory`
     mpi.no-start     `unable to reliably start one or more daemons|Host key verification failed`
-    mpi.no-start     `ssh: `(?:connect to host \S+ port \d+: Connection refused|Could not resolve)
+    mpi.no-start     `ssh: `Could not resolve
     mpi.no-callback  `communicating back to mpirun`
     mpi.no-start     `An ORTE daemon has unexpectedly failed|A daemon (pid` => daemon\b.*(?:failed|died)
     mpi.no-start     `HYDU_sock_connect|HYDT_bscd|HYDU_create_process`
@@ -82,7 +82,8 @@ failure
     job.preempted    `maintenance` => (?:TERMINATE_ON_HOST_MAINTENANCE|maintenance event|for maintenance)
     job.sigterm      (?:[Rr]eceiv(?:ed|ing)|[Cc]aught|[Gg]ot|[Bb]ypassing) (?:signal )?`SIGTERM`
     job.sigterm      ` signal` => [Rr]eceived (?:Signals\.)?(?:15|2|1|SIG(?:TERM|INT|HUP)) death signal|got
-                     [ ]signal: (?:15|2|1)\b|(?:Received|Bypassing) signal (?:15|2|1)\b
+                     [ ]signal: (?:15|2|1)\b|(?:[Rr]eceived?|Bypassing|[Cc]aught) signal
+                     [ ](?:15|2|1|SIGTERM)\b
     job.sigusr       (?:[Rr]eceived|[Cc]aught|[Gg]ot) (?:signal )?`SIGUSR1`
     job.interrupted  ^(?:.*: )?`KeyboardInterrupt`\b
     job.interrupted  ^`^C`
@@ -128,6 +129,10 @@ echo
 doubt
     host.memory-limit  hit memory(?:\+swap)? `limit at `(?:least once|some point)
 state
+    job.restarted    `restart count `[1-9]
+    job.restarted    `equeued ` => ^Requeued (?:SLURM )?job \d+
+    job.restarted    `estor` => (?i)\brestor(?:ed|ing) (?:all )?(?:states?|checkpoint|training) (?:from|at)\b
+    job.restarted    `resum` => (?i)\bresum(?:e|ed|es|ing) (?:training |the run |run )?from (?!scratch)
     job.unstuck      `Thread is unstuck! Warning above was a false`
     job.pod-pending  `Pending` => ^(?P<node>[a-z][\w.-]+)\s+\d+/\d+\s+Pending\b
     job.state        `FAILED` => ^\s*\d+\S*\s+(?:\S+\s+)?(?P<state>FAILED|NODE_FAIL)\b

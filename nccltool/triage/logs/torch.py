@@ -183,8 +183,8 @@ doubt
     torch.no-block       `No available block found|No available shared memory broadcast block found`
     app.nan              \bloss\S*[ =:']*` nan|=nan|:nan|'nan`\b
 state
-    hvd.row              ^(?:(?P<ranks>\d+): )?\[\w*`llreduce|llgather|roadcast`\w*
-                         [./_][\w./-]+(?:, |\])
+    hvd.row              ^(?:(?P<ranks>\d+): )?\[[\w./-]*`llreduce|llgather|roadcast`\w*
+                         [./_][\w./-]+(?:, | \.|\])
     hvd.ready            `[ready ranks: `(?P<ranks>[\d, ]+)\]
     torch.not-destroyed  `process group has NOT been destroyed|destroy_process_group() was not called`
 """,

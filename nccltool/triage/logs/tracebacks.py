@@ -58,6 +58,7 @@ echo
     app.abort       ^(?!srun).*`Aborted (core dumped)`
     app.abort       `Fatal Python error: Aborted`
 state
+    app.child       `Process ` => ^Process [\w.:-]+:$
     app.traceback   `Traceback (most recent call last)`
     app.chained     `above exception`
     app.ignored     `Exception ignored in`
@@ -87,7 +88,7 @@ _ECHO_TYPES = re.compile(
     r"RayActorError|RayTaskError\S*|NodeDiedError|OwnerDiedError|ActorUnavailableError|ObjectLostError|TaskCancelledError|"
     r"SignalException|SystemExit|BrokenPipeError|EOFError|ConnectionResetError|"
     r"ConnectionRefusedError|Rendezvous\w+Error|ProcessExitedException|ProcessRaisedException|KeyboardInterrupt|"
-    r"WorkerCrashedError|nccl\w+Error|NcclError|NCCLError|ConnectionAbortedError|BrokenProcessPool|CancelledError|EngineDeadError)$"
+    r"WorkerCrashedError|nccl\w+Error|NcclError|NCCLError|ConnectionAbortedError|BrokenProcessPool|CancelledError|EngineDeadError|nixl\w+Error)$"
 )
 _ECHO_TEXTS = re.compile(
     r"NCCL [eE]rror|ncclInternalError|ncclSystemError|ncclUnhandledCudaError|ncclRemoteError|[Ww]atchdog|"
@@ -113,6 +114,8 @@ class _Open:
     chained: bool = False
     ignored: bool = False
     """Python goes on after it: an exception in a destructor."""
+    child: bool = False
+    """In a process that the program started: the program itself goes on."""
     path: str = ""
     about: str = ""
     """The cause that the library of a frame is about."""
@@ -137,6 +140,7 @@ class Tracebacks:
         self._opened: dict[str, _Open] = {}
         self._chained: set[str] = set()
         self._ignored: set[str] = set()
+        self._children: set[str] = set()
         self._begun: SourceLine | None = None
         """The last first line of a traceback that named its rank; the lines behind it may not."""
 
@@ -157,6 +161,8 @@ class Tracebacks:
                 self._chained.add(line.label)
             elif item.kind == "app.ignored":
                 self._ignored.add(line.label)
+            elif item.kind == "app.child":
+                self._children.add(line.label)
             elif item.kind == "app.frame":
                 _frame(now, fields)
             elif item.kind != "app.exception":
@@ -178,9 +184,10 @@ class Tracebacks:
 
     def _open(self, line: SourceLine) -> _Open:
         self._begun = line if line.rank is not None else None
-        now = _Open(line.number, line.label in self._chained, line.label in self._ignored)
-        self._chained.discard(line.label)
-        self._ignored.discard(line.label)
+        label = line.label
+        now = _Open(line.number, label in self._chained, label in self._ignored, label in self._children)
+        for told in (self._chained, self._ignored, self._children):
+            told.discard(label)
         self._opened[line.label] = now
         return now
 
@@ -204,6 +211,7 @@ def _end(line: SourceLine, now: _Open | None) -> LogEvent | None:
     about = fields | ({"frame": now.path} if now and now.path else {})
     if now and now.ignored:
         return event(_IGNORED, line, about)
+    about |= {"child": "yes"} if now and now.child else {}
     is_echo = _is_echo(fields) or (now is not None and now.chained)
     if not is_echo and (subject := complaints.of_exception(line.text)):
         about |= {"about": subject}

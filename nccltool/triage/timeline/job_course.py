@@ -40,7 +40,7 @@ _GOES_ON = re.compile(
 _STEP = re.compile(r"(?i)(?:\b|_)(?:step|iter|iteration|num_updates|batch)\W{0,9}(\d+)\b")
 """Where a line has an epoch too."""
 _WHOLE_BAR = re.compile(r"\b(\d+)/\1 \[=+\]")
-_RESTARTS = ("torchrun.restart", "torchrun.joined", "nccl.version", "job.unstuck")
+_RESTARTS = ("torchrun.restart", "torchrun.joined", "nccl.version", "job.unstuck", "job.restarted")
 
 _JOB_WORDS = re.compile(
     r"\b(?:mpirun|mpiexec|srun|sbatch|torchrun|python\S*|accelerate|deepspeed|\w+_perf\w*|vllm|lmdeploy|run)\b|NCCL_\w+="
@@ -59,6 +59,11 @@ _OF_JOBS = ("nccl", "torch", "bench", "store", "gloo", "app", "torchrun", "hvd",
 def _is_an_ending(event: LogEvent) -> bool:
     """Whether processes around a job end so too, once it has come to its end."""
     return event.kind in _ENDINGS or (event.kind == "torchrun.failed" and event.get("code") in ("-15", "143"))
+
+
+def _is_expected(event: LogEvent) -> bool:
+    """Whether the line itself says that what ended was meant to."""
+    return re.search(r"(?i)(?:^|[^n])\bexpected\b(?! \S+,? (?:but )?got)", event.text) is not None
 
 
 def _step_of(event: LogEvent) -> str:
@@ -166,12 +171,13 @@ class JobCourse:
     def _fail(self, event: LogEvent, place: Place) -> None:
         if self._views and event.kind == "job.interrupted":
             return
-        if _is_an_ending(event) and self._last_success is not None:
+        if self._last_success is not None and (_is_an_ending(event) or _is_expected(event)):
             return
         self._last_failure, self._changed_since = place, False
         self._steps_since.clear()
         self._only_waited = self._only_waited and event.kind in _COMPLAINTS
-        self._only_light = self._only_light and _GOES_ON.search(event.text) is not None
+        is_light = _GOES_ON.search(event.text) is not None or bool(event.get("child"))
+        self._only_light = self._only_light and is_light
         self._deadly = self._deadly or event.kind in _DEADLY
         self._is_open = self._is_open or not _is_an_ending(event)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from nccltool.triage.logs.base import LogEvent
 
 _OPERATIONS = re.compile(
-    r"(?:\b|_|nccl)(?P<op>all_?reduce|all_?gather|reduce_?scatter|broadcast|barrier|all_?to_?all|new_group|gather|scatter|sync_(?:params|buffers|module_states))"
+    r"(?:\b|_|nccl)(?P<op>all_?reduce|all_?gather|reduce_?scatter|broadcast|barrier|all_?to_?all|new_group|batch_isend_irecv|gather|scatter|sync_(?:params|buffers|module_states))"
     r"(?:_\w+|[A-Z]\w*)?\b",
     re.IGNORECASE,
 )

@@ -57,7 +57,73 @@ h1:11:11 [1] NCCL INFO Channel 00/0 : 1[1] -> 0[0] via P2P/IPC
 h1:11:11 [1] transport/p2p.cc:275 NCCL WARN Cuda failure 1 'invalid argument'
 """
 _LOCALS = "".join(f"(Actor pid={n}) world_rank {n} LOCAL_RANK 0 device cuda:0\n" for n in (0, 1))
+_STALLED = """\
+train step 4211 loss 1.2
+[2020-07-13 22:09:42.11: W stall_inspector.cc:105] One or more tensors were submitted by a subset of ranks
+Stalled ranks:
+0: [sum/have_data/HorovodAllreduce_more_data_0]
+1: [sum/have_data/HorovodAllreduce_more_data_0]
+2: [optimize/HorovodAllreduce_gradients_W_0, optimize/HorovodAllreduce_gradients_b_0 ...]
+"""
+_LOST = (
+    "PRTE has lost communication with a remote daemon.\n"
+    "This is usually due to either a failure of the TCP network\n"
+)
+_NO_NIC = """\
+$ mpirun -np 2 --hostfile hosts ./ring_c
+[[11120,1],0]: A high-performance Open MPI point-to-point messaging module
+was unable to find any relevant network interfaces:
+  Host: n21
+{}Process 0 exiting
+"""
+_FALLBACK = """\
+n0:31:36 [0] nccl_net_ofi_init:216 NCCL WARN NET/OFI aws-ofi-nccl initialization failed
+n0:31:36 [0] NCCL INFO Using network Socket
+n0:31:36 [0] NCCL INFO Channel 00/0 : 1[0] -> 0[0] [receive] via NET/Socket/0
+# Avg bus bandwidth    : 0.727914
+"""
+_REQUEUED = """\
+Epoch 41:  63%|######3   | 788/1251 [01:41<00:59, 7.76it/s, train_loss=1.98]
+slurmstepd: error: *** JOB 40012 ON n7 CANCELLED AT 2026-01-20T06:00:14 DUE TO JOB REQUEUE ***
+srun: Job step aborted: Waiting up to 32 seconds for job step to finish.
+{}`Trainer.fit` stopped: `max_epochs=90` reached.
+"""
+_CHILD = """\
+[Epoch 1] Training Loss: 0.0931
+{}Traceback (most recent call last):
+  File "/srv/python3.6/multiprocessing/util.py", line 186, in __call__
+OSError: [Errno 16] Device or resource busy: '.nfs0001'
+[Epoch 2] Training Loss: 0.0377
+"""
+_DUMPS = "".join(
+    f'Process {n}: python\nThread {n} (idle): "MainThread"\n    all_reduce (torch/distributed/c10d.py:2938)\n'
+    for n in (11, 12)
+)
+_DUMPS += 'Process 13: python\nThread 13 (active): "MainThread"\n    synchronize (torch/cuda/streams.py:231)\n'
+_OWN_CALL = (
+    "[rank2]:[E527 03:50:04.118 ProcessGroupNCCL.cpp:685] [Rank 2] Watchdog caught collective operation timeout:"
+    " WorkNCCL(SeqNum=771834, OpType=ALLREDUCE, NumelIn=385024, NumelOut=385024, Timeout(ms)=600000)"
+    " ran for 600021 milliseconds before timing out.\n"
+)
+_BINDS = """\
+# Using devices
+n1:7:31 [0] NCCL INFO Connected all trees
+n1:7:31 [0] NCCL INFO NVLS Bind mem 0xac0000000 UC handle 0x7f30c0a51b10 MC handle 0x7f30c0a4fd80 size 1073741824
+^C
+"""
 LOGS = [
+    ("collective-mismatch", "2", _STALLED),
+    ("net-unreachable", "10.71.4.19", "ssh: connect to host 10.71.4.19 port 22: Connection refused\n" + _LOST),
+    ("net-interface", None, _NO_NIC.format("")),
+    ("none", None, _NO_NIC.format("Another transport will be used instead, although this may be slower.\n")),
+    ("plugin", "NET/OFI", _FALLBACK),
+    ("none", None, _FALLBACK + "--- PASS: TestNCCL/multi-node (94.02s)\n"),
+    ("preempted", "n7", _REQUEUED.format("")),
+    ("none", None, _REQUEUED.format("slurm: job 40012 restart count 1\n")),
+    ("app-error", None, _CHILD.format("")),
+    ("none", None, _CHILD.format("Process Process-12:\n")),
+    ("collective-mismatch", "2", _DUMPS + _OWN_CALL),
+    ("nvlink-fabric", None, _BINDS),
     ("env-invalid", "UCX_NET_DEVICES", "UCX_NET_DEVICES=ionic_0:1\n" + _NO_LANE),
     ("ib-config", "n4", _NO_LANE),
     ("rdzv-store", None, _IN_STORE),
