@@ -1,4 +1,4 @@
-"""Who comes late to the collectives of a step: ranks meet in each of some more steps, and time their waits.
+"""Who comes late to the collectives of a step: ranks meet in each of some steps, and time their waits.
 
 They begin a step together, and time how long they wait for each other between the forward and the backward pass:
 behind their own work and before gradients travel. Over a slow link, one rank may get the gradients last in each
@@ -17,8 +17,6 @@ from dataclasses import dataclass
 from nccltool.core import processes
 from nccltool.probe import late_rank
 from nccltool.probe.late_rank import RankLateness
-from nccltool.train import starved
-from nccltool.train.result import RankStarved
 from nccltool.worker.agreement import Agreement
 
 BETWEEN_PASSES = "between forward and backward"
@@ -29,21 +27,21 @@ ranks came late for 0.5 s on end, some 15 steps, and then the other one did."""
 _LONG_NS = 5_000_000_000
 """If all parts took longer than this, they are made shorter."""
 _SHORT = 5
-"""Steps of a part then."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Lateness:
-    """Of all ranks."""
-
-    ranks: tuple[RankLateness, ...]
-    """The latest first."""
-    starved: RankStarved | None
-
+"""Steps of a part then, and of the first look at who is late."""
 
 CoreTime = tuple[int, int, int]
 """ns of some steps, of those in which this thread ran, and in which it could have; -1 = the kernel does not
 tell."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Lateness:
+    """In steps in which ranks met."""
+
+    ranks: tuple[RankLateness, ...]
+    """The latest first."""
+    core_time: CoreTime
+    """Of this rank."""
 
 
 class CoreClock:
@@ -87,15 +85,10 @@ class Arrivals:
 
 
 def came_late(
-    group: Agreement,
-    step_ns: int,
-    step: Callable[[], None],
-    put: Callable[[Arrivals | None], None],
-    timed: CoreTime,
+    group: Agreement, step_ns: int, step: Callable[[], object], put: Callable[[Arrivals | None], None]
 ) -> Lateness | None:
-    """The ranks that came late in some more steps, or lacked a core; None = they cannot be told. `step_ns`:
-    how long a step takes, the same on all ranks. `put` has the strategy call on the arrivals. `timed`: of
-    the steps before."""
+    """The ranks that come late in some steps; None = they cannot be told. `step_ns`: how long a step takes, the
+    same on all ranks. `put` has the strategy call on the arrivals."""
     if group.size < 2:
         return None
     rounds = late_rank.ROUNDS if _PARTS * late_rank.ROUNDS * step_ns <= _LONG_NS else _SHORT
@@ -106,26 +99,28 @@ def came_late(
     if arrivals.can_meet():
         clock = CoreClock()
         late = _late_throughout(group, rounds, step, arrivals)
-        rows = group.everybodys([*timed, *clock.read()])
-        found = Lateness(ranks=late, starved=starved.of([starved.parts(row) for row in rows]))
+        found = Lateness(ranks=late, core_time=clock.read())
     put(None)
     return found
 
 
 def _late_throughout(
-    group: Agreement, rounds: int, step: Callable[[], None], arrivals: Arrivals
+    group: Agreement, rounds: int, step: Callable[[], object], arrivals: Arrivals
 ) -> tuple[RankLateness, ...]:
-    """No further part is run when no rank is left that was late in each so far: none would be named."""
+    """Once no rank is left that was late in each part so far, no further step is taken: none would be named. One
+    that is late in four of five steps is left after the first look in 94 % of the cases (binomial, 3 of 5)."""
     waits: list[list[int]] = [[] for _ in range(group.size)]
     left = set(range(group.size))
-    for _ in range(_PARTS):
-        for _ in range(rounds):
+    for look in dict.fromkeys((_SHORT, *(rounds * part for part in range(1, _PARTS + 1)))):
+        more = look - len(arrivals.waits_ns)
+        for _ in range(more):
             group.meet()
             step()
-        part = group.everybodys(arrivals.waits_ns[-rounds:])
-        left &= {one.rank for one in late_rank.in_row(part, late_rank.LAST_IN_SHARE_OF_PART)}
+        for mine, latest in zip(waits, group.everybodys(arrivals.waits_ns[-more:]), strict=True):
+            mine.extend(latest)
+        begin = (look - 1) // rounds * rounds
+        part = late_rank.in_row([mine[begin:] for mine in waits], late_rank.LAST_IN_SHARE_OF_PART)
+        left &= {one.rank for one in part}
         if not left:
             return ()
-        for mine, more in zip(waits, part, strict=True):
-            mine.extend(more)
     return late_rank.throughout(waits, _PARTS)

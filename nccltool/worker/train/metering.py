@@ -1,9 +1,10 @@
-"""What steps take besides time: memory after each step, energy and GPU utilization over all of them."""
+"""What steps take besides time: memory after each step, energy and GPU utilization; and who comes late to them."""
 
 import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import torch
@@ -17,6 +18,8 @@ from nccltool.hosts.sources import energy
 from nccltool.hosts.sources.base import Tree
 from nccltool.train.result import EnergyUse
 from nccltool.worker import memory
+from nccltool.worker.train import arrivals
+from nccltool.worker.train.arrivals import Lateness
 from nccltool.worker.train.strategies.base import Setup
 
 WARM_UP = 2
@@ -39,6 +42,8 @@ class MeteredSteps:
     energy: tuple[EnergyUse, ...]
     utilization: tuple[int | None, ...]
     """Of each rank's GPU, in thousandths."""
+    lateness: Lateness | None
+    """None = it cannot be told."""
 
 
 class _Meters:
@@ -85,24 +90,27 @@ class _Meters:
 
 
 def metered(setup: Setup, step: Callable[[Tensor], None], most: int) -> MeteredSteps:
-    """Take steps: a second of them where a rank has counters of energy, else `most` at the most."""
+    """Take steps in which ranks meet, then a second of steps where a rank has counters of energy, else `most` in
+    all at the most."""
     group, meters, seen = setup.group, _Meters(setup.device), list[MemoryNow]()
 
-    def take(steps: int) -> int:
-        took = 0
-        for _ in range(steps):
-            tokens, _waited = setup.drawn(len(seen) + 1)
-            setup.slot.phase("timing")
-            begin = time.perf_counter_ns()
-            step(tokens)
-            group.settle()
-            took = time.perf_counter_ns() - begin
-            seen.append(_memory(setup.device))
+    def once(tokens: Tensor) -> int:
+        setup.slot.phase("timing")
+        begin = time.perf_counter_ns()
+        step(tokens)
+        group.settle()
+        took = time.perf_counter_ns() - begin
+        seen.append(_memory(setup.device))
         return took
 
-    slowest_ns, has_counters = group.maximum([take(WARM_UP), meters.can_read])
+    def take(steps: int) -> list[int]:
+        return [once(setup.drawn(len(seen) + 1)[0]) for _ in range(steps)]
+
+    slowest_ns, has_counters = group.maximum([take(WARM_UP)[-1], meters.can_read])
+    again = setup.tokens(1)
+    lateness = arrivals.came_late(group, slowest_ns, partial(once, again), setup.meet_at)
     in_time = math.ceil(_LEAST_S * 1e9 / max(slowest_ns, 1))
-    steps = min(in_time, _MOST_STEPS if has_counters else most)
+    steps = min(in_time, _MOST_STEPS) if has_counters else max(0, min(in_time, most) + WARM_UP - len(seen))
     group.meet()
     meters.begin()
     take(steps)
@@ -117,6 +125,7 @@ def metered(setup: Setup, step: Callable[[Tensor], None], most: int) -> MeteredS
             _of("host", rows, steps, meters.reasons),
         ),
         utilization=tuple(row[4] if row[4] >= 0 else None for row in rows) if on_gpus else (),
+        lateness=lateness,
     )
 
 

@@ -14,9 +14,11 @@ from nccltool.core import processes
 from nccltool.core.findings import Subject
 from nccltool.probe import late_rank
 from nccltool.probe.events import Samples
+from nccltool.train import starved
 from nccltool.train.events import Flowed, InputTimed, MemorySeen, OfRanks, Passed, TimedSteps
 from nccltool.train.finding_kinds import PROFILE_NOT_WRITTEN
 from nccltool.train.job import trace_file
+from nccltool.train.result import RankStarved
 from nccltool.train.strategies.base import DataParallelOptions
 from nccltool.worker import memory
 from nccltool.worker.train import adamw, arrivals, gradients, metering, transformer
@@ -62,7 +64,7 @@ def time_steps(strategy: Strategy, steps: int, index: int) -> None:
     if flow is not None:
         _report_flow(setup, flow)
         _report_passes(setup, flow, step)
-    lateness = _came_late(setup, slowest, step, timed)
+    lacks_core = _starved(setup, met := metered.lateness, timed)
     if group.rank:
         return
     setup.channel.emit(
@@ -76,8 +78,8 @@ def time_steps(strategy: Strategy, steps: int, index: int) -> None:
             without_sync_ns=statistics.median_low(together[0]) if together else None,
             alone_ns=statistics.median_low(alone[0]) if alone else None,
             input_ns=statistics.median_low(longest_waits),
-            late_ranks=None if lateness is None else late_rank.as_pairs(lateness.ranks),
-            starved=None if lateness is None else lateness.starved,
+            late_ranks=None if met is None else late_rank.as_pairs(met.ranks),
+            starved=lacks_core,
             energy=metered.energy,
         ),
     )
@@ -121,16 +123,12 @@ def _stalled_ns(drawn: Sequence[InputWait]) -> int:
     return (sum(stalled) - max(stalled)) // max(1, len(stalled) - 1)
 
 
-def _came_late(setup: Setup, timed_ns: list[int], step: Step, timed: CoreTime) -> Lateness | None:
-    """In some more steps: a meeting in those that are timed would slow them."""
-    tokens = setup.tokens(1)
-
-    def again() -> None:
-        setup.slot.phase("timing")
-        step(tokens)
-        setup.group.settle()
-
-    return arrivals.came_late(setup.group, statistics.median_low(timed_ns), again, setup.meet_at, timed)
+def _starved(setup: Setup, met: Lateness | None, timed: CoreTime) -> RankStarved | None:
+    """The rank that lacked a core both in the steps in which ranks met and in those that were timed."""
+    if met is None:
+        return None
+    rows = setup.group.everybodys([*met.core_time, *timed])
+    return starved.of([starved.parts(row) for row in rows])
 
 
 def _report_flow(setup: Setup, flow: Flow) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from nccltool.worker.agreement import Agreement
 from nccltool.worker.train import arrivals
-from nccltool.worker.train.arrivals import BETWEEN_PASSES, COMPUTING, Arrivals, Lateness
+from nccltool.worker.train.arrivals import BETWEEN_PASSES, COMPUTING, Arrivals
 
 pytestmark = pytest.mark.torch
 
@@ -39,10 +39,6 @@ class Disturbed(TwoRanks):
     def everybodys(self, numbers: list[int]) -> list[list[int]]:
         late_ns = next(self._late_ms, 0) * 10**6
         return [numbers, [number + late_ns for number in numbers]]
-
-
-TIMED = (10**6, -1, -1)
-"""What the kernel does not tell."""
 
 
 class Stepper:
@@ -84,7 +80,7 @@ def test_when_ranks_meet(
     phases: tuple[str, ...], group: Callable[[], TwoRanks], step_ms: int, rounds: int | None
 ) -> None:
     ranks, stepper = group(), Stepper(*phases)
-    late = arrivals.came_late(ranks, step_ms * 10**6, stepper.step, stepper.put, TIMED)
+    late = arrivals.came_late(ranks, step_ms * 10**6, stepper.step, stepper.put)
     assert stepper.is_left_alone
     assert ranks.meetings == 2 * (rounds or 0)  # they also begin each step together
     if rounds is None:
@@ -99,8 +95,9 @@ def test_when_ranks_meet(
 
 def test_a_rank_that_is_late_for_a_stretch_of_steps_is_not_named() -> None:
     stepper = Stepper(BETWEEN_PASSES)
-    found = arrivals.came_late(Disturbed(5, 5, -5), 10**6, stepper.step, stepper.put, TIMED)
-    assert found == Lateness(ranks=(), starved=None)
+    found = arrivals.came_late(Disturbed(5, 5, 5, -5), 10**6, stepper.step, stepper.put)
+    assert found is not None
+    assert found.ranks == ()
     assert stepper.steps == 1 + 45
 
 
@@ -116,13 +113,18 @@ def test_who_gets_gradients_last_does_not_come_late_to_the_next_step() -> None:
         said.append("steps")
         stepper.step()
 
-    assert arrivals.came_late(Ranks(), 10**6, step, stepper.put, TIMED) is not None
+    assert arrivals.came_late(Ranks(), 10**6, step, stepper.put) is not None
     assert said == ["steps", *["meets", "steps", "meets"] * 45]
 
 
-@pytest.mark.parametrize(("late_ms", "rounds"), [((0, 5, 5), 15), ((5, 0, 5), 30), ((5, -5, 5), 30)])
+@pytest.mark.parametrize(
+    ("late_ms", "rounds"),
+    [((0, 5, 5, 5), 5), ((5, 0, 5, 5), 15), ((5, -5, 5, 5), 15), ((5, 5, 0, 5), 30), ((5, 5, -5, 5), 30)],
+)
 def test_steps_end_when_nobody_can_be_named(late_ms: tuple[int, ...], rounds: int) -> None:
+    """Looks after 5, 15, 30, and 45 steps."""
     stepper = Stepper(BETWEEN_PASSES)
-    found = arrivals.came_late(Disturbed(*late_ms), 10**6, stepper.step, stepper.put, TIMED)
-    assert found == Lateness(ranks=(), starved=None)
+    found = arrivals.came_late(Disturbed(*late_ms), 10**6, stepper.step, stepper.put)
+    assert found is not None
+    assert found.ranks == ()
     assert (stepper.steps, stepper.is_left_alone) == (1 + rounds, True)

@@ -1,5 +1,6 @@
 """Steps whose memory and energy are read: how many, which counters count once, and what is not known."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -8,7 +9,8 @@ import torch
 from nccltool.core.unknown import Unknown
 from nccltool.hosts.sources import energy
 from nccltool.train.result import EnergyUse
-from nccltool.worker.train import metering
+from nccltool.worker.train import arrivals, metering
+from nccltool.worker.train.arrivals import Lateness
 from nccltool.worker.train.strategies.base import Setup
 
 pytestmark = pytest.mark.torch
@@ -40,6 +42,25 @@ def test_without_counters_no_more_steps_than_are_timed(setup: Setup, monkeypatch
     assert found.energy == (
         EnergyUse(of="host", counters=1, joules_per_step=None, joules_per_token=None, reason="not here"),
     )
+
+
+@pytest.mark.parametrize(("most", "taken_in_all"), [(3, 4), (4, 4), (6, 6)])
+def test_steps_in_which_ranks_meet_are_metered_too(
+    most: int, taken_in_all: int, setup: Setup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late = Lateness(ranks=(), core_time=(1, 2, 3))
+
+    def came_late(group: object, step_ns: int, step: Callable[[], object], put: object) -> Lateness:
+        for _ in range(4):
+            step()
+        return late
+
+    monkeypatch.setattr(energy, "packages", lambda tree: Unknown("not here"))
+    monkeypatch.setattr(arrivals, "came_late", came_late)
+    taken = list[torch.Tensor]()
+    found = metering.metered(setup, taken.append, most)
+    assert len(taken) == len(found.memory) == metering.WARM_UP + taken_in_all
+    assert found.lateness == late
 
 
 def test_energy_is_that_of_the_steps_after_warm_up(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
