@@ -3,6 +3,7 @@
 Standard input: the job, one line of JSON; later the runner's instructions. Standard output: events.
 """
 
+import gc
 import os
 import sys
 
@@ -54,12 +55,15 @@ def _load(job: Job) -> remote.NodeMain:
         return lambda *_: 0
     # a CUDA context in this process would make CUDA unusable in the ranks that are forked from it
     os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
+    gc.disable()  # imports leave nothing to collect, and half a million objects to look through again and again
     from nccltool.worker.node import local  # torch
 
     if isinstance(job, TrainJob):
         from nccltool.worker.train import strategies
 
         strategies.load(job.train.strategies)
+    gc.freeze()  # ranks that are forked do not look through them either
+    gc.enable()
     return local.run
 
 
