@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from nccltool.core.errors import BadInput
 from nccltool.train import sharing
 from nccltool.train.job import TrainSpec
+from nccltool.train.strategies import word_of
 
 _FEWEST = 2
 """Points of a curve."""
@@ -65,6 +66,7 @@ def of(spec: TrainSpec, worlds: Sequence[int], sequences: int | None) -> TrainSe
 def _no_curve(spec: TrainSpec, name: str, ranks: int) -> BadInput:
     possible = [str(some) for some in range(1, _TRIED) if not sharing.no_point(spec, name, some)][:3]
     return BadInput(
-        f"--scaling: {name} has no curve over these numbers of ranks: {sharing.no_point(spec, name, ranks)}",
+        f"--scaling: {word_of(name)} has no curve over these numbers of ranks: "
+        f"{sharing.no_point(spec, name, ranks)}",
         f"use for example --scaling {','.join(possible)}" if possible else "choose another strategy",
     )

@@ -56,7 +56,7 @@ def test_a_model_for_all_numbers_of_ranks_is_as_small_as_they_permit() -> None:
     ("spec", "worlds", "said", "remedy"),
     [
         (spec_of("dp"), WORLDS, "dp has no curve over these numbers of ranks: it runs in one process", "another"),
-        (spec_of("ddp", "three_d"), (1, 2, 4), "three_d has no curve", "--scaling 4,8,12"),
+        (spec_of("ddp", "three_d"), (1, 2, 4), "3d has no curve", "--scaling 4,8,12"),
         (spec_of("tensor"), (11, 13, 4), "11 ranks cannot be split into groups of 2 to 8", "--scaling 1,2,3"),
     ],
 )
