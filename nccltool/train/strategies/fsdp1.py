@@ -47,3 +47,9 @@ def variants(own: Options, place: TuningPlace) -> Iterator[Variant]:
         ),
     ):
         yield Variant(name=name, setting=setting, options=changed)
+    if own.shard == "full":
+        yield Variant(
+            name="no resharding",
+            setting="ShardingStrategy.SHARD_GRAD_OP; parameters stay whole until the backward pass",
+            options=replace(own, shard="grad"),
+        )
