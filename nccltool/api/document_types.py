@@ -32,7 +32,7 @@ from nccltool.preflight.document import PreflightDocument
 from nccltool.preflight.suite import Platform, Suite
 from nccltool.probe.document import ProbeDocument
 from nccltool.trace.document import TraceDocument
-from nccltool.train.result import Oracle, Restart, TrainingResult, TrainStep
+from nccltool.train.result import Oracle, OverlapRow, Restart, TrainingResult, TrainStep
 from nccltool.train.series import LeftOut
 from nccltool.triage.incident import Candidate, LogLine, Offender, Overview
 
@@ -49,6 +49,7 @@ class TrainDocument(ProbeDocument, kw_only=True):
     peak_memory_bytes: tuple[int | None, ...]
     trainings: tuple[TrainingResult, ...]
     restarts: tuple[Restart, ...]
+    overlap: tuple[OverlapRow, ...] = ()
 
 
 class DoctorDocument(RunDocument, kw_only=True):

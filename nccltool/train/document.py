@@ -8,6 +8,7 @@ import msgspec
 from nccltool.core import documents, run_directory
 from nccltool.probe.document import ProbeDocument, document_of
 from nccltool.probe.result import Run
+from nccltool.train import tuning
 from nccltool.train.result import Restart, TrainingResult, TrainRun
 
 
@@ -30,8 +31,12 @@ def to_document(run: TrainRun) -> dict[str, Any]:
     empty: dict[str, Any] = {"steps": [], "peak_memory_bytes": []}
     top = {name: only.get(name, empty.get(name)) for name in _OF_THE_ONLY}
     document: dict[str, Any] = msgspec.to_builtins(document_of(run))
-    restarts = msgspec.to_builtins(run.restarts)
-    return document | {"strategy": only.get("strategy", "all"), **top, "trainings": plain, "restarts": restarts}
+    lists = {
+        "trainings": plain,
+        "restarts": msgspec.to_builtins(run.restarts),
+        "overlap": msgspec.to_builtins(tuning.overlap(run.trainings)),
+    }
+    return document | {"strategy": only.get("strategy", "all"), **top, **lists}
 
 
 def to_json(run: TrainRun) -> str:

@@ -300,6 +300,24 @@ class Tuning:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class OverlapRow:
+    """A strategy as asked for, without overlap, or with its fastest setting: what it hides."""
+
+    strategy: str
+    name: str
+    """Of a setting in the strategy's `Tuning`."""
+    setting: str
+    exposed_communication_ratio: float | None
+    exposed_communication_low: float | None
+    exposed_communication_high: float | None
+    ratio: float | None
+    ratio_low: float | None
+    ratio_high: float | None
+    is_recommended: bool | None
+    """None = too few rounds to tell."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class TrainingResult:
     """A smoke training in one way."""
 

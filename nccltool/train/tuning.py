@@ -6,7 +6,7 @@ ratios hold for all settings together (Bonferroni): chance alone finds a differe
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields, replace
 from importlib import import_module
 from statistics import median
@@ -19,7 +19,7 @@ from nccltool.core.units import format_seconds
 from nccltool.train import events
 from nccltool.train.finding_kinds import SETTING_WRONG
 from nccltool.train.job import TrainSpec
-from nccltool.train.result import TunedSetting, Tuning
+from nccltool.train.result import OverlapRow, TrainingResult, TunedSetting, Tuning
 from nccltool.train.strategies.base import NO_OVERLAP, StrategyOptions, TuningPlace, Variant
 
 AS_ASKED = "as asked for"
@@ -145,6 +145,33 @@ def _best(settings: Sequence[TunedSetting]) -> TunedSetting | None:
     return min(faster, key=lambda one: one.ratio or 1.0, default=None)
 
 
+def overlap(trainings: Iterable[TrainingResult]) -> tuple[OverlapRow, ...]:
+    """What hides how much: of each strategy, what was asked for, the setting without overlap, and the fastest."""
+    return tuple(row for one in trainings if one.tuning for row in _of_strategy(one.strategy, one.tuning))
+
+
+def _of_strategy(strategy: str, tuning: Tuning) -> Iterator[OverlapRow]:
+    asked, *others = tuning.settings
+    timed = [one for one in others if one.status == "pass" and one.ratio is not None]
+    without = [one for one in timed if one.name.endswith(NO_OVERLAP)]
+    faster = [one for one in timed if one.is_exact and one.ratio is not None and one.ratio < 1]
+    fastest = sorted(faster, key=lambda one: one.ratio or 1.0)[:1]
+    told = any(one.ratio_low is not None for one in timed)
+    for one in dict.fromkeys((asked, *without, *fastest)):
+        yield OverlapRow(
+            strategy=strategy,
+            name=one.name,
+            setting=one.setting,
+            exposed_communication_ratio=one.exposed_communication_ratio,
+            exposed_communication_low=one.exposed_communication_low,
+            exposed_communication_high=one.exposed_communication_high,
+            ratio=one.ratio,
+            ratio_low=one.ratio_low,
+            ratio_high=one.ratio_high,
+            is_recommended=one.name == (tuning.recommended or asked.name) if told else None,
+        )
+
+
 def wrong(strategy: str, tuning: Tuning) -> Iterator[Finding]:
     """Settings with which the strategy trains something else."""
     for one in tuning.settings:
@@ -206,18 +233,28 @@ def rows(tuning: Tuning) -> Iterator[tuple[str, ...]]:
             yield one.name, one.status, "", "", "", ""
             continue
         low, high = one.step_time_s.seconds_between
-        has_interval = one.ratio_low is not None and one.ratio_high is not None
-        exposed = one.exposed_communication_ratio
-        yield (
-            one.name,
-            format_seconds(one.step_time_s.seconds),
-            f"{format_seconds(low)} - {format_seconds(high)}",
-            "?" if exposed is None else f"{100 * exposed:.0f}{_percent_between(one)}",
-            "" if one.ratio is None else f"{one.ratio:.2f}",
-            f"{one.ratio_low:.2f} - {one.ratio_high:.2f}" if has_interval else "",
-        )
+        step = format_seconds(one.step_time_s.seconds), f"{format_seconds(low)} - {format_seconds(high)}"
+        yield (one.name, *step, *_shares(one))
 
 
-def _percent_between(one: TunedSetting) -> str:
+def overlap_rows(found: Iterable[OverlapRow]) -> Iterator[tuple[str, ...]]:
+    """Of a table: strategy, setting, exposed communication, ratio and its interval, whether to use it."""
+    for one in found:
+        use = "?" if one.is_recommended is None else "yes" if one.is_recommended else ""
+        yield (one.strategy, one.name, *_shares(one), use)
+
+
+def _shares(one: TunedSetting | OverlapRow) -> tuple[str, str, str]:
+    """Exposed communication, ratio, and its interval."""
+    has_interval = one.ratio_low is not None and one.ratio_high is not None
+    exposed = one.exposed_communication_ratio
+    return (
+        "?" if exposed is None else f"{100 * exposed:.0f}{_percent_between(one)}",
+        "" if one.ratio is None else f"{one.ratio:.2f}",
+        f"{one.ratio_low:.2f} - {one.ratio_high:.2f}" if has_interval else "",
+    )
+
+
+def _percent_between(one: TunedSetting | OverlapRow) -> str:
     low, high = one.exposed_communication_low, one.exposed_communication_high
     return "" if low is None or high is None else f" ({100 * low:.0f}-{100 * high:.0f})"

@@ -12,6 +12,8 @@ from nccltool.train.job import TrainSpec
 from nccltool.train.options import SIZES
 from nccltool.train.result import Tuning
 from nccltool.train.strategies import ddp, fsdp
+from tests.train.test_judge import RIGHT
+from tests.train.test_judge import judged as judged_run
 
 TUNED = [name for name in strategies.NAMES if tuning.has_variants(name)]
 
@@ -52,6 +54,8 @@ def test_settings_depend_on_the_model_the_ranks_and_what_was_asked_for() -> None
     assert "resharding to 2 ranks" in _names(spec_of("fsdp"))
     assert not {name for name in _names(spec_of("fsdp"), 2) if name.startswith("resharding to")}
     assert "no resharding" not in _names(spec_of("fsdp", options={"reshard": False}))
+    assert "no resharding" in _names(spec_of("fsdp1"))
+    assert "no resharding" not in _names(spec_of("fsdp1", options={"shard": "hybrid"}))
 
 
 def test_other_options_stay() -> None:
@@ -174,6 +178,60 @@ def test_what_overlap_hides(ns: int, told: str) -> None:
     no_bucket = tuning.of(tried(2), timed)
     assert no_bucket is not None
     assert tuning.hidden(no_bucket) == ""
+
+
+def named_settings(factors: dict[str, float], rounds: int = 40) -> Tuning:
+    """Settings of these names, with the time of their steps over that of the first."""
+    said = [
+        VariantTried(
+            strategy="ddp",
+            number=number,
+            name=name,
+            setting=f"x={number}",
+            is_exact=not name.startswith("rounded"),
+            without_sync_ns=8_000_000,
+            exposed_between=(0.1, 0.3),
+        )
+        for number, name in enumerate(factors)
+    ]
+    ns = [
+        VariantTimed(strategy="ddp", number=n, ns=(round(1e7 * f),) * rounds)
+        for n, f in enumerate(factors.values())
+    ]
+    found = tuning.of(said, ns)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    ("factors", "rounds", "shown"),
+    [
+        (
+            {"as asked": 1.0, "one bucket: no overlap": 1.2, "views": 0.9, "graph": 0.95, "rounded": 0.5},
+            40,
+            [("as asked", ""), ("one bucket: no overlap", ""), ("views", "yes")],
+        ),
+        (
+            {"as asked": 1.0, "one bucket: no overlap": 0.9},
+            40,
+            [("as asked", ""), ("one bucket: no overlap", "yes")],
+        ),
+        ({"as asked": 1.0, "views": 0.99, "graph": 1.1}, 40, [("as asked", "yes"), ("views", "")]),
+        ({"as asked": 1.0, "views": 1.1}, 40, [("as asked", "yes")]),
+        ({"as asked": 1.0, "views": 0.5}, 4, [("as asked", "?"), ("views", "?")]),
+    ],
+)
+def test_one_table_has_what_each_strategy_hides(
+    factors: dict[str, float], rounds: int, shown: list[tuple[str, str]]
+) -> None:
+    (training,) = judged_run(*RIGHT).trainings
+    tuned = replace(training, tuning=named_settings(factors, rounds))
+    rows = list(tuning.overlap_rows(tuning.overlap([tuned, training, replace(tuned, strategy="fsdp")])))
+    assert [(row[0], row[1], row[-1]) for row in rows] == [
+        (strategy, *row) for strategy in ("ddp", "fsdp") for row in shown
+    ]
+    assert rows[0][2] == "20 (10-30)"
+    assert tuning.overlap([training]) == ()
 
 
 def test_the_exposed_share_has_an_interval() -> None:

@@ -25,9 +25,12 @@ _ALIGN: tuple[Align, ...] = ("left", "left", "right", "right", "right", "right",
 _STATUSES = get_args(CheckStatus)
 _MOST_NAMED = 3
 _INTERRUPTED = 130
+_FEWEST_TUNED = 2
 _MFU = HEADERS.index("MFU %")
 TUNED = ("setting", "step", "95 % interval", "exposed %", "ratio", "its interval")
 _ALIGN_TUNED: tuple[Align, ...] = ("left", "right", "right", "right", "right", "right")
+OVERLAP = ("strategy", "setting", "exposed %", "ratio", "its interval", "use it")
+_ALIGN_OVERLAP: tuple[Align, ...] = ("left", "left", "right", "right", "right", "left")
 DETAILS = ("strategy", "tokens/s", "per rank", "loss error", "allowed")
 LEGEND = (
     "step: mean time of a step",
@@ -47,7 +50,7 @@ def render(run: TrainRun, look: Look = PLAIN) -> str:
     legend = (line for text in LEGEND for line in look.wrapped(text, "    "))
     details = [*_details(run, look).split("\n"), *legend] if look.verbose and run.trainings else []
     found = [of_finding(one) for severity in SEVERITIES for one in run.findings if one.severity == severity]
-    tuned = [_tuned(one, look) for one in run.trainings]
+    tuned = [*(_tuned(one, look) for one in run.trainings), _overlap(run, look)]
     notices = shown(look, found, len(head) + len(table) + sum(map(len, tuned)) + 2)
     return "\n\n".join("\n".join(block) for block in (head, table, *tuned, details, notices) if block) + "\n"
 
@@ -128,6 +131,14 @@ def _tuned(training: TrainingResult, look: Look) -> list[str]:
     for one in left_out:
         lines += look.wrapped(escaped(f"{one.name}: left out: {one.reason}"), "    ")
     return lines
+
+
+def _overlap(run: TrainRun, look: Look) -> list[str]:
+    """All tuned strategies in one table: of a single one, its own table says it."""
+    if sum(one.tuning is not None for one in run.trainings) < _FEWEST_TUNED:
+        return []
+    rows = list(tuning.overlap_rows(tuning.overlap(run.trainings)))
+    return ["what hides how much here", "", *look.table(OVERLAP, rows, _ALIGN_OVERLAP).split("\n")]
 
 
 def _beside_trainings(run: TrainRun, verbose: bool) -> Iterator[str]:

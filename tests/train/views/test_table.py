@@ -16,6 +16,7 @@ from nccltool.train.result import TrainRun
 from nccltool.train.views import table
 from tests.samples import facts, finding
 from tests.train.test_judge import RIGHT, WORLD, judged
+from tests.train.test_tuning import named_settings
 
 VERBOSE = Look(verbose=True)
 
@@ -110,3 +111,17 @@ def test_a_training_that_was_interrupted() -> None:
     assert table.render(run).startswith(
         "INCOMPLETE interrupted: train: no strategy was compared with the reference"
     )
+
+
+def test_strategies_that_are_tuned_have_one_table() -> None:
+    tuned = named_settings({"as asked for": 1.0, "one bucket: no overlap": 1.2, "views": 0.9})
+    run = judged(*RIGHT)
+    one = replace(run.trainings[0], tuning=tuned)
+    assert "what hides how much here" not in table.render(replace(run, trainings=(one, *run.trainings)))
+    several = table.render(replace(run, trainings=(one, replace(one, strategy="fsdp"))))
+    lines = several.split("what hides how much here\n\n")[1].splitlines()
+    assert [line.split() for line in lines[2:8:2]] == [
+        ["ddp", "as", "asked", "for", "20", "(10-30)"],
+        ["ddp", "views", "11", "(10-30)", "0.90", "0.90", "-", "0.90", "yes"],
+        ["fsdp", "one", "bucket:", "no", "overlap", "33", "(10-33)", "1.20", "1.20", "-", "1.20"],
+    ]
