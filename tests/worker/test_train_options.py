@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from nccltool.train import strategies
 from tests.support.commands import NCCLTOOL, Ended
 from tests.worker.conftest import Start
 
@@ -406,12 +407,32 @@ def test_a_rank_that_is_killed_amid_the_settings_is_named_and_the_rounds_are_kep
     assert None not in [one["ratio"] for one in training["tuning"]["settings"][1:]]
 
 
-@pytest.mark.slow
-def test_a_series_of_ranks_that_share_a_model(start: Start) -> None:
-    words = ("--scaling", "1,2", "--steps", "2", "--time-steps", "5", "--global-batch", "none")
-    ended = start("tensor,pipeline,moe,ring", *words, "--format", "json", argv=TRAIN).wait(LIMIT_S)
+SERIES = ("--steps", "1", "--time-steps", "3", "--global-batch", "none", "--format", "json")
+NO_POINT = {"dp": [1, 2, 4], "model": [1], "three_d": [1, 2], "tp_fsdp": [1], "tp_moe": [1]}
+"""Of 1, 2, and 4 ranks."""
+
+
+def series_of(start: Start, *words: str) -> tuple[dict[str, list[int]], dict[str, dict[str, Any]]]:
+    """Of each strategy the numbers of ranks on its curve, and what is left out of the series."""
+    ended = start(*words, *SERIES, argv=TRAIN).wait(2 * LIMIT_S)
     assert (ended.code, ended.litter) == (0, []), ended.said
     document = json.loads(ended.stdout)
-    assert (document["left_out"], len(document["runs"])) == ([], 2)
     curves = {curve["of"]: [point["ranks"] for point in curve["points"]] for curve in document["curves"]}
-    assert curves == {name: [1, 2] for name in ("tensor", "pipeline", "moe", "ring")}
+    return curves, {one["of"]: one for one in document["left_out"]}
+
+
+@pytest.mark.slow
+def test_each_strategy_has_a_curve_or_a_reason_why_not(start: Start) -> None:
+    missing = NO_POINT | ({} if importlib.util.find_spec("deepspeed") else {"deepspeed": [1, 2, 4]})
+    points = {
+        name: [ranks for ranks in (1, 2, 4) if ranks not in missing.get(name, ())] for name in strategies.NAMES
+    }
+    curves, left_out = series_of(start, "all", "--scaling", "1,2,4")
+    assert curves == {name: ranks for name, ranks in points.items() if len(ranks) > 1}
+    assert {name: one["ranks"] for name, one in left_out.items()} == missing
+    assert all(one["reason"] for one in left_out.values())
+
+
+@pytest.mark.slow
+def test_a_series_of_groups_of_four(start: Start) -> None:
+    assert series_of(start, "3d", "--scaling", "4,8") == ({"three_d": [4, 8]}, {})
