@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from statistics import median
 
 from nccltool.core.text import counted, named
+from nccltool.trace import inspector_sends
 from nccltool.trace.arrivals import BY_CHANCE, chance_of, last_of
 from nccltool.trace.inspector_calls import CommunicatorKey, InspectorCalls, RankCalls
+from nccltool.trace.inspector_sends import SendRoute, Transfers
 from nccltool.trace.names import SYNCHRONIZING
 
 STRETCHES = 8
@@ -21,6 +23,7 @@ LEAST_SHARE = 0.1
 """Of the time of collectives: `losses.MUCH`, since the share of a step is unknown."""
 LEAST_S = 1e-5
 """A call: launching a kernel takes up to that long."""
+SEND_RECV = "send_recv"
 _MOST_NAMED = 8
 
 
@@ -32,7 +35,7 @@ class CollectiveUse:
     bytes: int
     calls: int
     time_s: float
-    """Median; of the rank with the least time in each call."""
+    """Median; of the rank with the least time in each call, and of the end with the least in each transfer."""
     busbw_bytes_per_s: float | None
     """Of that time; None = the operation has no definition of it."""
 
@@ -77,12 +80,12 @@ class _Matched:
 
 def communicators(calls: InspectorCalls) -> tuple[CommunicatorUse, ...]:
     """Those with the most ranks first."""
-    found = (_of(key, by_operation, len(calls.found)) for key, by_operation in calls.found.items())
+    found = (_of(key, calls, len(calls.found)) for key in calls.found)
     return tuple(sorted(found, key=lambda one: (-one.ranks, one.communicator)))
 
 
-def _of(key: CommunicatorKey, by_operation: Mapping[str, Mapping[int, RankCalls]], count: int) -> CommunicatorUse:
-    ranks = sorted({rank for by_rank in by_operation.values() for rank in by_rank})
+def _of(key: CommunicatorKey, calls: InspectorCalls, count: int) -> CommunicatorUse:
+    ranks, by_operation = calls.ranks_of(key), calls.found[key]
     matched = _Matched([[0.0] * len(ranks) for _ in range(STRETCHES)], [0.0] * len(ranks))
     for operation, by_rank in by_operation.items():
         if operation in SYNCHRONIZING and sorted(by_rank) == ranks:
@@ -106,7 +109,10 @@ def _of(key: CommunicatorKey, by_operation: Mapping[str, Mapping[int, RankCalls]
         nodes=key.nodes,
         ranks_read=tuple(ranks),
         collectives=tuple(
-            sorted(_rows(key, by_operation), key=lambda row: (-row.time_s * row.calls, row.operation))
+            sorted(
+                (*_rows(key, by_operation), *_sends(calls.sends.get(key, {}))),
+                key=lambda row: (-row.time_s * row.calls, row.operation),
+            )
         ),
         matched=matched.calls,
         waited_s=tuple(matched.waited_s),
@@ -180,6 +186,14 @@ def _rows(key: CommunicatorKey, by_operation: Mapping[str, Mapping[int, RankCall
             yield CollectiveUse(
                 operation=operation, bytes=size, calls=len(of_size), time_s=time_s, busbw_bytes_per_s=rate
             )
+
+
+def _sends(routes: Mapping[SendRoute, Transfers]) -> Iterator[CollectiveUse]:
+    for size, times_us in inspector_sends.by_size(routes):
+        time_s = median(times_us) / 1e6
+        yield CollectiveUse(
+            operation=SEND_RECV, bytes=size, calls=len(times_us), time_s=time_s, busbw_bytes_per_s=size / time_s
+        )
 
 
 def _bus_factor(operation: str, ranks: int) -> float | None:

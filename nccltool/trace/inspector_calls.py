@@ -1,4 +1,4 @@
-"""Collectives that NCCL Inspector recorded, from all files: by communicator and operation, in 24 bytes each."""
+"""Calls that NCCL Inspector recorded, from all files: by communicator and operation, in 24 bytes each."""
 
 import re
 from array import array
@@ -9,11 +9,14 @@ from nccltool.core.text import counted, escaped
 from nccltool.trace.inspector_records import (
     MARK,
     OF_PARTS,
+    InspectorHeader,
     InspectorLog,
     InspectorRecord,
+    SentRecord,
     UnknownFormatError,
     UnreadRecordError,
 )
+from nccltool.trace.inspector_sends import SendRoute, Transfers
 
 MOST_CALLS = 4_000_000
 MOST_SERIES = 50_000
@@ -55,8 +58,16 @@ class InspectorCalls:
 
     found: dict[CommunicatorKey, dict[str, dict[int, RankCalls]]] = field(default_factory=dict)
     """By communicator, operation, and rank in it."""
+    sends: dict[CommunicatorKey, dict[SendRoute, Transfers]] = field(default_factory=dict)
     calls: int = 0
     _series: int = 0
+    _files: dict[tuple[CommunicatorKey, int], str] = field(default_factory=dict)
+    """Of the ranks that have sent or received."""
+
+    def ranks_of(self, key: CommunicatorKey) -> list[int]:
+        """Whose calls were read."""
+        of_collectives = {rank for by_rank in self.found.get(key, {}).values() for rank in by_rank}
+        return sorted(of_collectives | {rank for of, rank in self._files if of == key})
 
     def take(self, file: str, pieces: Iterable[bytes]) -> str:
         """Read a log. What is wrong with it; empty = nothing."""
@@ -79,14 +90,37 @@ class InspectorCalls:
         wrong += [f"{counted(left_out, 'call')} left out: too many to compare"] if left_out else []
         return "; ".join(wrong)
 
-    def _add(self, record: InspectorRecord, file: str) -> str:
+    def _add_sent(self, record: SentRecord, file: str) -> str:
         """Why it was left out; empty = it was not."""
+        head, call = record.header, record.p2p_perf
+        number, is_send = call.p2p_sn, call.p2p == "Send"
+        is_known = number is not None and 0 <= number < 1 << 63 and call.p2p in ("Send", "Recv")
+        if number is None or not is_known or not call.p2p_exec_time_us:
+            return ""
+        ends = (head.rank, call.p2p_peer) if is_send else (call.p2p_peer, head.rank)
+        key, route = _key(head), SendRoute(*ends, call.p2p_msg_size_bytes)
+        if self._files.setdefault((key, head.rank), file) != file:
+            return "twice"
+        routes = self.sends.setdefault(key, {})
+        is_new = route not in routes
+        if self.calls >= MOST_CALLS or (is_new and self._series >= MOST_SERIES):
+            return "full"
+        self.found.setdefault(key, {})
+        self._series += is_new
+        self.calls += 1
+        routes.setdefault(route, Transfers()).add(number, call.p2p_exec_time_us, is_send)
+        return ""
+
+    def _add(self, record: InspectorRecord | SentRecord, file: str) -> str:
+        """Why it was left out; empty = it was not."""
+        if isinstance(record, SentRecord):
+            return self._add_sent(record, file)
         head, process, call = record.header, record.metadata, record.coll_perf
         if call.coll_sn is None or not 0 <= call.coll_sn < 1 << 63 or not call.coll_exec_time_us:
             return ""
         if self.calls >= MOST_CALLS:
             return "full"
-        key = CommunicatorKey(escaped(head.id[:_ID_LENGTH]), head.n_ranks, head.nnodes)
+        key = _key(head)
         ranks = self.found.setdefault(key, {}).setdefault(_operation(call.coll), {})
         if head.rank not in ranks:
             if self._series >= MOST_SERIES:
@@ -107,6 +141,10 @@ class InspectorCalls:
 def is_log(begin: bytes) -> bool:
     """Whether a file that begins so is one of NCCL Inspector."""
     return MARK.search(begin.decode("ascii", "replace")) is not None
+
+
+def _key(head: InspectorHeader) -> CommunicatorKey:
+    return CommunicatorKey(escaped(head.id[:_ID_LENGTH]), head.n_ranks, head.nnodes)
 
 
 def _operation(name: str) -> str:

@@ -58,6 +58,16 @@ class InspectorCall(msgspec.Struct):
     coll_timing_source: str = "unknown"
 
 
+class InspectorSend(msgspec.Struct):
+    """A send or a receive that has finished."""
+
+    p2p: str
+    p2p_peer: int
+    p2p_msg_size_bytes: int
+    p2p_exec_time_us: float
+    p2p_sn: int | None = None
+
+
 class _Counts(msgspec.Struct):
     """Records of a dump, and calls that were overwritten before it."""
 
@@ -75,7 +85,7 @@ class _Line(msgspec.Struct):
     header: InspectorHeader | None = None
     metadata: InspectorMetadata | None = None
     coll_perf: InspectorCall | None = None
-    p2p_perf: dict[str, Any] | None = None
+    p2p_perf: InspectorSend | None = None
     dump_stats: _Counts | None = None
 
 
@@ -89,6 +99,15 @@ class InspectorRecord:
 
 
 @dataclass(slots=True)
+class SentRecord:
+    """A send or a receive, with where it ran."""
+
+    header: InspectorHeader
+    metadata: InspectorMetadata
+    p2p_perf: InspectorSend
+
+
+@dataclass(slots=True)
 class InspectorLog:
     """The log of a process as far as it has been read."""
 
@@ -96,14 +115,12 @@ class InspectorLog:
     """Records that a marker announced and that did not follow; `end_of_dump` counts the last ones."""
     dropped: int = 0
     """Calls that later ones overwrote before they were written."""
-    sends: int = 0
-    """Records of sends and receives."""
     _header: InspectorHeader | None = None
     _metadata: InspectorMetadata | None = None
     _expected: int = 0
 
-    def take(self, text: str | bytes) -> InspectorRecord | None:
-        """None: the line has no collective. Raises UnreadRecordError and UnknownFormatError."""
+    def take(self, text: str | bytes) -> InspectorRecord | SentRecord | None:
+        """None: the line has no call. Raises UnreadRecordError and UnknownFormatError."""
         try:
             decoded: Any = json.loads(text)
             line = msgspec.convert(decoded, _Line)
@@ -117,8 +134,17 @@ class InspectorLog:
             self._expected = max(self._expected - 1, 0)
         if line.header and line.metadata:
             self._take_place(line.header, line.metadata, line.dump_stats)
-        self.sends += line.p2p_perf is not None
-        if not (line.coll_perf and self._header and self._metadata):
+        if not (self._header and self._metadata):
+            return None
+        if sent := line.p2p_perf:
+            size, took_us = sent.p2p_msg_size_bytes, sent.p2p_exec_time_us
+            is_possible = (
+                0 <= sent.p2p_peer < self._header.n_ranks and 0 <= size <= _MOST and 0 <= took_us <= _MOST
+            )
+            if not is_possible:
+                raise UnreadRecordError
+            return SentRecord(self._header, self._metadata, sent)
+        if not line.coll_perf:
             return None
         call = line.coll_perf
         size = call.coll_msg_size_bytes * self._header.n_ranks

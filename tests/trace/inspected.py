@@ -35,6 +35,23 @@ def record(number: int, took_us: int, *, rank: int = 0, ranks: int = 4, **more: 
     return {"header": header, "metadata": metadata, "coll_perf": call}
 
 
+def sent(number: int, took_us: int, *, peer: int, is_send: bool = True, **place: Any) -> dict[str, Any]:
+    """A send, or a receive, of SIZE bytes."""
+    whole = record(number, took_us, **place)
+    del whole["coll_perf"]
+    whole["p2p_perf"] = {
+        "p2p": "Send" if is_send else "Recv",
+        "p2p_sn": number,
+        "p2p_peer": peer,
+        "p2p_msg_size_bytes": SIZE,
+        "p2p_exec_time_us": took_us,
+        "p2p_timing_source": "kernel_gpu",
+        "p2p_algobw_gbs": SIZE / took_us / 1e3 if took_us else 0.0,
+        "p2p_busbw_gbs": SIZE / took_us / 1e3 if took_us else 0.0,
+    }
+    return whole
+
+
 def text(records: Sequence[dict[str, Any]]) -> bytes:
     return "".join(json.dumps(one) + "\n" for one in records).encode()
 

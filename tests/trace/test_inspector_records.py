@@ -7,8 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from nccltool.trace.inspector_records import InspectorLog, InspectorRecord, UnknownFormatError, UnreadRecordError
-from tests.trace.inspected import record
+from nccltool.trace.inspector_records import (
+    InspectorLog,
+    InspectorRecord,
+    SentRecord,
+    UnknownFormatError,
+    UnreadRecordError,
+)
+from tests.trace.inspected import record, sent
 
 _ANY: some.SearchStrategy[Any] = (
     some.none() | some.booleans() | some.integers() | some.floats() | some.text(max_size=8) | some.just([])
@@ -33,12 +39,22 @@ def test_a_marker_counts_what_follows() -> None:
     assert (log.lost, log.dropped) == (2, 2)
 
 
-def test_sends_are_counted() -> None:
-    log = InspectorLog()
-    sent = record(0, 1)
-    sent["p2p_perf"] = {"p2p": "Send", "p2p_sn": 1, "p2p_peer": 1}
-    del sent["coll_perf"]
-    assert (log.take(json.dumps(sent)), log.sends) == (None, 1)
+def test_a_send() -> None:
+    found = InspectorLog().take(json.dumps(sent(7, 90, peer=1, rank=3)))
+    assert isinstance(found, SentRecord)
+    assert (found.header.rank, found.p2p_perf.p2p_peer, found.p2p_perf.p2p_exec_time_us) == (3, 1, 90)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"p2p_peer": 4}, {"p2p_peer": -1}, {"p2p_msg_size_bytes": -1}, {"p2p_exec_time_us": -1}, {"p2p": 5}],
+    ids=str,
+)
+def test_an_impossible_send(wrong: dict[str, Any]) -> None:
+    changed = sent(7, 90, peer=1)
+    changed["p2p_perf"] |= wrong
+    with pytest.raises(UnreadRecordError):
+        InspectorLog().take(json.dumps(changed))
 
 
 def test_another_version() -> None:
@@ -63,7 +79,7 @@ def test_values_of_any_kind(part: str, key: str, value: Any) -> None:
         found = log.take(json.dumps(changed))
     except (UnreadRecordError, UnknownFormatError):
         return
-    assert found is not None
+    assert isinstance(found, InspectorRecord)
     assert 0 <= found.header.rank < found.header.n_ranks
     assert 0 <= found.coll_perf.coll_exec_time_us <= 10**18
 
