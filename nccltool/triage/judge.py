@@ -18,6 +18,7 @@ from itertools import pairwise
 
 from nccltool.triage import causes, complaints, contrasts, own_run, suspects
 from nccltool.triage.causes.base import ECHOES, Cause, Clue, Clues, all_clues, whoever
+from nccltool.triage.defects import catalog
 from nccltool.triage.incident import Candidate, LogLine, Offender, RankedCauses
 from nccltool.triage.logs.base import LogEvent
 from nccltool.triage.timeline.model import Timeline
@@ -64,13 +65,14 @@ def judge(timeline: Timeline) -> RankedCauses:
     """The root cause of a timeline."""
     if timeline.lines_read == 0:
         return RankedCauses()
-    weighed = [_weigh(label, timeline) for label in causes.LABELS]
+    known = catalog.shown(timeline)
+    weighed = [_weigh(label, timeline, known) for label in causes.LABELS]
     scored = [replace(one, score=_share_left(timeline, one, weighed) * one.score) for one in weighed]
     ranked = sorted((one for one in scored if one.score > 0), key=lambda one: -one.score)
     best, runner_up = ranked[0], next((one for one in ranked[1:] if one.score >= LEAST), None)
     decisive = [best, runner_up] if runner_up else [best]
     left = 1 - (runner_up.score if runner_up else 0.0) / 2
-    first, offender = _first_failure(timeline, best), _offender(timeline, best)
+    first, offender = _first_failure(timeline, best), _offender(timeline, best, known)
     rivals = tuple(_candidate(one, left) for one in ranked[1:6] if one.label != "other")[:4]
     return RankedCauses(
         root_cause=best.label,
@@ -85,12 +87,13 @@ def judge(timeline: Timeline) -> RankedCauses:
     )
 
 
-def _offender(timeline: Timeline, best: _Weighed) -> Offender | None:
+def _offender(timeline: Timeline, best: _Weighed, known: Sequence[catalog.Shown]) -> Offender | None:
     """Of what a run saw, whom it named; of echoes, nobody whom it did not name."""
     seen = any(clue.event and clue.event.kind == own_run.KIND for clue in best.clues)
     if seen or (best.label in ECHOES and own_run.has_named(timeline)):
         return own_run.offender(timeline, best.clues)
-    found = contrasts.offender(best.label, timeline) or best.cause.offender(timeline, best.clues)
+    found = contrasts.offender(best.label, timeline) or catalog.offender(best.label, known)
+    found = found or best.cause.offender(timeline, best.clues)
     found = found or (whoever(timeline, best.clues) if best.label in _OF_PROCESSES else None)
     found = found or suspects.named(best.label, timeline, best.clues)
     if best.label != "none" and best.label not in ECHOES:  # an echo names those who waited
@@ -148,13 +151,14 @@ def _unknown(label: str, confidence: float, rivals: Sequence[Candidate]) -> floa
     return round(left * (1 - _AMONG_OTHERS if named else 1), 2)
 
 
-def _weigh(label: str, timeline: Timeline) -> _Weighed:
+def _weigh(label: str, timeline: Timeline, known: Sequence[catalog.Shown]) -> _Weighed:
     clues = Clues(
         (
             *all_clues(causes.find(label), timeline),
             *own_run.clues(label, timeline),
             *contrasts.clues(label, timeline),
             *complaints.clues(label, timeline),
+            *catalog.clues(label, known),
         )
     )
     against, doubt = 1.0, 1.0

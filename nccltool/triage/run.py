@@ -12,6 +12,7 @@ from nccltool.core.findings import Finding, Subject, SubjectKind
 from nccltool.core.run_directory import new_id
 from nccltool.core.verdicts import verdict
 from nccltool.triage import causes, flight_recorder, own_run, parallel_reader
+from nccltool.triage.defects import catalog
 from nccltool.triage.incident import Incident, RankedCauses
 from nccltool.triage.job_traces import OF_ANY_TEXT
 from nccltool.triage.judge import judge
@@ -134,9 +135,10 @@ def incident(timeline: Timeline, command: tuple[str, ...]) -> Incident:
 
 
 def _remedy(timeline: Timeline, diagnosis: RankedCauses) -> str:
-    """What the run says itself to do; else what the cause says for this course of events; "" = its page."""
+    """What the run says itself to do; else what mends the known defect, or what the cause says; "" = its page."""
     own: Callable[[Timeline], str] = getattr(causes.find(diagnosis.root_cause), "remedy", lambda timeline: "")
-    return own_run.remedy(timeline, diagnosis.root_cause) or own(timeline)
+    label = diagnosis.root_cause
+    return own_run.remedy(timeline, label) or catalog.remedy(timeline, label) or own(timeline)
 
 
 def _tells(timeline: Timeline) -> bool:

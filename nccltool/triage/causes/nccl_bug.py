@@ -25,43 +25,12 @@ Open an issue at github.com/NVIDIA/nccl with the version, a log at NCCL_DEBUG=IN
 """
 
 import re
-from typing import NamedTuple
 
 from nccltool.triage.causes.base import FITS, HINT, Clue, Clues, Given, Offender, Timeline
 
 DECIDES = "whether the job works with a newer NCCL"
 
 
-class _Defect(NamedTuple):
-    """A sign, the versions that have it, and what is known."""
-
-    kind: str
-    text: str
-    since: tuple[int, int, int]
-    before: tuple[int, int, int]
-    why: str
-
-
-_SHARED_MEMORY = "kernels before 2.26.2 need more shared memory than these GPUs have"
-_WRONG_ID = "2.26 before 2.26.5 looks up NICs by a wrong id"
-_REM_ALLOCATOR = "before 2.12 a helper process allocates GPU memory for others, which can fail"
-_NVLINKS_OF_HOPPER = "before 2.15 NCCL does not know the NVLinks of Hopper GPUs"
-_PAST_A_BUFFER = "2.18 and 2.19 write past a buffer with NVLS and dual-port NICs"
-_TRUNCATED = "Message truncated : received 1024 bytes instead of 256"
-_DEFECTS = (
-    _Defect("nccl.shared-memory", "maxSharedMem", (2, 25, 0), (2, 26, 2), _SHARED_MEMORY),
-    _Defect("topology.no-net-id", "NET with id", (2, 26, 0), (2, 26, 5), _WRONG_ID),
-    _Defect("nccl.warning", "[Rem Allocator] Allocation failed", (2, 0, 0), (2, 12, 0), _REM_ALLOCATOR),
-    _Defect("topology.no-graph", "reverse path from remNode", (2, 0, 0), (2, 15, 0), _NVLINKS_OF_HOPPER),
-    _Defect("app.heap", "invalid next size", (2, 18, 0), (2, 20, 0), _PAST_A_BUFFER),
-    _Defect(
-        "nccl.warning",
-        _TRUNCATED,
-        (2, 0, 0),
-        (2, 12, 0),
-        "before 2.12 the InfiniBand setup has a defect",
-    ),
-)
 SIGNS = {
     "app.nccl-crash": (0.75, "the process crashed inside NCCL"),
     "app.nccl-kernel": (0.85, "a kernel of NCCL writes or reads past its memory"),
@@ -71,15 +40,10 @@ SIGNS_OF_FAILURE = {
     "app.heap": (FITS, "the heap of a process was corrupted"),
     "app.segfault": (HINT, "a process crashed"),
 }
-_NUMBERS = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?")
 
 
 def clues(timeline: Timeline) -> Given:
-    """Known defects, strangers at the ports, and NCCL's own words that something is impossible."""
-    for defect in _DEFECTS if timeline.failed else ():
-        shown = next((event for event in timeline.of(defect.kind) if defect.text in event.text), None)
-        if shown and _has(timeline, defect):
-            yield Clue(0.85, defect.why, shown)
+    """Strangers at the ports, and NCCL's own words that something is impossible; `defects` adds known defects."""
     if event := timeline.first("nccl.wrong-magic"):
         name = stranger(event.get("magic"))
         known = f"a foreign process connected to NCCL's port ({name!r}), and NCCL did not recover"
@@ -87,12 +51,6 @@ def clues(timeline: Timeline) -> Given:
         yield Clue(0.85, known, event) if name else Clue(FITS, unknown, event)
     if event := timeline.first("torch.nccl-error", "bench.failed", where=lambda e: "internal error" in e.text):
         yield Clue(0.3, "NCCL reported an internal error", event)
-
-
-def _has(timeline: Timeline, defect: _Defect) -> bool:
-    matches = filter(None, map(_NUMBERS.match, timeline.versions))
-    versions = ((int(match[1]), int(match[2]), int(match[3] or 0)) for match in matches)
-    return any(defect.since <= version < defect.before for version in versions)
 
 
 def stranger(magic: str) -> str | None:

@@ -10,6 +10,7 @@ failure
     efa.unreachable     `Unable to insert remote address` => address vector for (?P<device>device \d+)
     efa.failed          NET/OFI (?:Request|Remote write) .*`completed with error`(?:\. RC|: err): (?P<code>\d+)
     version.build       `requires at least libfabric version`
+    version.build       `device library version does not match`
     env.refused         `Invalid value for `(?P<name>OFI_NCCL_\w+): (?P<value>\S+)
     env.refused         `Invalid value for `(?P<name>\w+): '(?P<value>[^']*)'\. Expected
     env.refused         `no usable transports/devices`

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from nccltool.core import json_file_logs
 from nccltool.core.errors import BadInput
+from nccltool.triage.defects import marks
 from nccltool.triage.logs import (
     channel_lines,
     complaints,
@@ -51,7 +52,7 @@ from nccltool.triage.logs.patterns import literals
 _DIALECTS = (
     *(torch, gloo, rendezvous, connections, schedulers, slurm, kubernetes, job_ids, kernel, limits, cuda, fabrics),
     *(frameworks, mpi, rdma, storage, complaints),
-    *(nccl_tests, progress, settings, shell, milestones),
+    *(nccl_tests, progress, settings, shell, milestones, marks),
 )
 """Those that look at one line at a time. NCCL's writers can share a line; torchrun's tables, stacks and tracebacks
 have several lines."""
@@ -286,6 +287,9 @@ _VAGUE = (
     "job.of-slurm",
     "gdr.buffer",
     "nvshmem.version",
+    "version.release",
+    "log.mention",
+    "nccl.frame",
 )
 """Kinds of lines of which another dialect knows only who says them."""
 

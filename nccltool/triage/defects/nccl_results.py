@@ -1,0 +1,128 @@
+"""NCCL releases that give wrong data, are slow, or need more memory."""
+
+from nccltool.triage.causes.base import FITS, HINT
+from nccltool.triage.defects.base import (
+    NO_MEMORY,
+    SLOW,
+    WRONG,
+    Defect,
+    Says,
+    Set,
+    Shows,
+    Span,
+    Unset,
+)
+
+_ISSUE = "https://github.com/NVIDIA/nccl/issues/"
+_RELEASE = "https://github.com/NVIDIA/nccl/releases/tag/v"
+_NAMED = 0.85
+"""The message that the report of the defect names."""
+
+DEFECTS = (
+    Defect(
+        name="one-rank-average",
+        span=Span("NCCL", "2.24.3", "2.29.7"),
+        symptoms=(WRONG, Says(r"AssertionError: .*0\.0000,\s+0\.0000")),
+        needs=(Shows(r"nproc[_-]per[_-]node[= ]1\b|\bnranks 1\b|(?i:one rank|1 rank\b)"),),
+        what="an average over one rank leaves the last elements of some sizes unprocessed",
+        looks_like=("app-error", "data-corruption"),
+        url=_ISSUE + "1950",
+    ),
+    Defect(
+        name="tree-ll128",
+        span=Span("NCCL", "2.18.1", "2.18.3"),
+        symptoms=(WRONG,),
+        needs=(Shows(r"\bH[18]00\b"),),
+        strength=FITS,
+        what="Tree with LL128 corrupts data where each GPU has a NIC",
+        instead="NCCL_PROTO=^LL128",
+        url=_RELEASE + "2.18.3-1",
+    ),
+    Defect(
+        name="ll128-over-c2c",
+        span=Span("NCCL", "2.27.3"),
+        symptoms=(WRONG,),
+        needs=(Shows(r"\bGH200\b"),),
+        strength=FITS,
+        what="LL128 between hosts corrupts data on GH200",
+        instead="NCCL_LL128_C2C=0",
+        url="https://github.com/NVIDIA/nccl/pull/2053",
+    ),
+    Defect(
+        name="symmetric-windows-overlap",
+        span=Span("NCCL", "2.27.3", "2.31.2"),
+        symptoms=(WRONG,),
+        needs=(Shows("CommWindowRegister"),),
+        strength=FITS,
+        what="symmetric windows of one allocation corrupt each other's data",
+        instead="an allocation for each window",
+        url=_ISSUE + "2198",
+    ),
+    Defect(
+        name="lost-nvlink",
+        span=Span("NCCL", "2.5.6", "2.12.7"),
+        symptoms=(WRONG,),
+        needs=(Shows("(?i)nvlink.*(?:down|inactive)"),),
+        strength=HINT,
+        what="data is corrupted when an NVLink is down",
+        instead="NCCL_PROTO=^LL128",
+        url=_ISSUE + "596",
+    ),
+    Defect(
+        name="slow-sockets",
+        span=Span("NCCL", "2.4.2", "2.4.8"),
+        symptoms=(SLOW,),
+        needs=(Shows("NET/Socket : Using"),),
+        what="each connection uses one socket, which is slow over TCP",
+        looks_like=("slow-path", "none"),
+        url=_ISSUE + "209",
+    ),
+    Defect(
+        name="nvlstree-chunks",
+        span=Span("NCCL", "2.19.1", "2.20.3"),
+        symptoms=(SLOW,),
+        needs=(Shows("Connected NVLS tree"),),
+        what="NVLSTree uses chunks that are too small for many NICs",
+        instead="NCCL_NVLSTREE_MAX_CHUNKSIZE=524288 with 2.20.3",
+        looks_like=("slow-path", "none"),
+        url="https://github.com/pytorch/pytorch/issues/117748",
+    ),
+    Defect(
+        name="amd-speed",
+        span=Span("NCCL", "2.16.2", "2.16.5"),
+        symptoms=(SLOW,),
+        needs=(Shows("EPYC|AuthenticAMD"),),
+        strength=FITS,
+        what="paths between AMD sockets are rated too low",
+        url=_RELEASE + "2.16.5-1",
+    ),
+    Defect(
+        name="balanced-tree",
+        span=Span("NCCL", "2.25.1", "2.29.2"),
+        symptoms=(SLOW,),
+        needs=(Shows(r"\bA100\b|\bV100\b"),),
+        strength=FITS,
+        what="hosts with a NIC for each GPU get no balanced tree",
+        url=_ISSUE + "1876",
+    ),
+    Defect(
+        name="ring-without-cross-nic",
+        span=Span("NCCL", "2.24.3", "2.28.7"),
+        symptoms=(SLOW,),
+        needs=(Set("NCCL_CROSS_NIC", "0"),),
+        strength=FITS,
+        what="NCCL_CROSS_NIC=0 with some splits finds no good ring",
+        instead="NCCL_CROSS_NIC=2",
+        url=_RELEASE + "2.28.7-1",
+    ),
+    Defect(
+        name="graphs-need-memory",
+        span=Span("NCCL", "2.19.1"),
+        symptoms=(NO_MEMORY,),
+        needs=(Shows(r"(?i)graph capturing|cudagraph|cuda[ _]graphs?"), Unset("NCCL_CUMEM_ENABLE")),
+        strength=HINT,
+        what="cuMem memory makes captures of CUDA graphs need more memory",
+        instead="NCCL_CUMEM_ENABLE=0",
+        url=_ISSUE + "1234",
+    ),
+)
