@@ -34,7 +34,7 @@ DECIDES = "whether the job works with NCCL_TOPO_FILE and NCCL_GRAPH_FILE unset, 
 
 EXPLAINS = frozenset({"none", "slow-path", "gdr-missing", "app-error"})
 
-SOURCES = ("graph/(?!tuning)",)
+SOURCES = ("graph/(?!tuning)", r"misc/(?:\w*rsmi|rocm_smi)")
 SIGNS_OF_FAILURE = {
     "topology.attribute": (SAYS, "an attribute that NCCL needs is missing from the topology"),
     "topology.graph-file": (SAYS, "the graph file names a GPU that the job does not have"),

@@ -19,6 +19,8 @@ doubt
     log.complaint    `nsupported|ot found|o such|ot available|issing|nreachable|ncompatible|orrupt` => .
     log.complaint    `nexpected|not supported| DOWN|is down|went down| hangs| hung|xceed|xhausted|bort` => .
     log.complaint    `not match|doesn't match|wrong|disagree|differ|nhealthy|inactive` => .
+    log.complaint    `ut of memory|ut of host memory|ut of device memory|nsufficient|ot enough|o suitable` => .
+    log.complaint    `o usable|o active|o matching|o valid` => .
 """)
 
 
@@ -33,6 +35,7 @@ _FAILS = _one_of(r"""
     \b(?:unable to|could(?: not|n't)|invalid|mismatch\w*|timed? ?out|denied|refused|rejected|unsupported|no such)\b
     \bnot (?:found|available|supported|match|allowed|permitted|loaded|running|exist|reachable|responding|ready)\b
     \b(?:missing|unreachable|incompatible|corrupt\w*|unexpected|down|hangs?|hung|exceed\w*|exhausted|abort\w*)\b
+    \bout of (?:\w+ )?memory\b|\binsufficient\b|\bnot enough\b|\bno (?:suitable|usable|active|matching|valid)\b
     \b(?:doesn't match|wrong|disagree\w*|differs?|unhealthy|inactive|stuck)\b
 """)
 _LOUD = _one_of(
@@ -65,9 +68,10 @@ _PARTS = {
     "DIFFER": "(?:mismatch|differ|disagree|unequal|not match)",
     "ALL": r"(?:\branks?|\bacross (?:devices|processes|workers))",
     "OF_CALLS": r"\b(?:shape|size|count|order|dtype|operation|collective|op|sequence|length)",
+    "LIMIT": r"\b(?:too many|out of|no more|limit|exhaust\w*|maxim\w+|exceed\w*)",
     "DATA": "(?:result|element|tensor|value|data|buffer|gradient|weight|parameter)",
     "PROVIDER": "(?:PROVIDER|LOG|UNIVERSE|EFA|CXI|OPX|PSM[23]|TCP|VERBS|SOCKETS|OFI_RX[MD]|HMEM|MR)_?[A-Z_]*",
-    "PORT": r"\b(?:link|port|carrier|cable|transceiver|phys\w* ?state)",
+    "PORT": r"\b(?:link|port(?! (?:info|number|range|forward|bind))|carrier|cable|transceiver|phys\w* ?state)",
 }
 """What several rows begin with."""
 
@@ -96,9 +100,10 @@ gdr-missing          gpu[ -]?direct|\bgdr\w*|peer_?mem\b|nv_peer|dma[-_ ]?buf
 ib-memlock           memlock|locked[ -]memory|\bmlock\w*|\bulimit -l
 shm-size             /dev/shm|\bshm(?:get|_open|at)?\b|shared[ -]memory (?:seg|file|pool|region|object)
                      emptydir.*memory
-fd-limit             \bemfile\b|\bnofile\b|open files|file descriptors?|file handles
+fd-limit             \bemfile\b|\bnofile\b|open files
+                     {LIMIT}.{0,40}\bfile (?:descriptor|handle)s?|\bfile (?:descriptor|handle)s?\b.{0,40}{LIMIT}
 duplicate-gpu        ^(?!.*\b(?:must|should|expect\w*|requires?)\b).*same (?:gpu|device|cuda device)
-                     duplicate (?:gpu|device)
+                     duplicate (?:gpu|device)\b(?! types?\b)
                      both (?:use|on|map\w*)\b.*(?:gpu|cuda|device)
 collective-mismatch  {ALL}\b.*\b{OF_CALLS}s?\b.*{DIFFER}|{OF_CALLS}s?\b.*{ALL}\b.*{DIFFER}
                      {OF_CALLS}s?[ -]?{DIFFER}.*{ALL}|ranks? disagree
@@ -124,7 +129,8 @@ version-mismatch     \bversions?\b|incompatib|undefined symbol|\babi\b|(?:compil
                      requires? (?:cuda|driver|nccl|rocm|glibc|torch)|too old|compute capability
 out-of-memory        out[ -]of[ -](?:gpu |host |device )?memory|\boom\b
                      memory (?:limit|pressure|exhaust\w*|alloc\w*)
-                     allocat\w+ .{0,30}memory|(?:insufficient|not enough|no) (?:\w+ )?memory
+                     allocat\w+ .{0,30}memory|(?:insufficient|not enough) (?:\w+ )?memory
+                     \bno (?:\w+ )?memory\b(?! (?:values|should|info))
 env-invalid          environment variable|env(?:ironment)? var\b
                      (?-i:\b(?:LOCAL|CUDA(?!_ERROR)|WORLD|OMPI_MCA)_[A-Z_]+\b)
                      (?-i:\b(?:NCCL|RCCL|UCX|GLOO|TORCH_NCCL|NVSHMEM)_[A-Z_]+\b|\bFI_{PROVIDER})
@@ -133,14 +139,16 @@ rdzv-store           rendezvous|\brdzv|tcp_?store|\bmaster[ _]?(?:addr|port|node
                      resolv\w*\b.{0,40}\b(?:hosts?|address\w*|names?|nodes?|master|peer)\b|name resolution
                      \bdns\b
                      host ?names?\b|address (?:already )?in use|head node|\bgcs\b
-                     \bport\b.*\b(?:in use|taken|bound|bind)
+                     \bport\b.*\b(?:in use|taken|bound|bind)|\bbind(?:ing)?\b.{0,20}\bport\b
 net-unreachable      unreachable|no route|firewall|iptables|security group|\bmtu\b|packets?\b|\bping\b
                      (?:unable|failed|could ?n[o']t|can(?:not|'t)) (?:to )?(?:connect|reach)\b
                      connect(?:ion|ing)?\b.*\b(?:timed? ?out|refused|blocked)|cannot (?:reach|connect)
-preempted            preempt\w*|cancel\w*|wall ?(?:time|clock)|time ?limit|evict\w*|reclaim\w*|\bdrain\w*
+preempted            preempt\w*|(?<!to )\bcancell?(?:ed|ing|ation)\b
+                     wall ?(?:time|clock)|time ?limit|evict\w*|reclaim\w*|\bdrain\w*
                      maintenance|spot instance
 peer-exited          (?:peer|remote|other (?:end|side))\b.*\b(?:closed|exited|gone|died|reset|disconnect\w*)
                      connection (?:reset|closed|lost)
+                     \blost connection (?:to|with)\b|\b(?:node|worker|peer)s? (?:has )?died
 straggler-timeout    \b(?:rank|worker|task|node)s?\b.*\b(?:slow|stuck|late|behind|blocked|stall\w*|hung)\b
                      \b(?:rank|worker|task|node)s?\b.*\bnot (?:arriv|join|reach|respond)
                      (?:heartbeat|barrier|collective|all_?reduce|all_?gather)\b.*\btimed? ?out
@@ -163,21 +171,29 @@ _GUESS = re.compile(r"(?i)\b(?:likely|possibl[ey]|perhaps|maybe|might|may be|cou
 """Where an exception goes on with what it supposes, or advises."""
 
 
+_OPTION = re.compile(r"(?<!\S)--[a-z][\w-]+")
+"""A program's own option: the words of its name are no subject."""
+
+
 def of_exception(text: str) -> str:
     """The cause that an exception tells of, where it is not the program's own; "" where that is not known."""
-    fact = _GUESS.split(text[:_LONGEST], maxsplit=1)[0]
+    fact = _OPTION.sub(" ", _GUESS.split(text[:_LONGEST], maxsplit=1)[0])
     label = next((label for label, words in _SUBJECTS if words.search(fact)), "")
     return label if label in _OF_SYSTEMS else ""
 
 
 def events(line: SourceLine) -> Iterator[LogEvent]:
     """A complaint: its subject, and whether it is told as the end of something."""
-    if told := _told(line.text[:_LONGEST], line.is_error):
+    if told := _told(line.text[:_LONGEST], line.is_error or line.text.lstrip().startswith(_UNCAUGHT)):
         subject, grade, exact = told
         parts = {"about": subject, "grade": grade, "exact": "yes" if exact else ""}
         yield event(
             next(iter(PATTERNS)), line, {name: part for name, part in parts.items() if part or name != "exact"}
         )
+
+
+_UNCAUGHT = "what():"
+"""What stands before the text of an exception that ends a program of C++."""
 
 
 @lru_cache(maxsize=1024)
@@ -189,7 +205,7 @@ def _told(text: str, is_error: bool) -> tuple[str, str, bool] | None:
         return None
     quiet = bool(_QUIET.search(text)) and not _ERROR_OF_NCCL.search(text)
     grade = "quiet" if quiet else "loud" if is_error or _LOUD.search(text) else "plain"
-    exact = error_texts.meaning(text)
+    exact = error_texts.meaning(text, is_error)
     told = _SOURCE.sub(" ", text)
     subject = exact or next((label for label, words in _SUBJECTS if words.search(told)), "")
     return (subject, grade, bool(exact)) if subject or grade == "loud" else None

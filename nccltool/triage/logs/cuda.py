@@ -23,9 +23,9 @@ failure
     cuda.no-peer         `CUDA_ERROR_PEER_ACCESS_NOT_ENABLED`
     cuda.multicast       `cuMulticast|cuMemMulticast` => (?i)cuM(?:em)?ulticast\w+.*(?:fail|error|returned [1-9]|
                          not[ _](?:supported|permitted))
-    cuda.multicast       `ulticast` => (?i)multicast (?:object|memory|handle|team|binding).*(?:fail|could not|
-                         error)|
-                         (?:fail\w*|could not|cannot) .*multicast (?:object|memory|handle|team)
+    cuda.multicast       `ulticast` => (?i)^(?!libfabric).*?multicast (?:object|memory|handle|team|binding)
+                         .*(?:fail|could not|error)|^(?!libfabric)
+                         .*?(?:fail\w*|could not|cannot) .*multicast (?:object|memory|handle|team)
     cuda.illegal         `CUDA_ERROR_ILLEGAL_ADDRESS|cudaErrorIllegalAddress|hipErrorIllegalAddress`
     cuda.launch          `CUDA_ERROR_LAUNCH_FAILED|cudaErrorLaunchFailure|hipErrorLaunchFailure`
     cuda.xid-hint        `CUDA_ERROR_ILLEGAL_INSTRUCTION|cudaErrorIllegalInstruction|cudaErrorHardwareStackError`

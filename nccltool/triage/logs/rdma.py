@@ -72,6 +72,7 @@ failure
     ib.port-down         {DEVICE}.{0,20}\b`state DOWN|state: DOWN`
     ib.port-down         `Link is Down` => (?i)\b(?:port|source)\b.*
     ib.register-failed   `MemoryRegion failed` => (?i)register\w*MemoryRegion failed(?!.*Cannot allocate)
+    ib.register-failed   `emory registration failed` => ^(?!.*(?:NCCL|[Cc]annot allocate)).*registration failed
     ib.register-failed   `allocate MR` => Couldn't allocate MR|[Ff]ailed to (?:allocate|create) MR
 doubt
     ib.port-counters     `SymbolErrorCounter|LinkDownedCounter` => (?:SymbolErrorCounter|LinkDownedCounter)

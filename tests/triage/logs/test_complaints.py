@@ -19,6 +19,12 @@ from nccltool.triage.logs import complaints, prefixes
         ("ERROR: the tensors must be on the same device", "", "loud"),
         ("ERROR: the layout cannot resolve itself", "", "loud"),
         ("ERROR: failed to resolve the name of the master", "rdzv-store", "loud"),
+        ("ERROR: Cannot get host and port information from the table, error: 3!", "", "loud"),
+        ("ERROR: the broker returned no file descriptor", "", "loud"),
+        ("ERROR: the limit on file descriptors is exceeded", "fd-limit", "loud"),
+        ("ERROR: failed to cancel the receive", "", "loud"),
+        ("ERROR: failed to bind port 9", "rdzv-store", "loud"),
+        ("ERROR: not enough memory for the cache", "out-of-memory", "loud"),
         ("ERROR: Remapping of local_tensor is not supported", "", "loud"),
     ],
 )
