@@ -22,17 +22,28 @@ failure
                           [ ]to \(?(?P<host>[\w.:-]+?)[,:] ?(?P<port>\d+)\)?
     store.too-few         (?:Timed out after (?P<limit>\d+) seconds waiting for clients\. )?(?P<joined>\d+)/
                           (?P<expected>\d+) `clients joined`
-    store.too-few         Timed out .*`store based barrier`.*world_size=(?P<expected>\d+),
-                          [ ]worker_count=(?P<joined>\d+)
+    store.too-few         Timed out .*`store based barrier`(?:.*world_size=(?P<expected>\d+),
+                          [ ](?:worker_count|num_workers_joined)=(?P<joined>\d+))?
     store.timeout         `failed to connect/validate to host `(?P<host>[\w.-]+):(?P<port>\d+) - timed out
     store.timeout         `to any network address of `\((?P<host>[\w.:-]+), (?P<port>\d+)\)
     store.timeout         `connect() timed out`\. Original timeout
     store.no-environment  environment variable (?P<name>[A-Z_]+) `expected, but not set`
-    store.no-environment  `No rendezvous handler for`
+    store.no-environment  `No rendezvous handler for|initializing torch.distributed using`
+    store.rendezvous      `imed out waiting for |imeout waiting for ` => (?i)waiting for (?:\S+ ){0,4}(?:nodes?|
+                          engines?|workers?|clients?|hosts?|processes|replicas)\b.*(?:\bto (?:
+                          join|connect|register|start|come up|send ?initial|be ready)|
+                          \b(?:info|registration|handshake)\b)
+    store.too-few         `annot provide a placement group`
+    store.no-environment  `nvironment` => (?i)(?:\brank\b|world.?size|\bMASTER_\w+).{0,40}\b(?:not (?:found|set|
+                          defined)|missing).{0,30}\benvironment|environment variables?:? .{0,20}\b(?P<name>
+                          RANK|WORLD_SIZE|MASTER_\w+)\b.{0,30}(?:not (?:set|found|defined)|missing|must be set)
+    store.rendezvous      `TCPStore` => (?i)TCPStore\b.{0,20}\b(?:connect\w*|init\w*|creat\w*)\b.{0,20}
+                          (?:fail|error|timed out|refused)
     store.too-few         (?P<joined>\d+) of (?P<expected>\d+)` nodes joined`
     store.too-few         waiting for all (?P<expected>\d+) `members to join`
     store.rendezvous      `RendezvousTimeoutError|RendezvousConnectionError|RendezvousClosedError`
-    store.rendezvous      `rendezvous` => (?i)tim(?:ed?|ed )[ -]?out\b.{0,40}\bto complete (?:the )?rendezvous
+    store.rendezvous      `rendezvous` => (?i)tim(?:ed?|ed )[ -]?out\b.{0,60}\brendezvous|rendezvous\b.{0,60}
+                          \btim(?:e|ed |ed-)out
     store.rendezvous      `failed to shutdown the rendezvous|RendezvousStateError`
     store.rendezvous      `Failed to register worker`.*Raylet
     store.rendezvous      `any running Ray instance|node_ip_address.json|Error: Failed to connect to GCS`

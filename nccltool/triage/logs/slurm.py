@@ -33,15 +33,17 @@ failure
                      status|notification)|invoke (?:spank|task|plugin)|[Ff]ailed to
                      [ ](?:initialize|setup|set up|launch|start)|[Cc]redential|interconnect|
                      namespace_g_join|runtime setup|plugin stack|Couldn't load|TMPDIR|Unable to fork|launch RPC|
-                     batch script setup|unable to create .* (?:cgroup|tmpdir)|Unable to init|Munge)
+                     batch script setup|configure MPI|getting address|
+                     unable to create .* (?:cgroup|tmpdir)|Unable to init|Munge)
     mpi.no-start     `slurmstepd: error: ` => mpi/pmi\w*: .*(?:fail|unable|cannot|time|mismatch|invalid)
     mpi.no-start     `srun: error: ` => srun: error: .*(?:io error|IO error|mpi/pmi\w*:|Zero Bytes|
                      Socket timed out|slurm_receive_msg|[Uu]nknown host|can't find address|find address for|
-                     resolve|Connection refused|[Cc]redential|Munge|authentication|Protocol|Job launch|
-                     step creation|Job step .*(?:fail|expired)|timed out establishing)
+                     getting address|resolve|Connection refused|[Cc]redential|Munge|authentication|Protocol|
+                     Job launch|step creation|Job step .*(?:fail|expired)|timed out establishing)
     app.launch       `srun: |sbatch: |salloc: ` => ^(?:srun|sbatch|salloc): (?:error|fatal): .*(?:\B--?[a-z][\w-]+|
                      specification|not permitted|mutually exclusive|not built with|plugin name|directive|
                      [Cc]an't (?:set|open)|[Ii]ncompatible|environment variables?|batch script|multi-prog|
+                     not found in PATH|cannot be ignored|config(?:uration)? file|task (?:id|range)|
                      getcwd|no such file|No such file|too big|is empty)
     app.launch       `cannot bind local task`
     app.launch       `slurmstepd: error: ` => couldn't find the program|No executable program|Could not open

@@ -20,7 +20,10 @@ failure
     torch.fingerprint    `Detected mismatch between collectives` => Rank (?P<first>\d+) is running collective:
                          [ ]CollectiveFingerPrint\((?P<firstprint>.*?)\),? but Rank (?P<second>\d+) is running
                          [ ]collective: CollectiveFingerPrint\((?P<secondprint>.*)
-    torch.behind         `missing_ranks=[`(?P<ranks>[\d, ]+)\]
+    torch.behind         `missing_ranks=`[\[{](?P<ranks>[\d, ]+)[\]}]
+    torch.behind         `aiting for rank` => (?i)\btim(?:ed |e)out\b.*\bwaiting for ranks? \[?(?P<ranks>
+                         \d+(?:, ?\d+)*)\]?(?! (?:init|to (?:initialize|start|connect)))
+    torch.behind         `ranks arrived` => \d+/\d+ ranks arrived(?:.*?ranks?:? \[?(?P<ranks>\d+(?:, ?\d+)*))?
     torch.behind         `failed -- missing ranks: `(?P<ranks>\d+(?:, ?\d+)*)
     torch.fingerprint    `Collectives differ in the following aspects`
     torch.fingerprint    `Detected mismatch between collectives` => ^(?!.*but Rank).*mismatch between collectives
@@ -92,7 +95,8 @@ failure
     version.build        `' not found` => version \x60(?:GLIBC|GLIBCXX|CXXABI|NCCL|OPENSSL)[\w.]*' not found
     version.library      `cannot open shared object file` => (?P<name>lib(?:nccl|rccl|cuda|cudart|cublas\w*|
                          cudnn\w*|torch\w*|c10\w*)\.so[.\d]*): cannot open shared
-    version.library      `Unable to load NCCL library`
+    version.library      `CCL library` => (?i)\b(?:unable|failed|could not|cannot)\b(?: to)? (?:find and )?
+                         load [NR]CCL library
     version.build        `named symbol not found`
     version.build        `ptxas` => ptxas fatal\b.*(?:is not defined for option|Unsupported \.version)
     cuda.launch          `the launch timed out and was terminated`
@@ -174,6 +178,8 @@ echo
     torch.down           `taking the entire process down|NCCL communicator was aborted on rank`
     torch.down           `watchdog thread terminated with exception|NCCL operations have failed or timed out`
     torch.dump-signal    `dump signal`.*from (?:this )?rank:? ?(?P<first>\d+)
+    torch.barrier-echo   `arrier|ll_gather|ll_reduce` => (?i)\bbarrier\b.{0,20}\btim(?:ed |e)out\b|
+                         \btimed out in _?all_
     torch.barrier-echo   `successfully reached monitoredBarrier|timed out in monitoredBarrier`
     torch.dump-signal    `flight recorder dump signal from another rank`
     torch.nccl-error     `NCCL error|NCCL Error` => NCCL [eE]rror(?: in)?:? .*?(?P<error>unhandled (?:cuda|system)

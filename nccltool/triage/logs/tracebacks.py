@@ -77,7 +77,7 @@ state
     ),
     OPTIONAL=r"(?:module|ml|conda|nvidia-smi|numactl|ib\w+|ls\w+)\b",
 )
-_LAST = re.compile(r"^(?P<type>(?:[A-Za-z_]\w*\.)*[A-Z]\w+)(?:: ?(?P<message>.*))?$")
+_LAST = re.compile(r"^(?P<type>(?:[A-Za-z_]\w*\.)*_?[A-Z]\w+)(?:: ?(?P<message>.*))?$")
 """What ends a traceback, whatever its name is."""
 _TRACED = LogPattern("app.exception", "failure")
 _ECHO = LogPattern("app.echo", "echo")
@@ -102,6 +102,8 @@ _ECHO_TEXTS = re.compile(
     r"remote process exited|killed by signal: (?:Terminated|Interrupt|Hangup)"
     r"|allocate more than 1EB|ran for more than set timeout|Get timed out|DataLoader timed out after"
     r"|^(?:DEADLINE_EXCEEDED|UNAVAILABLE|ABORTED)\b"
+    r"|[Bb]arrier (?:\w+ )?(?:timed out|timeout)"
+    r"|timed out in _?all_|[Tt]ime(?:d |)out waiting for rank|ranks arrived"
     r"|^Socket closed|to complete (?:the )?rendezvous|failed to connect to all addresses"
 )
 
@@ -123,10 +125,11 @@ class _Open:
 
 _OF_FRAMES = (
     ("torch/distributed/rendezvous.py", "rdzv-store"),
-    ("torch/distributed/elastic/rendezvous/c10d_rendezvous_backend.py", "rdzv-store"),
+    ("torch/distributed/elastic/rendezvous/", "rdzv-store"),
     ("multiprocessing/shared_memory.py", "shm-size"),
 )
-"""Ends of the files of libraries -> the cause of what is raised in them or below, where no text tells another."""
+"""Files of libraries, or their folders -> the cause of what is raised in them or below,
+where no text tells another."""
 _LONGEST = 400
 """Lines after which a traceback whose end was not seen is given up."""
 _LONGEST_OF_ALL = 20_000
@@ -195,7 +198,7 @@ class Tracebacks:
 def _frame(now: _Open | None, fields: dict[str, str]) -> None:
     if now is None:
         return
-    now.about = next((label for end, label in _OF_FRAMES if fields["path"].endswith(end)), now.about)
+    now.about = next((label for end, label in _OF_FRAMES if end in fields["path"]), now.about)
     if ("site-packages" not in fields["path"] and "/lib/python" not in fields["path"]) or not now.path:
         now.path = f"{fields['path']}:{fields['number']}"
 
@@ -215,6 +218,8 @@ def _end(line: SourceLine, now: _Open | None) -> LogEvent | None:
     is_echo = _is_echo(fields) or (now is not None and now.chained)
     if not is_echo and (subject := complaints.of_exception(line.text)):
         about |= {"about": subject}
+    elif not is_echo and now and now.about == "rdzv-store":
+        about |= {"about": now.about}
     elif is_echo and now and now.about:
         about |= {"within": now.about}
     return event(_ECHO if is_echo else _TRACED, line, about)
