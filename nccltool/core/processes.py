@@ -177,6 +177,14 @@ def scheduled_ns(pid: int, thread: int) -> tuple[int, int] | None:
         return None
 
 
+def threads(pid: int) -> tuple[int, ...]:
+    """The threads of a process; () = it has ended, or is another user's."""
+    try:
+        return tuple(sorted(int(task.name) for task in Path(f"/proc/{pid}/task").iterdir()))
+    except OSError:
+        return ()
+
+
 def name(pid: int) -> str:
     """What a process is called, at most 15 characters; `?` when it is gone, or another container's."""
     try:

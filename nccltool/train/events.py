@@ -106,6 +106,9 @@ class TimedSteps(Event, frozen=True, tag="timed-steps"):
     energy: tuple[EnergyUse, ...] = ()
     starved: RankStarved | None = None
     """The rank that lacked a core in the steps in which arrivals were measured."""
+    moving_ns: int | None = None
+    """How long in a step the thread of the communication lacked a core that lacked it longest, of all ranks;
+    None = not known."""
 
 
 class MemorySeen(Event, frozen=True, tag="memory-seen"):

@@ -180,7 +180,7 @@ def _training(heard: _Heard) -> TrainingResult:
         experts=_experts(heard.routed) if heard.routed and heard.routed.choices else None,
         stopped_after=next((step.number for step in heard.steps if step.stops), None),
         input=given,
-        losses=step_losses.losses(times.mean if times else None, exposed, given, late or (), starved),
+        losses=step_losses.of(timed, times.mean if times else None, exposed, given, late or ()),
         starved=starved,
         gradient_noise=_gradient_noise(heard),
         checkpoint=_checkpointing(heard) if heard.spec.checkpoint else None,

@@ -18,23 +18,34 @@ class Scheduled:
 
     took_ns: int
     ran_ns: int
+    """The thread that trains."""
     queued_ns: int
+    moving_ns: int
+    """The thread of its communication that lacked a core longest."""
 
     @property
-    def lacked(self) -> float:
-        """Share of the time in which it could have run, and did not."""
+    def queued(self) -> float:
+        """Share of the time in which the thread that trains could have run, and did not."""
         return self.queued_ns / max(1, self.took_ns)
 
     @property
+    def lacked(self) -> float:
+        """The same of the rank: while that thread waits for its data, those that move them may lack one."""
+        return min(1.0, (self.queued_ns + self.moving_ns) / max(1, self.took_ns))
+
+    @property
     def served(self) -> float:
-        """Share of the time in which it could run, in which it ran."""
+        """Share of the time in which the thread that trains could run, in which it ran."""
         return self.ran_ns / max(1, self.ran_ns + self.queued_ns)
 
 
 def parts(numbers: Sequence[int]) -> tuple[Scheduled, ...]:
-    """Three numbers for each part of the steps; () = the kernel does not tell."""
-    rows = zip(*[iter(numbers)] * 3, strict=True)
-    found = tuple(Scheduled(took_ns=took, ran_ns=ran, queued_ns=queued) for took, ran, queued in rows)
+    """Four numbers for each part of the steps; () = the kernel does not tell."""
+    rows = zip(*[iter(numbers)] * 4, strict=True)
+    found = tuple(
+        Scheduled(took_ns=took, ran_ns=ran, queued_ns=queued, moving_ns=moving)
+        for took, ran, queued, moving in rows
+    )
     return () if min(numbers, default=-1) < 0 else found
 
 
@@ -47,6 +58,6 @@ def of(ranks: Sequence[Sequence[Scheduled]]) -> RankStarved | None:
     others = [one for one in range(len(ranks)) if one != rank]
     for part, mine in enumerate(ranks[rank]):
         least = min(ranks[other][part].served for other in others)
-        if mine.lacked < LEAST or STANDS_OUT * mine.served > least:
+        if mine.queued < LEAST or STANDS_OUT * mine.served > least:
             return None
     return RankStarved(rank=rank, share=lacked[rank], others=max(lacked[other] for other in others))

@@ -6,6 +6,7 @@ from statistics import median_low
 
 from nccltool.probe.late_rank import RankLateness
 from nccltool.train import input_findings
+from nccltool.train.events import TimedSteps
 from nccltool.train.result import RankStarved, StepLoss, TrainingInput
 
 MUCH = 0.1
@@ -17,21 +18,35 @@ BY_CHANCE = 0.01
 """Of all runs of equally fast ranks, the share that may name one (Bonferroni)."""
 
 
+def of(
+    timed: TimedSteps | None,
+    step_s: float | None,
+    exposed: float | None,
+    given: TrainingInput | None,
+    late: Sequence[RankLateness],
+) -> tuple[StepLoss, ...]:
+    """Of the steps that were timed."""
+    if timed is None:
+        return ()
+    return losses(step_s, exposed, given, late, timed.starved, (timed.moving_ns or 0) / 1e9)
+
+
 def losses(
     step_s: float | None,
     exposed: float | None,
     given: TrainingInput | None,
     late: Sequence[RankLateness],
     starved: RankStarved | None,
+    moving_s: float = 0.0,
 ) -> tuple[StepLoss, ...]:
-    """All that are worth a line, the largest first."""
+    """All that are worth a line, the largest first. `moving_s`: in which data of a step waited for a core."""
     if step_s is None:
         return ()
     held_up = [*_late(step_s, late), *_starved(starved)]
     found = [*_input(given), *sorted(held_up, key=lambda one: -one.share)[:1]]
     if exposed is not None:
-        waited = max((one.share for one in held_up), default=0.0)  # for that rank, not for the network
-        found.append(StepLoss(cause="communication", share=exposed - waited, rank=None))
+        waited = [moving_s / step_s, *(one.share for one in held_up)]  # not for the network
+        found.append(StepLoss(cause="communication", share=exposed - max(waited), rank=None))
     return tuple(sorted((one for one in found if one.share >= MUCH), key=lambda one: -one.share))
 
 

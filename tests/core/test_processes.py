@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -22,6 +23,14 @@ def test_this_process_has_an_age() -> None:
 
 def test_a_process_that_is_not_there() -> None:
     assert processes.state(2**30) == ""
+
+
+def test_the_threads_of_a_process() -> None:
+    mine = threading.get_native_id()
+    assert mine in processes.threads(os.getpid())
+    assert processes.scheduled_ns(os.getpid(), mine) is not None
+    assert processes.threads(2**30) == ()
+    assert processes.scheduled_ns(2**30, mine) is None
 
 
 def test_the_peak_is_at_least_what_was_used() -> None:

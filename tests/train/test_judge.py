@@ -125,6 +125,14 @@ BOTH = (compared(0), compared(1))
 RIGHT = (BUILT, step(1), step(2, loss="5.50001"), *BOTH, SAMPLES, *ON_RANKS, TIMED)
 
 
+def test_data_that_lack_a_core_are_no_communication() -> None:
+    """20 ms a step, 15 ms of it without communication."""
+    run = judged(*RIGHT)
+    assert [(one.cause, one.share) for one in run.trainings[0].losses] == [("communication", 0.25)]
+    run = judged(*RIGHT[:-1], msgspec.structs.replace(TIMED, moving_ns=4_000_000))
+    assert run.trainings[0].losses == ()
+
+
 def test_a_rank_that_comes_late() -> None:
     run = judged(*RIGHT[:-1], msgspec.structs.replace(TIMED, late_ranks=((1, 0.05),)))
     (finding,) = run.findings

@@ -41,6 +41,23 @@ def test_losses(
     assert [(one.cause, round(one.share, 6), one.rank) for one in found] == expected
 
 
+@pytest.mark.parametrize(
+    ("moving_s", "starved", "expected"),
+    [
+        (0.02, None, [loss("communication", 0.7)]),
+        (0.085, None, []),
+        (0.02, STARVED, [loss("late rank", 0.6, 1), loss("communication", 0.3)]),
+        (0.07, STARVED, [loss("late rank", 0.6, 1), loss("communication", 0.2)]),
+    ],
+    ids=["a little", "all of it", "less than a rank", "more than a rank"],
+)
+def test_data_that_wait_for_a_core_are_not_slow_on_the_network(
+    moving_s: float, starved: RankStarved | None, expected: list[tuple[str, float, int | None]]
+) -> None:
+    found = step_losses.losses(0.1, 0.9, None, (), starved, moving_s)
+    assert [(one.cause, round(one.share, 6), one.rank) for one in found] == expected
+
+
 def test_without_timed_steps_nothing_is_known() -> None:
     assert step_losses.losses(None, 0.5, None, LATE, STARVED) == ()
     alone = step_losses.losses(0.01, None, None, LATE, None)

@@ -29,9 +29,9 @@ _LONG_NS = 5_000_000_000
 _SHORT = 5
 """Steps of a part then, and of the first look at who is late."""
 
-CoreTime = tuple[int, int, int]
-"""ns of some steps, of those in which this thread ran, and in which it could have; -1 = the kernel does not
-tell."""
+CoreTime = tuple[int, int, int, int]
+"""ns of some steps, of those in which this thread ran, and in which it could have, and in which the thread of the
+communication could have that lacked a core longest; -1 = the kernel does not tell."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -45,18 +45,32 @@ class Lateness:
 
 
 class CoreClock:
-    """What the kernel makes of this thread's time."""
+    """What the kernel makes of the time of this thread, and of those that move data for it."""
 
     def __init__(self) -> None:
-        self._thread = os.getpid(), threading.get_native_id()
-        self._begin, self._before = time.perf_counter_ns(), processes.scheduled_ns(*self._thread)
+        self._mine = threading.get_native_id()
+        self._begin, self._before = time.perf_counter_ns(), _scheduled()
 
     def read(self) -> CoreTime:
         """Since it was made."""
-        after, took = processes.scheduled_ns(*self._thread), time.perf_counter_ns() - self._begin
-        if self._before is None or after is None:
-            return took, -1, -1
-        return took, after[0] - self._before[0], after[1] - self._before[1]
+        after, took = _scheduled(), time.perf_counter_ns() - self._begin
+        if self._mine not in self._before or self._mine not in after:
+            return took, -1, -1, -1
+        grown = {
+            one: [end - begin for begin, end in zip(self._before.get(one, (0, 0)), now, strict=True)]
+            for one, now in after.items()
+        }
+        ran, queued = grown.pop(self._mine)
+        python = {one.native_id for one in threading.enumerate()}
+        moving = [more for one, (_, more) in grown.items() if one not in python]
+        return took, ran, queued, max(moving, default=0)
+
+
+def _scheduled() -> dict[int, tuple[int, int]]:
+    """Of each thread of this process."""
+    pid = os.getpid()
+    found = {thread: processes.scheduled_ns(pid, thread) for thread in processes.threads(pid)}
+    return {thread: known for thread, known in found.items() if known is not None}
 
 
 class Arrivals:

@@ -44,8 +44,7 @@ def time_steps(strategy: Strategy, steps: int, index: int) -> None:
     group = setup.group
     _forget_peak(group.device)
     step = stepper(strategy)
-    metered = metering.metered(setup, step, steps)
-    peak = _peak_bytes(group.device)
+    metered, peak = metering.metered(setup, step, steps), _peak_bytes(group.device)
     compute_only = [compute_only_step(setup)] if can_compute_alone(strategy) else []
     if compute_only:
         _loop(setup, WARM_UP, *compute_only)
@@ -60,10 +59,8 @@ def time_steps(strategy: Strategy, steps: int, index: int) -> None:
     alone = _loop(setup, steps, *compute_only) if compute_only and group.rank == 0 else []
     longest_waits, slowest = group.maximum([wait.ns for wait in drawn]), group.maximum(ours)
     together = [group.maximum(times) for times in others]
-    everybodys = group.everybodys(_row(others, together, peak, drawn))
-    if flow is not None:
-        _report_flow(setup, flow)
-        _report_passes(setup, flow, step)
+    everybodys = group.everybodys(_row(others, together, peak, drawn, timed))
+    _report_pipeline(setup, flow, step)
     lacks_core = _starved(setup, met := metered.lateness, timed)
     if group.rank:
         return
@@ -81,18 +78,23 @@ def time_steps(strategy: Strategy, steps: int, index: int) -> None:
             late_ranks=None if met is None else late_rank.as_pairs(met.ranks),
             starved=lacks_core,
             energy=metered.energy,
+            moving_ns=_moving_ns([row[5] for row in everybodys], steps),
         ),
     )
 
 
 def _row(
-    others: list[list[int]], together: list[list[int]], peak: int | None, drawn: Sequence[InputWait]
+    others: list[list[int]],
+    together: list[list[int]],
+    peak: int | None,
+    drawn: Sequence[InputWait],
+    timed: CoreTime,
 ) -> list[int]:
-    """What is told of this rank, as _of_ranks takes it."""
+    """What is told of this rank, as _of_ranks takes it, and what its communication lacked a core."""
     pairs = [pair for times in zip(others, together, strict=True) for pair in zip(*times, strict=True)]
     slowest_in = sum(mine == most for mine, most in pairs)
     waited = statistics.median_low(wait.ns for wait in drawn)
-    return [sum(map(sum, others)), peak or -1, waited, _stalled_ns(drawn), slowest_in]
+    return [sum(map(sum, others)), peak or -1, waited, _stalled_ns(drawn), slowest_in, timed[3]]
 
 
 def _of_ranks(
@@ -114,6 +116,11 @@ def _of_ranks(
         yield from InputTimed.of(setup.name, index, [row[2] for row in rows], stalled)
 
 
+def _moving_ns(ranks: Sequence[int], steps: int) -> int | None:
+    """What data of a step waited for a core, on the rank where they waited longest; -1 = not known."""
+    return max(ranks) // steps if min(ranks) >= 0 else None
+
+
 def _stalled_ns(drawn: Sequence[InputWait]) -> int:
     """Mean of the steps without the longest wait, which may have been the first read of a file: workers that read
     ahead give several batches at once, then none for a while, so the median may be 0. -1 = not known."""
@@ -129,6 +136,12 @@ def _starved(setup: Setup, met: Lateness | None, timed: CoreTime) -> RankStarved
         return None
     rows = setup.group.everybodys([*met.core_time, *timed])
     return starved.of([starved.parts(row) for row in rows])
+
+
+def _report_pipeline(setup: Setup, flow: Flow | None, step: Step) -> None:
+    if flow is not None:
+        _report_flow(setup, flow)
+        _report_passes(setup, flow, step)
 
 
 def _report_flow(setup: Setup, flow: Flow) -> None:

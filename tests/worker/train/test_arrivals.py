@@ -1,9 +1,11 @@
 """Who comes late to the collectives of a step: when ranks meet, and when they must not."""
 
+import threading
 from collections.abc import Callable
 
 import pytest
 
+from nccltool.core import processes
 from nccltool.worker.agreement import Agreement
 from nccltool.worker.train import arrivals
 from nccltool.worker.train.arrivals import BETWEEN_PASSES, COMPUTING, Arrivals
@@ -128,3 +130,58 @@ def test_steps_end_when_nobody_can_be_named(late_ms: tuple[int, ...], rounds: in
     assert found is not None
     assert found.ranks == ()
     assert (stepper.steps, stepper.is_left_alone) == (1 + rounds, True)
+
+
+Reading = dict[int, tuple[int, int] | None]
+
+
+class Kernel:
+    """What it tells of the threads of this process, one reading after the other."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *readings: Reading) -> None:
+        self._readings, self._now = iter(readings), Reading()
+        monkeypatch.setattr(processes, "threads", self._threads)
+        monkeypatch.setattr(processes, "scheduled_ns", lambda pid, thread: self._now[thread])
+
+    def _threads(self, pid: int) -> tuple[int, ...]:
+        self._now = next(self._readings)
+        return tuple(self._now)
+
+
+MINE = threading.get_native_id()
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        ({MINE: (5, 7)}, {MINE: (45, 17)}, (40, 10, 0)),
+        ({MINE: (5, 7), 1: (1, 10), 2: (0, 0)}, {MINE: (5, 7), 1: (2, 40), 2: (0, 20)}, (0, 0, 30)),
+        ({MINE: (5, 7)}, {MINE: (5, 7), 1: (2, 40)}, (0, 0, 40)),
+        ({MINE: (5, 7), 1: (2, 40)}, {MINE: (5, 8)}, (0, 1, 0)),
+        ({MINE: (5, 7), 1: (2, 40)}, {MINE: (5, 8), 1: None}, (0, 1, 0)),
+        ({MINE: None}, {MINE: None}, (-1, -1, -1)),
+        ({}, {}, (-1, -1, -1)),
+    ],
+    ids=["alone", "of several the longest", "a new one", "an ended one", "ends", "not told", "no /proc"],
+)
+def test_what_the_kernel_makes_of_the_threads_of_a_rank(
+    monkeypatch: pytest.MonkeyPatch,
+    before: Reading,
+    after: Reading,
+    expected: tuple[int, int, int],
+) -> None:
+    Kernel(monkeypatch, before, after)
+    assert arrivals.CoreClock().read()[1:] == expected
+
+
+def test_threads_of_python_move_no_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    leave = threading.Event()
+    other = threading.Thread(target=leave.wait)
+    other.start()
+    assert other.native_id is not None
+    Kernel(monkeypatch, {MINE: (0, 0)}, {MINE: (0, 0), other.native_id: (1, 90)})
+    try:
+        assert arrivals.CoreClock().read()[1:] == (0, 0, 0)
+    finally:
+        leave.set()
+        other.join()

@@ -48,7 +48,7 @@ def test_without_counters_no_more_steps_than_are_timed(setup: Setup, monkeypatch
 def test_steps_in_which_ranks_meet_are_metered_too(
     most: int, taken_in_all: int, setup: Setup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    late = Lateness(ranks=(), core_time=(1, 2, 3))
+    late = Lateness(ranks=(), core_time=(1, 2, 3, 4))
 
     def came_late(group: object, step_ns: int, step: Callable[[], object], put: object) -> Lateness:
         for _ in range(4):
