@@ -209,8 +209,9 @@ class TrainingInput:
     core; None = the kernel does not tell; () = no step was timed, or an older release."""
 
 
-Cause = Literal["input", "late rank", "communication"]
-"""Why steps lose time: ranks wait for their input; all wait for one rank; data move while nothing is computed."""
+Cause = Literal["input", "launch", "late rank", "communication"]
+"""Why steps lose time: ranks wait for their input; GPUs wait for launches; all wait for one rank; data move while
+nothing is computed."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

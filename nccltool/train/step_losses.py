@@ -28,7 +28,8 @@ def of(
     """Of the steps that were timed."""
     if timed is None:
         return ()
-    return losses(step_s, exposed, given, late, timed.starved, (timed.moving_ns or 0) / 1e9)
+    moving_s, launch_s = (timed.moving_ns or 0) / 1e9, None if timed.launch_ns is None else timed.launch_ns / 1e9
+    return losses(step_s, exposed, given, late, timed.starved, moving_s, launch_s)
 
 
 def losses(
@@ -38,12 +39,16 @@ def losses(
     late: Sequence[RankLateness],
     starved: RankStarved | None,
     moving_s: float = 0.0,
+    launch_s: float | None = None,
 ) -> tuple[StepLoss, ...]:
-    """All that are worth a line, the largest first. `moving_s`: in which data of a step waited for a core."""
+    """All that are worth a line, the largest first. `moving_s`: in which data of a step waited for a core;
+    `launch_s`: in which GPUs waited for launches."""
     if step_s is None:
         return ()
     held_up = [*_late(step_s, late), *_starved(starved)]
     found = [*_input(given), *sorted(held_up, key=lambda one: -one.share)[:1]]
+    if launch_s is not None:
+        found.append(StepLoss(cause="launch", share=min(1.0, launch_s / step_s), rank=None))
     if exposed is not None:
         waited = [moving_s / step_s, *(one.share for one in held_up)]  # not for the network
         found.append(StepLoss(cause="communication", share=exposed - max(waited), rank=None))

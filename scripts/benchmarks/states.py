@@ -5,7 +5,8 @@ scripts/bench states --only input,healthy         those whose names have one of 
 scripts/bench states --out trials.jsonl           goes on where it was cut off
 
 Storage is a folder behind FUSE whose reads take long, the network is the shaped loopback of a network
-namespace, and a starved rank has a CPU quota. Needs root, and what
+namespace, and a starved rank has a CPU quota. Launch-bound and GPU-bound jobs train on simulated GPUs: each
+operator takes what it takes here to launch, and a set time on the device. Needs root, and what
 tests/support/slow_storage.py needs.
 """
 
@@ -25,6 +26,7 @@ from typing import Any
 
 from benchmarks import state_trials
 from benchmarks.state_trials import JobTrial, Series
+from tests.papergpu.machines import paper
 from tests.support import slow_storage
 from tests.support.commands import NCCLTOOL
 from tests.support.slow_storage import Storage
@@ -33,6 +35,8 @@ _LONGEST_S = 180
 _SPAWNED_S = 60.0
 _BYTES = 200_000
 _CPU = Path("/sys/fs/cgroup/cpu")
+_BUS = 400e9
+"""Bytes a second: about an H100's over NVLink."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +51,8 @@ class Disturbance:
     quota: int = 0
     """Percent of a core."""
     period_us: int = 0
+    kernel_us: int = 0
+    """What an operator takes on a simulated GPU; 0 = there is none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,9 +61,10 @@ class State:
 
     name: str
     cause: str
-    """The largest loss; "any" = it does not count."""
+    """The largest loss; "any" = it does not count, "not launch" = launches are no loss."""
     disturbed: Callable[[random.Random, int], Disturbance]
     names_rank: bool = False
+    ranks: tuple[int, ...] = (2, 4)
 
 
 def _input(chance: random.Random, _: int) -> Disturbance:
@@ -81,12 +88,22 @@ def _rank(chance: random.Random, _: int) -> Disturbance:
     return Disturbance(told=told, quota=quota, period_us=period_us, of_rank=True)
 
 
+def _kernels(least_us: int, most_us: int) -> Callable[[random.Random, int], Disturbance]:
+    def disturbed(chance: random.Random, _: int) -> Disturbance:
+        kernel_us = chance.randrange(least_us, most_us)
+        return Disturbance(told=f"{kernel_us} us a kernel", kernel_us=kernel_us)
+
+    return disturbed
+
+
 STATES = (
     State(name="healthy", cause="any", disturbed=lambda *_: Disturbance()),
     State(name="slow input", cause="input", disturbed=_input),
     State(name="slow input of a rank", cause="input", disturbed=_input_of_rank, names_rank=True),
     State(name="slow network", cause="communication", disturbed=_network),
     State(name="starved rank", cause="late rank", disturbed=_rank, names_rank=True),
+    State(name="launch-bound", cause="launch", disturbed=_kernels(2, 20), ranks=(2,)),
+    State(name="GPU-bound", cause="not launch", disturbed=_kernels(1000, 2000), ranks=(2,)),
 )
 
 
@@ -122,7 +139,7 @@ def _storage(folder: Path) -> Iterator[Storage]:
 
 def _tried(state: State, seed: int, storage: Storage) -> StateTrial:
     chance = random.Random(f"{seed} {state.name}")
-    ranks = chance.choice((2, 4))
+    ranks = chance.choice(state.ranks)
     rank, done = chance.randrange(ranks), state.disturbed(chance, ranks)
     storage.slow(0.0 if done.of_rank else done.read_s)
     with tempfile.TemporaryDirectory(prefix="states-run-", ignore_cleanup_errors=True) as folder:
@@ -142,6 +159,8 @@ def _run(ranks: int, rank: int, done: Disturbance, storage: Storage, folder: Pat
     argv = [*NCCLTOOL, "train", "ddp", "--nproc-per-node", str(ranks), "--steps", "1", "--history", "none"]
     argv += ["--data", str(storage.folder), "--run-dir", str(folder), "-q", "--format", "json"]
     env = {key: value for key, value in os.environ.items() if not key.startswith("NCCLTOOL_")}
+    if done.kernel_us:
+        env |= paper("dgx", kernel_s=done.kernel_us / 1e6, bus_bytes_per_s=_BUS).write(folder / "machine")
     with (
         subprocess.Popen([*prefix, *argv], stdout=subprocess.PIPE, env=env) as command,
         contextlib.ExitStack() as stack,
@@ -197,7 +216,8 @@ def _scored(state: State, seed: int, told: str, ranks: int, rank: int, document:
         if one["subject"]["kind"] == "rank" and one["severity"] != "info"
     ]
     accused = any(not state.names_rank or name != str(rank) for _, name in named)
-    fits = state.cause == "any" or cause == state.cause
+    launches = any(one["cause"] == "launch" for one in losses)
+    fits = {"any": True, "not launch": not launches}.get(state.cause, cause == state.cause)
     if state.names_rank:
         fits = fits and losses[0]["rank"] == rank
     return StateTrial(

@@ -96,10 +96,10 @@ class Cuda:
 
     def synchronize(self, device: Any = None) -> None:
         index = self._index(device)
-        self.driver.devices[index].default.drain()
-        self.driver.stream(index).drain()
+        self.driver.devices[index].default.tail.pass_by()
+        self.driver.stream(index).tail.pass_by()
         for stream in PaperStream.of(index):
-            stream.queue.drain()
+            stream.queue.tail.pass_by()
         self._index(device)
 
     def current_stream(self, device: Any = None) -> "PaperStream":
@@ -126,6 +126,8 @@ class Cuda:
         driver, seconds = self.driver, cycles / _CLOCK_HZ
         if driver.nodes is not None:
             driver.nodes.append(lambda: driver.stream().put(slept(seconds)))
+        elif driver.machine.kernel_s is not None:
+            driver.stream().launch(seconds)
         else:
             driver.stream().put(slept(seconds))
 
@@ -230,10 +232,10 @@ class PaperStream:
         return event
 
     def query(self) -> bool:
-        return bool(self.queue.tail.ns)
+        return self.queue.tail.is_past
 
     def synchronize(self) -> None:
-        self.queue.drain()
+        self.queue.tail.pass_by()
         self.driver.checked(None)
 
     def __enter__(self) -> "PaperStream":
@@ -259,11 +261,11 @@ class PaperEvent:
 
     def query(self) -> bool:
         self.driver.checked(None)
-        return self.point is None or bool(self.point.ns)
+        return self.point is None or self.point.is_past
 
     def synchronize(self) -> None:
         if self.point is not None:
-            self.point.wait()
+            self.point.pass_by()
         self.driver.checked(None)
 
     def wait(self, stream: PaperStream | None = None) -> None:
@@ -274,7 +276,7 @@ class PaperEvent:
         """Milliseconds."""
         if self.point is None or end.point is None or not (self._timed and end._timed):
             raise ValueError("Both events must be recorded before calculating elapsed time.")
-        if not (self.point.ns and end.point.ns):
+        if not (self.point.is_past and end.point.is_past):
             raise cuda_error("CUDA error: device not ready")
         return (end.point.ns - self.point.ns) / 1e6
 

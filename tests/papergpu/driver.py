@@ -178,6 +178,17 @@ class Driver:
             if self.failed is not None:
                 raise self.failed()
 
+    def pass_by(self) -> None:
+        """The same, and the host is about to read what the device has computed by its own clock."""
+        self.drain()
+        if self.initialised:
+            self.stream().tail.pass_by()
+
+    def launch(self) -> None:
+        """An operator keeps the current stream busy."""
+        if self.machine.kernel_s is not None:
+            self.stream().launch(self.machine.kernel_s)
+
     # memory
 
     def free_and_total(self, index: int) -> tuple[int, int]:

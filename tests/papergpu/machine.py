@@ -62,6 +62,9 @@ class PaperMachine:
     """Bus bandwidth of the collectives on the device's own clock; None = they take there what they take here."""
     latency_s: float = 5e-6
     """What each takes besides, on that clock: about as much as NCCL's smallest call in one host."""
+    kernel_s: float | None = None
+    """How long each operator keeps the device busy on its own clock; launching it takes what the operator takes
+    here. None = operators are done when they are launched."""
     instant_launch: bool = False
     """On the device's own clock calls are there as soon as they can begin, however slow the host is."""
     first_call_s: float = 0.0

@@ -22,7 +22,8 @@ class Point:
 
     def __init__(self, ns: int = 0) -> None:
         self.ns = ns
-        """When it was done, as time.perf_counter_ns counts; 0 = it is not."""
+        """When it was done, as time.perf_counter_ns counts; 0 = it is not. On the device's own clock, it may yet
+        come."""
         self._after: list[Callable[[], None]] = []
 
     def finish(self, ns: int | None = None) -> None:
@@ -47,6 +48,16 @@ class Point:
         with _change:
             while not self.ns:
                 _change.wait(1.0)
+
+    @property
+    def is_past(self) -> bool:
+        """Whether it is done by the device's own clock, too."""
+        return bool(self.ns) and self.ns <= time.perf_counter_ns()
+
+    def pass_by(self) -> None:
+        """Return when it is."""
+        self.wait()
+        time.sleep(max(0, self.ns - time.perf_counter_ns()) / 1e9)
 
 
 def joined(points: Iterable[Point]) -> Point:
@@ -118,11 +129,20 @@ class Stream:
         """What comes now waits for these as well."""
         if any(not point.ns for point in points):
             self.tail = joined((self.tail, *points))
+        elif (latest := max((point.ns for point in points), default=0)) > max(
+            self.tail.ns, time.perf_counter_ns()
+        ):
+            self.tail = joined((self.tail, Point(latest)))
 
     def drain(self) -> None:
         """Wait for all that is there."""
         if not self.tail.ns:
             self.tail.wait()
+
+    def launch(self, seconds: float) -> None:
+        """Work without a result, on the device's own clock: it takes its time behind what is there."""
+        self.drain()
+        self.tail = Point(max(self.tail.ns, time.perf_counter_ns()) + round(seconds * 1e9))
 
 
 def slept(seconds: float) -> Task:

@@ -20,6 +20,8 @@ _INNER = ("_local_tensor", "elem")
 _QUEUED = ("c10d::", "_c10d_functional::wait_tensor", "_c10d_functional_autograd::wait_tensor")
 """What does not compute on the host, but is queued."""
 _ALLOCATING = ("aten::empty", "aten::new_empty", "aten::detach", "aten::alias", "aten::lift_fresh", "aten::set_")
+_READING = ("aten::_local_scalar_dense", "aten::equal")
+"""What tells the host a number."""
 _device_of = torch._C.TensorBase.device
 _to = torch._C.TensorBase.to
 
@@ -50,11 +52,12 @@ def put_on(tensor: torch.Tensor, index: int | None, driver: Driver) -> None:
 class _Trait:
     """What is to be done for one operator."""
 
-    __slots__ = ("computes",)
+    __slots__ = ("computes", "reads")
 
     def __init__(self, operator: Any) -> None:
         name = operator._schema.name
         self.computes = not (operator.is_view or name.startswith((*_QUEUED, *_ALLOCATING)))
+        self.reads = name in _READING
 
 
 class Mode(TorchDispatchMode):  # type: ignore[misc]
@@ -86,10 +89,13 @@ class Mode(TorchDispatchMode):  # type: ignore[misc]
         if trait.computes and where is not None:
             if driver.nodes is not None:
                 return self._captured(func, args, kwargs, where)
-            driver.drain()
+            driver.pass_by() if trait.reads else driver.drain()
         elif trait.computes and driver.initialised and _first_mark(args) is not None:
-            driver.drain()  # a copy to the host
-        return self._marked(func(*args, **kwargs), where)
+            driver.pass_by()  # a copy to the host
+        result = self._marked(func(*args, **kwargs), where)
+        if trait.computes and where is not None:
+            driver.launch()  # only now: what it takes here is the launch
+        return result
 
     def _marked(self, result: Any, where: int | None) -> Any:
         if where is None:
@@ -206,7 +212,7 @@ def _after_all(method: Callable[..., Any], driver: Driver) -> Callable[..., Any]
 
     def read(self: Any, *args: Any, **options: Any) -> Any:
         if mark_of(self) is not None:
-            driver.drain()
+            driver.pass_by()
         return method(self, *args, **options)
 
     return read
@@ -225,7 +231,7 @@ def _mover(driver: Driver) -> Callable[..., Any]:
         if here.type == device.type and mark_of(self) == index:
             return _to(self, device=real, **options)
         if here.type == "cuda":
-            driver.drain()
+            driver.pass_by()
         moved = _to(self, device=real, **{**options, "copy": True})
         put_on(moved, index, driver)
         return moved

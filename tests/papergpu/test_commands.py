@@ -191,3 +191,15 @@ def test_nobody_is_named_for_a_peer_that_nccl_says_is_gone(on_paper: OnPaper) ->
     machine = replace(DGX, name="gone", faults=(PaperFault(rank=1, call=20, kind="async-error"),))
     ended = on_paper(machine, "probe", *ONE_NODE, "4", "--op", "all_reduce", *SMALL, "-n", "30", "--timeout", "8")
     assert (ended.code, list(ended.findings)) == (3, ["collective-failed"]), ended.said
+
+
+@pytest.mark.parametrize(("kernel_s", "is_lost"), [(5e-6, True), (2e-3, False)], ids=["launch-bound", "GPU-bound"])
+def test_a_training_says_whether_its_gpus_wait_for_launches(
+    on_paper: OnPaper, kernel_s: float, is_lost: bool
+) -> None:
+    machine = replace(DGX, name="kernels", kernel_s=kernel_s, bus_bytes_per_s=400e9)
+    words = ("--steps", "1", "--time-steps", "3", "--layers", "1")
+    ended = on_paper(machine, "train", "ddp", *ONE_NODE, "2", *words)
+    assert ended.code == 0, ended.said
+    (training,) = ended.document["trainings"]
+    assert ("launch" in [one["cause"] for one in training["losses"]]) is is_lost

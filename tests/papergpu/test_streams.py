@@ -54,6 +54,27 @@ def test_marks_tell_how_long_work_took() -> None:
     assert 0.02e9 <= end.ns - begin.ns < 2e9
 
 
+def test_launched_work_ends_by_the_clock_of_the_device() -> None:
+    stream = Stream()
+    begin = stream.mark()
+    for _ in range(3):
+        stream.launch(10.0)
+    end = stream.mark()
+    assert end.ns - begin.ns >= 30e9
+    assert (begin.is_past, end.is_past) == (True, False)
+    other = Stream()
+    other.join(end)
+    assert other.mark().ns == end.ns
+
+
+def test_what_is_past_by_that_clock_has_been_waited_for() -> None:
+    stream = Stream()
+    stream.launch(0.02)
+    assert not stream.tail.is_past
+    stream.tail.pass_by()
+    assert stream.tail.is_past
+
+
 def test_streams_do_not_wait_for_each_other_until_they_are_told() -> None:
     here, there, gate, notes = Stream(), Stream(), Gate(), list[str]()
     waiting = there.put(gate)

@@ -133,6 +133,12 @@ def test_data_that_lack_a_core_are_no_communication() -> None:
     assert run.trainings[0].losses == ()
 
 
+def test_gpus_that_wait_for_launches() -> None:
+    run = judged(*RIGHT[:-1], msgspec.structs.replace(TIMED, launch_ns=10_000_000))
+    found = [(one.cause, one.share) for one in run.trainings[0].losses]
+    assert found == [("launch", 0.5), ("communication", 0.25)]
+
+
 def test_a_rank_that_comes_late() -> None:
     run = judged(*RIGHT[:-1], msgspec.structs.replace(TIMED, late_ranks=((1, 0.05),)))
     (finding,) = run.findings

@@ -58,6 +58,24 @@ def test_data_that_wait_for_a_core_are_not_slow_on_the_network(
     assert [(one.cause, round(one.share, 6), one.rank) for one in found] == expected
 
 
+@pytest.mark.parametrize(
+    ("launch_s", "exposed", "expected"),
+    [
+        (0.06, 0.2, [loss("launch", 0.6), loss("communication", 0.2)]),
+        (0.06, None, [loss("launch", 0.6)]),
+        (0.009, 0.05, []),
+        (0.2, 0.0, [loss("launch", 1.0)]),
+        (0.0, 0.0, []),
+    ],
+    ids=["most", "alone", "little", "steps that are timed are shorter", "none"],
+)
+def test_gpus_that_wait_for_launches(
+    launch_s: float, exposed: float | None, expected: list[tuple[str, float, int | None]]
+) -> None:
+    found = step_losses.losses(0.1, exposed, None, (), None, launch_s=launch_s)
+    assert [(one.cause, round(one.share, 6), one.rank) for one in found] == expected
+
+
 def test_without_timed_steps_nothing_is_known() -> None:
     assert step_losses.losses(None, 0.5, None, LATE, STARVED) == ()
     alone = step_losses.losses(0.01, None, None, LATE, None)

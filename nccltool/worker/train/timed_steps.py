@@ -21,7 +21,7 @@ from nccltool.train.job import trace_file
 from nccltool.train.result import RankStarved
 from nccltool.train.strategies.base import DataParallelOptions
 from nccltool.worker import memory
-from nccltool.worker.train import adamw, arrivals, gradients, metering, transformer
+from nccltool.worker.train import adamw, arrivals, gradients, launches, metering, transformer
 from nccltool.worker.train.arrivals import CoreTime, Lateness
 from nccltool.worker.train.gradients import Scaler
 from nccltool.worker.train.input import InputWait
@@ -57,6 +57,7 @@ def time_steps(strategy: Strategy, steps: int, index: int) -> None:
     ours, *others = _loop(setup, steps, step, *compute_only, waits=drawn)
     timed = clock.read()
     alone = _loop(setup, steps, *compute_only) if compute_only and group.rank == 0 else []
+    launch_ns = launches.waited_ns(setup, *compute_only) if compute_only else None
     longest_waits, slowest = group.maximum([wait.ns for wait in drawn]), group.maximum(ours)
     together = [group.maximum(times) for times in others]
     everybodys = group.everybodys(_row(others, together, peak, drawn, timed))
@@ -78,6 +79,7 @@ def time_steps(strategy: Strategy, steps: int, index: int) -> None:
             late_ranks=None if met is None else late_rank.as_pairs(met.ranks),
             starved=lacks_core,
             energy=metered.energy,
+            launch_ns=launch_ns,
             moving_ns=_moving_ns([row[5] for row in everybodys], steps),
         ),
     )

@@ -1,0 +1,75 @@
+"""How long a GPU waits for launches, by the clocks of a host and a device."""
+
+import pytest
+
+from nccltool.worker.probe.clocks import QueueClock
+from nccltool.worker.progress_page import ProgressPage
+from nccltool.worker.train import launches
+from nccltool.worker.train.strategies.base import Setup
+
+pytestmark = pytest.mark.torch
+
+
+class Machine:
+    """A host and a device: the host needs some time for a launch, the device for a kernel."""
+
+    def __init__(self, launch_ns: int, kernel_ns: int) -> None:
+        self.now, self.free = 0, 0
+        self._launch_ns, self._kernel_ns = launch_ns, kernel_ns
+
+    def queued(self, ns: int) -> None:
+        self.free = max(self.free, self.now) + ns
+
+    def step(self) -> None:
+        for _ in range(10):
+            self.now += self._launch_ns
+            self.queued(self._kernel_ns)
+
+    # a Stream
+
+    def mark(self) -> "Mark":
+        return Mark(self, max(self.free, self.now))
+
+    def spin(self, ticks: int) -> None:
+        self.queued(ticks)
+
+    def meet(self) -> None:
+        pass
+
+
+class Mark:
+    """A StreamMark."""
+
+    def __init__(self, machine: Machine, ns: int) -> None:
+        self._machine, self.ns = machine, ns
+
+    def query(self) -> bool:
+        return self.ns <= self._machine.now
+
+    def synchronize(self) -> None:
+        self._machine.now = max(self._machine.now, self.ns)
+
+    def elapsed_time(self, later: "Mark") -> float:
+        return (later.ns - self.ns) / 1e6
+
+
+@pytest.mark.parametrize(
+    ("launch_ns", "kernel_ns", "waited_ns"),
+    [(10_000, 2_000, 82_000), (10_000, 10_000, 10_000), (5_000, 100_000, 5_000), (10_000, 0, 100_000)],
+    ids=["launch-bound", "even", "bound by the GPU", "nothing to compute"],
+)
+def test_what_queuing_a_step_ahead_saves(launch_ns: int, kernel_ns: int, waited_ns: int) -> None:
+    machine = Machine(launch_ns, kernel_ns)
+    clock = QueueClock(machine, ProgressPage(), now=lambda: machine.now)
+    assert launches.between(clock, machine.step, lambda numbers: numbers) == waited_ns
+
+
+def test_the_slowest_rank_counts() -> None:
+    machine = Machine(10_000, 2_000)
+    clock = QueueClock(machine, ProgressPage(), now=lambda: machine.now)
+    assert launches.between(clock, machine.step, lambda numbers: [500_000, 100_000]) == 400_000
+    assert launches.between(clock, machine.step, lambda numbers: [100_000, 100_001]) == 0
+
+
+def test_a_host_without_gpus_launches_nothing(setup: Setup) -> None:
+    assert launches.waited_ns(setup, lambda tokens: None) is None
