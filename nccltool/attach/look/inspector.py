@@ -7,7 +7,7 @@ from nccltool.attach.seen.ranks import RankFound
 from nccltool.attach.seen.sources import InspectorSeen
 from nccltool.core.unknown import Unknown
 from nccltool.hosts.sources.base import Tree
-from nccltool.trace.inspector_records import InspectorLog, UnknownFormatError, UnreadRecordError
+from nccltool.trace.inspector_records import InspectorLog, InspectorRecord, UnknownFormatError, UnreadRecordError
 
 _TAIL = 256 << 10
 _MOST_COMMUNICATORS = 64
@@ -60,7 +60,7 @@ def _done(log: InspectorLog, line: bytes, path: str, pid: int, written_at_s: flo
         record = log.take(line)
     except (UnreadRecordError, UnknownFormatError):
         return None
-    if record is None or record.coll_perf.coll_sn is None:
+    if not isinstance(record, InspectorRecord) or record.coll_perf.coll_sn is None:
         return None
     return InspectorSeen(
         file=path,

@@ -70,7 +70,7 @@ class _Log:
             return
         except UnknownFormatError as error:
             refuse(where, str(error))
-        if record:
+        if isinstance(record, InspectorRecord):
             self.records.append(record)
 
 

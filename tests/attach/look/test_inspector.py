@@ -10,6 +10,7 @@ import pytest
 from nccltool.attach.look import inspector
 from nccltool.attach.seen.ranks import RankFound
 from nccltool.hosts.sources.base import Tree
+from tests.trace.inspected import sent
 
 _RANK = RankFound(
     host="n1",
@@ -44,6 +45,7 @@ def test_the_last_operation_of_each_communicator(tmp_path: Path) -> None:
         _record("0xb", 9),
         "{",
         _record("0xa", 2),
+        json.dumps(sent(8, 90, peer=1)),
         '{"header": {}}',
         _record("0xa", 3)[:40],
     ]

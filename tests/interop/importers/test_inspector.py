@@ -1,11 +1,14 @@
 """NCCL Inspector: calls become rows, and records that do not fit are found."""
 
+import json
+
 import pytest
 
 from nccltool.core.errors import BadInput
 from nccltool.interop import importers
 from nccltool.interop.importers import Told
 from tests.interop.importers import foreign
+from tests.trace.inspected import sent
 
 LINES = foreign.data("inspector.log").decode().splitlines(True)
 
@@ -17,6 +20,13 @@ def test_sizes_and_times() -> None:
     assert half.samples_us == pytest.approx((370, 372, 369, 401))
     assert half.time.value == pytest.approx(378)
     assert half.busbw.value == pytest.approx(2**26 / 378 / 1e3 * 1.75)
+
+
+def test_sends_are_no_collectives() -> None:
+    """The log of a rank that also sends has the rows of its collectives."""
+    alone = importers.read(LINES[0].encode(), "out.log", Told())
+    beside = importers.read(f"{LINES[0]}{json.dumps(sent(8, 90, peer=1))}\n".encode(), "out.log", Told())
+    assert [test.rows for test in beside] == [test.rows for test in alone]
 
 
 def test_a_record_that_contradicts_itself_is_found() -> None:
