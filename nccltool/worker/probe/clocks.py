@@ -195,13 +195,13 @@ def limits(starved_ns: int, ns: int) -> bool:
     return starved_ns > _TELLING * ns
 
 
-def hold_ns(launch_ns: int, call_ns: int, count: int) -> int:
+def hold_ns(launch_ns: int, call_ns: int, count: int, longest_ns: int = LONGEST_HOLD_NS) -> int:
     """How long to hold the stream, so that the host is always ahead of a device that takes `call_ns` for a
     call."""
     if not launch_ns:
         return 0
     ahead = count if call_ns < 2 * launch_ns else 2
-    return min(round(_MARGIN * launch_ns * ahead) + _LEAST_HOLD_NS, LONGEST_HOLD_NS)
+    return min(round(_MARGIN * launch_ns * ahead) + _LEAST_HOLD_NS, longest_ns)
 
 
 def most(launch_ns: int, call_ns: int) -> int:

@@ -30,7 +30,9 @@ def waited_ns(setup: Setup, step: Callable[[Tensor], None]) -> int | None:
 def between(clock: QueueClock, step: Callable[[], None], maximum: Callable[[list[int]], list[int]]) -> int:
     """`maximum`: of all ranks."""
     launched = clock.durations(step, _STEPS, _nobody)
-    queued = clock.durations(step, _STEPS, _nobody, clocks.hold_ns(launched.launch_ns, 0, 1))
+    queued = clock.durations(
+        step, _STEPS, _nobody, clocks.hold_ns(launched.launch_ns, 0, 1, clocks.MOST_QUEUED_NS)
+    )
     as_it_is, as_it_could_be = maximum([median_low(launched.ns), median_low(queued.ns)])
     return max(0, as_it_is - as_it_could_be)
 

@@ -55,8 +55,14 @@ class Mark:
 
 @pytest.mark.parametrize(
     ("launch_ns", "kernel_ns", "waited_ns"),
-    [(10_000, 2_000, 82_000), (10_000, 10_000, 10_000), (5_000, 100_000, 5_000), (10_000, 0, 100_000)],
-    ids=["launch-bound", "even", "bound by the GPU", "nothing to compute"],
+    [
+        (10_000, 2_000, 82_000),
+        (10_000, 10_000, 10_000),
+        (5_000, 100_000, 5_000),
+        (10_000, 0, 100_000),
+        (20_000_000, 1_000_000, 191_000_000),
+    ],
+    ids=["launch-bound", "even", "bound by the GPU", "nothing to compute", "a slow host"],
 )
 def test_what_queuing_a_step_ahead_saves(launch_ns: int, kernel_ns: int, waited_ns: int) -> None:
     machine = Machine(launch_ns, kernel_ns)
