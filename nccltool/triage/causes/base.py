@@ -149,6 +149,16 @@ def _of_source(timeline: Timeline, beginnings: tuple[str, ...]) -> Given:
         yield Clue(0.4, f"an error was raised in {trace.get('where')}", trace)
 
 
+def stopped(timeline: Timeline, service: str) -> LogEvent | None:
+    """The line of systemctl that shows a service as failed or inactive."""
+    units = timeline.of("shell.unit")
+    for down in timeline.of("shell.unit-down"):
+        above = [unit for unit in units if timeline.before(unit, down)]
+        if above and service in above[-1].get("unit"):
+            return down
+    return None
+
+
 _BUILT_IN = frozenset({"IB", "SOCKET"})
 
 

@@ -51,6 +51,8 @@ def clues(timeline: Timeline) -> Given:
     """Events of ports, and retries exceeded after things had worked."""
     if (down := _down_port(timeline)) and timeline.failed and not timeline.steps_before:
         yield Clue(0.6, "a port is down beside others that are up, and the job stood still", down)
+    elif (down := _only_port(timeline)) and timeline.failed and not timeline.steps_before:
+        yield Clue(0.4, "a tool shows a port that is down", down)
     early = timeline.first("ucx.link", where=lambda e: e.get("layer") == "RoCE" or "Endpoint timeout" in e.text)
     if early and not timeline.had_worked:
         yield Clue(-FITS, "nothing had worked before, so it is rather the configuration", early)
@@ -68,7 +70,18 @@ _STOPS = ("job.interrupted", "job.time-limit", "job.stalled", "job.cancelled")
 def _down_port(timeline: Timeline) -> LogEvent | None:
     """A port that is down beside others that are up, where a job stood still."""
     stood = timeline.hung or timeline.first(*_STOPS)
-    return timeline.first("shell.port-down") if stood and timeline.has("shell.port-active") else None
+    return _shown_down(timeline) if stood and timeline.has("shell.port-active") else None
+
+
+def _only_port(timeline: Timeline) -> LogEvent | None:
+    """A port that is down where no other is shown as up, and nothing but the tool tells of it."""
+    told = timeline.has("shell.port-active", *SIGNS_OF_FAILURE, "ib.completion", "job.completed")
+    return None if told else _shown_down(timeline)
+
+
+def _shown_down(timeline: Timeline) -> LogEvent | None:
+    """A port that somebody looked at: a list of all HCAs also has those that nobody uses."""
+    return timeline.first("shell.port-down", where=lambda e: "==>" not in e.text)
 
 
 def _down(timeline: Timeline) -> Offender | None:

@@ -30,7 +30,7 @@ Send the platform team the output of nvidia-imex-ctl -N from every host.
 
 import re
 
-from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Clues, Given, Offender, Timeline
+from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Clues, Given, Offender, Timeline, stopped
 
 DECIDES = "`nvidia-imex-ctl -N` on every host of the rack and `ls /dev/nvidia-caps-imex-channels/` in the job"
 EXPLAINS = frozenset({"nccl-bug", "app-error", "nvlink-fabric", "p2p-acs-iommu", "gpu-fault"})
@@ -54,6 +54,8 @@ _OF_PEERS = re.compile(r"transport/p2p|mnnvl|include/alloc")
 
 def clues(timeline: Timeline) -> Given:
     """Errors of IMEX, and CUDA errors on connections over multi-node NVLink."""
+    if timeline.failed and (down := stopped(timeline, "imex")):
+        yield Clue(TYPICAL, "the service of IMEX does not run", down)
     failed = timeline.first("cuda.failed", "cuda.not-permitted", "cuda.invalid-device")
     crashed = timeline.first("app.nccl-crash", "job.stack", where=lambda e: _IN_CLIQUES.search(e.text))
     if crashed and timeline.has("app.segfault"):

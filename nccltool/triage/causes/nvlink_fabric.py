@@ -43,6 +43,7 @@ from nccltool.triage.causes.base import (
     LogEvent,
     Offender,
     Timeline,
+    stopped,
 )
 from nccltool.triage.logs.kernel import NVLINK_XIDS
 
@@ -73,6 +74,8 @@ def clues(timeline: Timeline) -> Given:
         yield Clue(0.85, "CUDA rejected a call that NVLS needs", event)
     if event := _stood(timeline):
         yield Clue(TYPICAL, "NCCL stood still while it set up multicast memory", event)
+    if timeline.failed and (down := stopped(timeline, "fabricmanager")):
+        yield Clue(TYPICAL, "the service of the fabric manager does not run", down)
     if event := timeline.first("kernel.xid", where=lambda e: e.get("xid") in NVLINK_XIDS):
         strength = 0.95 * (OVERCOME if timeline.recovered else 1)
         yield Clue(strength, f"the driver reported an NVLink error (Xid {event.get('xid')})", event)

@@ -60,7 +60,8 @@ failure
     kernel.ecc          `double-bit ECC` => (?i)detected [1-9]\d*\b.{0,30}double-bit ECC
     kernel.throttled    `are being throttled` => (?i)clocks are being throttled
     kernel.ecc          `ncorrectable ECC error` => (?i)uncorrectable ECC error (?:was )?(?:detected|found|on)\b
-    kernel.gpu-lost     `ERR!` => (?i)gpu.*ERR!|ERR!.*(?:gpu|nvidia|tesla)
+    kernel.gpu-lost     `ERR!` => (?i)gpu.*ERR!|ERR!.*(?:gpu|nvidia|tesla)|^\|?\s*ERR!\s+ERR!
+    kernel.ecc          ^\s+`Pending`(?: Page Blacklist)?\s+: Yes$
     kernel.ecc          `Remapping Failure Occurred` => Occurred\s*: Yes
     kernel.throttled    `Thermal Slowdown|Power Brake Slowdown`\s*: Active(?:
                         .*?(?P<gpu>[\da-fA-F]{4,8}:[\da-fA-F:.]+))?

@@ -72,7 +72,8 @@ failure
                      \b(?:was|been|is|being|job|node|pod) preempted|preempted by\b|
                      \b(?:job|task|run|node|pod|instance|vm) \S{1,60} preempted\b|status=preempted|^\s*(?:warning|
                      normal)\s+preempt\w*|preemption (?:notice|signal|event)|reason:? "?preempt)
-    job.preempted    `Evicted` => (?:Reason:|reason:|Warning|Status:)\s*"?Evicted|\bEvicted\b.*pod
+    job.preempted    `Evicted` => (?:Reason:|reason:|Warning|Status:)\s*"?Evicted|^(?P<node>[a-z]
+                     [\w.-]+)\s+\d+/\d+\s+Evicted\b|\bEvicted\b.*pod
     job.preempted    `PreemptionBy|DeletionByTaintManager|EvictionByEvictionAPI|imminent node shutdown`
     job.preempted    `DRAIN_NODE_REASON_PREEMPTION|Host EC2 (instance` => REASON_PREEMPTION|\) terminated
     job.preempted    `TaintManagerEviction|termination is imminent|marked for termination`

@@ -42,12 +42,21 @@ state
     shell.loads        `LD_LIBRARY_PATH=` => [=:](?P<library>/[^:\s'"]*\bnccl\b[^:\s'"]*)
     shell.package      `nvidia-nccl-cu` => (?P<library>nvidia-nccl-cu\d+)\b.*(?:requires|incompatible|but you have)
     shell.hca          ^CA` '`(?P<hca>[\w.-]+)'
+    shell.hca          ^`hca_id:`\s+(?P<hca>[\w.-]+)
+    shell.hca          ^`Settings for `(?P<hca>[\w.-]+):$
+    shell.port-down    ^(?P<hca>\w+) port \d `==> `\S+ \(Down\)
+    shell.port-down    ^\s*`Link detected: no`$
+    shell.port-down    ^\s*state:\s+`PORT_DOWN`
+    shell.unit         `systemctl status |.service - ` => (?:systemctl status |^(?:x |\W{0,4})(?!.*systemctl))
+                       (?P<unit>[\w@.-]+?)(?:\.service)?(?:\s|$)
+    shell.unit-down    ^\s*`Active: failed|Active: inactive`
     shell.port-down    `tate:` => ^\s*(?:State: Down|Physical state: (?:Disabled|Polling))
     shell.port-active  `tate:` => ^\s*(?:State: Active|state:\s+PORT_ACTIVE)
     shell.port-active  ^\w+ port \d `==> `\S+ \(Up\)
     shell.port-down    `: DOWN` => \b(?P<hca>(?:mlx[45]|bnxt_re|irdma|rocep)\w*) 1: DOWN
     shell.port-active  `: ACTIVE` => \b(?:mlx[45]|bnxt_re|irdma|rocep)\w* 4: ACTIVE
     shell.port-down    `port_` => state:\s+PORT_DOWN|PORT_DOWN
+    shell.port-down    `PORT_DOWN`
     shell.acs-on       `ACSCtl`.*ReqRedir\+
     shell.bridge       `PCI bridge` => ^(?P<device>(?:[\da-f]{4}:)?[\da-f]{2}:[\da-f]{2}\.\d) PCI bridge
     shell.acs-off      `ACSCtl`.*ReqRedir-

@@ -330,6 +330,14 @@ LOGS = [
      " (found version 12040). Please update your GPU driver\n"),
     ("version-mismatch", "librccl.so",
      "[1,0]<stderr>:ImportError: /opt/rocm/lib/librccl.so: undefined symbol: hip\n"),
+    ("ib-link", "mlx5_1", _FAILED + "$ ibv_devinfo\nhca_id:\tmlx5_1\n\t\t\tstate:\t\t\tPORT_DOWN (1)\n"),
+    ("ib-link", "mlx5_3", _FAILED + "CA 'mlx5_3'\n\tPort 1:\n\t\tState: Down\n\t\tPhysical state: Polling\n"),
+    ("ib-link", "eth2", _FAILED + "Settings for eth2:\n\tSpeed: Unknown!\n\tLink detected: no\n"),
+    ("nvlink-fabric", None, _FAILED + "$ systemctl status nvidia-fabricmanager\n   Active: failed (Result: x)\n"),
+    ("imex-mnnvl", None, _FAILED + "x nvidia-imex.service - NVIDIA IMEX service\n     Active: inactive (dead)\n"),
+    ("gpu-fault", None, _FAILED + "    Remapped Rows\n        Pending                           : Yes\n"),
+    ("gpu-fault", None, _FAILED + "| ERR!   ERR! ERR!             ERR! / ERR! |\n"),
+    ("preempted", "trainer-1", "trainer-0   1/1   Running   0   3h\ntrainer-1   0/1   Evicted   0   3h\n"),
     ("preempted", None, "step 9 loss 2.1\n[taskcluster:error] Task aborted: worker-shutdown\n"),
 ]  # fmt: skip
 
@@ -369,6 +377,8 @@ _HEALTHY_STEPS = "step 1 loss 2.0\nstep 2 loss 1.9\nstep 3 loss 1.8\n"
         "Processed prompts: 100%|#| 9/9\nERROR 07-04 14:25:18 utils.py:120] Worker pid 17 died, exit code: -15\n",
         "model.norm.weight  equal\n0 tensors differ, 339 equal\n" + _HEALTHY_STEPS,
         "$ lsmod | grep -i peermem\n$ ulimit -a | grep files\nopen files        (-n) 1024\n" + _HEALTHY_STEPS,
+        "$ ibdev2netdev\nmlx5_0 port 1 ==> ib0 (Up)\nmlx5_2 port 1 ==> ib2 (Down)\n" + _HEALTHY_STEPS,
+        "$ systemctl status nvidia-imex\n     Active: inactive (dead)\n" + _HEALTHY_STEPS,
         "ipv4:10.0.0.1:8476: Failed to connect to remote host: Connection refused\n" + _HEALTHY_STEPS,
     ],
 )
