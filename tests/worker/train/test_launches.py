@@ -14,15 +14,17 @@ class Machine:
     """A host and a device: the host needs some time for a launch, the device for a kernel."""
 
     def __init__(self, launch_ns: int, kernel_ns: int) -> None:
-        self.now, self.free = 0, 0
+        self.now, self.free, self.steps = 0, 0, 0
+        self.disturbed: tuple[int, ...] = ()
         self._launch_ns, self._kernel_ns = launch_ns, kernel_ns
 
     def queued(self, ns: int) -> None:
         self.free = max(self.free, self.now) + ns
 
     def step(self) -> None:
+        self.steps += 1
         for _ in range(10):
-            self.now += self._launch_ns
+            self.now += self._launch_ns * (20 if self.steps in self.disturbed else 1)
             self.queued(self._kernel_ns)
 
     # a Stream
@@ -68,6 +70,14 @@ def test_what_queuing_a_step_ahead_saves(launch_ns: int, kernel_ns: int, waited_
     machine = Machine(launch_ns, kernel_ns)
     clock = QueueClock(machine, ProgressPage(), now=lambda: machine.now)
     assert launches.between(clock, machine.step, lambda numbers: numbers) == waited_ns
+
+
+@pytest.mark.parametrize("disturbed", [(2,), (4, 5), (1, 6)])
+def test_a_host_that_is_disturbed_hides_no_wait(disturbed: tuple[int, ...]) -> None:
+    machine = Machine(10_000, 2_000)
+    machine.disturbed = disturbed
+    clock = QueueClock(machine, ProgressPage(), now=lambda: machine.now)
+    assert launches.between(clock, machine.step, lambda numbers: numbers) == 82_000
 
 
 def test_the_slowest_rank_counts() -> None:
