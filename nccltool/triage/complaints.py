@@ -14,6 +14,8 @@ _ENDS = ("job.completed", "torchrun.succeeded", "bench.average", "run.passed", "
 _WORK = ("job.progress", "bench.row", "job.serving")
 _LINES_OF_A_BOX = 8
 """What Open MPI prints between two rows of dashes is rarely longer."""
+_MANY_LINES = 60
+"""More than stacks and the last words of ranks take, of what ends a job."""
 _WHY = "an unknown line complains about this"
 
 
@@ -52,8 +54,14 @@ def _open(timeline: Timeline) -> list[LogEvent]:
     if not told or timeline.recovered:
         return []
     after = timeline.of(*_ENDS, *_WORK)
+    told = tuple(one for one in told if one.get("about") or not _goes_on_for_long(timeline, one))
     held = [one for one in told if not any(_takes_back(one, later) for later in timeline.of("log.instead"))]
     return [one for one in held if not any(timeline.before(one, later) for later in after)]
+
+
+def _goes_on_for_long(timeline: Timeline, told: LogEvent) -> bool:
+    """Whether many lines came behind it: a program that an error ends says little more."""
+    return len(timeline.order) == 1 and timeline.lines_read - told.line > _MANY_LINES
 
 
 def _takes_back(told: LogEvent, later: LogEvent) -> bool:

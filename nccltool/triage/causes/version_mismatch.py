@@ -28,6 +28,8 @@ for the driver's CUDA version. Blast radius: this job. To update the driver, dra
 Send the owner of the images both versions.
 """
 
+import re
+
 from nccltool.triage.causes.base import FITS, SAYS, Clue, Clues, Given, Offender, Timeline, odd_one_out
 
 DECIDES = "versions of NCCL, torch, and the driver on every host"
@@ -54,10 +56,16 @@ def clues(timeline: Timeline) -> Given:
         yield Clue(strength, f"hosts run NCCL {', '.join(sorted(timeline.versions))}", event)
     if timeline.failed and timeline.has("nccl.truncated") and not timeline.has("nccl.init-complete"):
         yield Clue(FITS, "ranks exchange structures of different sizes", timeline.first("nccl.truncated"))
+    warned = timeline.first("version.driver", where=lambda e: "UserWarning" in e.text)
+    if warned and (raised := timeline.first("app.exception")) and not _OF_GPUS.search(raised.text):
+        yield Clue(-0.7, "the program went on without a GPU, and failed at something else", raised)
     shown = timeline.of("nvshmem.version") if timeline.failed else ()
     named = {event.get(part) for event in shown for part in ("version", "other")} - {""}
     if len(named) > 1:
         yield Clue(0.6, f"NVSHMEM is there in versions {' and '.join(sorted(named))}", shown[-1])
+
+
+_OF_GPUS = re.compile(r"(?i)cuda|nccl|gpu|driver|nvml|accelerator")
 
 
 def _by_host(timeline: Timeline) -> dict[str, str]:

@@ -64,8 +64,8 @@ failure
     imex.handle          `abric handle` => (?i)(?:fail\w*|cannot|could not|unable to|error).*fabric handle|fabric
                          [ ]handle.*(?:fail|could not|cannot|error|not permitted)
     imex.handle          `type fabric` => (?i)handle type fabric.*(?:fail|could not|cannot|error|not supported)
-    cuda.shared-device   `the same ` => (?i)\b(?:ranks|processes|workers)\b.{0,60}\bthe same (?:CUDA )?(?:GPU|
-                         device)\b
+    cuda.shared-device   `the same ` => (?i)^(?!.*\b(?:can|could|may|might) (?:lead|cause|result)\b)
+                         .*?\b(?:ranks|processes|workers)\b.{0,60}\bthe same (?:CUDA )?(?:GPU|device)\b
                          (?!.*(?:must|should|cannot|can't|avoid|\bif\b))
     cuda.shared-device   `share|both use` => (?i)\branks? \d+ and (?:rank )?\d+\b.{0,20}\b(?:share|both use)\b
                          .{0,12}\b

@@ -262,6 +262,8 @@ def _settled(events: list[LogEvent]) -> list[LogEvent]:
     """
     if events and _PASSED.match(events[0].text):
         return [event for event in events if event.role in ("state", "success")]
+    if events and _DEBUG.search(events[0].text):
+        return [event for event in events if event.role not in ("failure", "echo")]
     if events and _INFO.search(events[0].text):
         events = [event for event in events if event.family not in ("gdr", "gdrcopy")]
     if len(events) < 2:
@@ -276,6 +278,8 @@ def _settled(events: list[LogEvent]) -> list[LogEvent]:
 
 _INFO = re.compile(r"\b(?:NCCL|RCCL) INFO (?!GDRCOPY|NET/OFI)|\bUCX +(?:DIAG|INFO|DEBUG)\b")
 """What NCCL and UCX say in passing about what a host lacks is no failure."""
+_DEBUG = re.compile(r"\bUCX +(?:DEBUG|TRACE|DATA|REQ)\b")
+"""What UCX tries at each start, and looks for in vain on most hosts."""
 _PASSED = re.compile(r"\W{0,4}(?:PASS(?:ED)?|OK|\u2713|\u2714)\b\W{0,3}\s")
 """A check that says so, whatever it has looked for."""
 _VAGUE = (

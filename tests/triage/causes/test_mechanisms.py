@@ -111,7 +111,17 @@ n1:7:31 [0] NCCL INFO Connected all trees
 n1:7:31 [0] NCCL INFO NVLS Bind mem 0xac0000000 UC handle 0x7f30c0a51b10 MC handle 0x7f30c0a4fd80 size 1073741824
 ^C
 """
+_OLD_DRIVER = (
+    "/srv/torch/cuda/__init__.py:141: UserWarning: CUDA initialization: The NVIDIA driver on your system"
+    " is too old (found version 11040).\n"
+)
+_RAISED = 'Traceback (most recent call last):\n  File "/srv/train.py", line 4, in main\n{}\n'
+_UNKNOWN = "2025-08-27 00:30:38 - judge - ERROR - Error when calling remote API: 401\n"
 LOGS = [
+    ("version-mismatch", "11040", _OLD_DRIVER + _RAISED.format("RuntimeError: No CUDA GPUs are available")),
+    ("app-error", None, _OLD_DRIVER + _RAISED.format("RuntimeError: view size is not compatible with input")),
+    ("other", None, _UNKNOWN + 20 * "Getting answers\n"),
+    ("none", None, _UNKNOWN + 80 * "Getting answers\n"),
     ("collective-mismatch", "2", _STALLED),
     ("net-unreachable", "10.71.4.19", "ssh: connect to host 10.71.4.19 port 22: Connection refused\n" + _LOST),
     ("net-interface", None, _NO_NIC.format("")),
