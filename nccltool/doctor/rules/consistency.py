@@ -260,6 +260,8 @@ def one_address_for_all(hosts: Sequence[JudgedHost]) -> Results:
 
 def _published(name: str, host: JudgedHost) -> str | None:
     """An address that one host can have. Every host listens at its loopback address, which another rule judges."""
-    address = host.get(name) or ""
+    address = host.get(name)
+    if not address:
+        return None
     everywhere = is_loopback_name(address) or is_unspecified(address)
-    return None if everywhere and name != "VLLM_HOST_IP" else address or None
+    return None if everywhere and name != "VLLM_HOST_IP" else address

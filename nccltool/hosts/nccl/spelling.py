@@ -216,7 +216,12 @@ def _aligned(given: Sequence[str], known: Sequence[str]) -> tuple[float, bool]:
 
 def _least_cost(given: Sequence[str], known: Sequence[str]) -> float:
     """Of the words of each row that none of the other can stand for: hundreds of names need no closer look."""
-    left_out = sum(_left_out(word) for word in known if not any(_stands_for(one, word) for one in given))
+    left_out = 0.0
+    for word in known:
+        if word not in given and not any(_stands_for(one, word) for one in given):
+            left_out += _left_out(word)
+            if left_out > _LIMIT:  # most names end here
+                return left_out
     added = sum(_added(word) for word in given if not any(_stands_for(word, one) for one in known))
     return left_out + added + (_UNRELATED if left_out and added else 0.0)
 
