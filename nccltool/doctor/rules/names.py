@@ -11,7 +11,7 @@ from nccltool.core.text import counted
 from nccltool.doctor import report
 from nccltool.doctor.rules.base import OLDEST, JudgedHost, Results, escaped, known, listed, rule
 from nccltool.hosts.facts import or_none
-from nccltool.hosts.nccl import spelling, variables
+from nccltool.hosts.nccl import neighbor_values, spelling, variables
 from nccltool.hosts.nccl.settings import Variable
 from nccltool.hosts.nccl.spelling import Guess
 
@@ -36,7 +36,8 @@ def is_judged(name: str) -> bool:
     """Whether a rule is about a variable, or can tell that its name is wrong."""
     if name in OF_ANY_PROGRAM:  # they bear on what is found elsewhere
         return False
-    return name.upper() in variables.every() or bool(_PREFIX.fullmatch(name) or spelling.meant(name))
+    is_listed = name.upper() in variables.every() or name in neighbor_values.every()
+    return is_listed or bool(_PREFIX.fullmatch(name) or spelling.meant(name))
 
 
 def _unlisted(host: JudgedHost) -> Iterator[tuple[Variable, tuple[Guess, ...]]]:

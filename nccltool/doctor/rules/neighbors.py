@@ -1,4 +1,4 @@
-"""Libraries beside NCCL: values of a type that they do not read, and their debugging left on."""
+"""Libraries and engines beside NCCL: values of a type that they do not read, and their debugging left on."""
 
 import re
 from collections.abc import Mapping
@@ -21,13 +21,13 @@ _VERBOSE: Mapping[str, str] = {
 
 @rule("PLG025", "warning", covers=())
 def value_of_another_type(host: JudgedHost) -> Results:
-    """A library beside NCCL does not read the value: a word for a number, or an unknown unit, for example.
+    """A library or engine does not read the value: a word for a number, or an unknown unit, for example.
 
-    Why: UCX, Open MPI, Slurm, and the NVIDIA container toolkit refuse such a value and do not start. Others ignore
-    it, or drop what follows the digits: libfabric reads 64K as 64.
+    Why: UCX, Open MPI, Slurm, vLLM, and Ray refuse such a value and do not start. Others ignore it, or drop what
+    follows the digits: libfabric reads 64K as 64.
     Example: UCX_MEMTYPE_CACHE=false
     Instead: UCX_MEMTYPE_CACHE=n
-    Source: the types in the sources of UCX, libfabric, Open MPI, NVSHMEM, and Slurm (neighbor_values.json)
+    Source: the types in the sources of UCX, libfabric, Open MPI, vLLM, and others (neighbor_values.json)
     """
     known = neighbor_values.every()
     for variable in host.settings.all():

@@ -1,8 +1,8 @@
 """What other libraries of a training job accept as the value of a variable (neighbor_values.json).
 
 The types were read in the sources that the file names: tables of UCX, parameters of libfabric, variables of Open
-MPI, NVSHMEM, OpenMP, CUDA, and Slurm. A value that a pattern matches may still be wrong; one that it does not
-match is.
+MPI, NVSHMEM, OpenMP, CUDA, Slurm, and of engines such as vLLM and SGLang. A value that a pattern matches may still
+be wrong; one that it does not match is.
 """
 
 import re

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import msgspec
 
-from nccltool.hosts.nccl import name_words, variables
+from nccltool.hosts.nccl import engine_names, name_words, variables
 
 _FILE = Path(__file__).parent / "neighbor_names.json"
 _LONGEST_NAME = 80
@@ -80,7 +80,8 @@ def neighbors() -> Mapping[str, str]:
 def is_known(name: str) -> bool:
     """Whether some library reads a name, scripts choose it, or the catalogue says what is wrong with it."""
     _, _, rest = name.partition("_")
-    return name in variables.every() or name in neighbors() or rest in name_words.OF_SCRIPTS
+    is_listed = name in variables.every() or name in neighbors() or engine_names.is_known(name)
+    return is_listed or rest in name_words.OF_SCRIPTS
 
 
 def is_near_prefix(name: str) -> bool:
@@ -97,6 +98,8 @@ def meant(name: str) -> tuple[Guess, ...]:
     is_own = first in name_words.OTHER_LIBRARIES or not _SHORTEST_NAME <= len(name) <= _LONGEST_NAME
     if is_own or is_known(name):
         return ()
+    if name.startswith(engine_names.BEGINNINGS):
+        return tuple(Guess(one, 1.0) for one in engine_names.meant(name)[:_NAMED])
     return _meant(name)
 
 

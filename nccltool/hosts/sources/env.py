@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from nccltool.hosts.facts import ProcessFacts
 from nccltool.hosts.facts.leaves import NotKnown, known, or_unknown
-from nccltool.hosts.nccl import spelling
+from nccltool.hosts.nccl import engine_names, spelling
 from nccltool.hosts.sources.base import CAPTURED, Source, Tree
 
 PREFIXES = (
@@ -17,6 +17,7 @@ PREFIXES = (
     "UCX_", "FI_", "RDMAV_", "IBV_", "MLX5_", "SHARP_", "HCOLL_", "OMPI_MCA_", "OMPI_COMM_WORLD_", "PMI",
     "PRTE_MCA_", "HYDRA_", "I_MPI_", "MV2_", "MPICH_", "OMP_", "KMP_", "GOMP_", "HSA_", "ROCR_", "HIP_",
     "GPUDIRECTTCPX_", "NVSHMEM_", "DEEPEP_", "EFA_", "PET_", "NIXL_", "VLLM_", "SGLANG_", "MOONCAKE_",
+    "ACCELERATE_", "FSDP_", "PARALLELISM_CONFIG_", "DEEPSPEED_", "NVTE_",
 )  # fmt: skip
 """Names that begin like this are kept, in any letter case: a wrong case is a finding."""
 NAMES = frozenset({
@@ -65,6 +66,7 @@ def is_kept(name: str) -> bool:
     return (
         upper in NAMES
         or upper.startswith(PREFIXES)
+        or engine_names.is_known(name)
         or (spelling.is_near_prefix(name) and bool(spelling.meant(name)))
     )
 

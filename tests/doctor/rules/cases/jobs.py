@@ -34,6 +34,9 @@ CASES = (
             *_all("SLURM_MPI_TYPE", "pmix2", "mpi"),
             *_all("NVIDIA_IMEX_CHANNELS", "bogus"),
             *_all("NVSHMEM_QP_DEPTH", "1K"),
+            *_all("VLLM_SERVER_DEV_MODE", "true"),
+            *_all("SGLANG_ENABLE_JIT_DEEPGEMM", "on"),
+            *_all("MC_MTU", "9000"),
         ],
         silent=[
             host(),

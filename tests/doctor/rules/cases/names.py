@@ -13,6 +13,7 @@ CASES = (
             host({"TORCH_NCCL_BLOCKNG_WAIT": "1"}),
             host({"NCCL_SITE_PLUGIN_THING": "1"}),
             host({"OFI_NCCL_GIN_MAX_REQUESTS": "512"}),
+            host({"VLLM_LOGING_LEVEL": "DEBUG"}),
             host({"NCCL_SOCKET_IFNMAE": "eth0"}, nccl=None),
             host({"RCCL_MSCCL_ENALBE": "1"}, versions=Versions(rccl="2.27.7", torch_hip="6.4")),
             host({"RCCL_MSCCL_ENALBE": "1", "HSA_NO_SCRATCH_RECLAIM": "1"}, nccl=None),
