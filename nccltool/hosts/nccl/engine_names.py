@@ -34,13 +34,25 @@ class _Engine(msgspec.Struct, frozen=True):
     component: str
     source: str
     names: tuple[str, ...]
+    removed: dict[str, str] = {}
+    """Name -> the first of the releases that were looked at without it."""
+
+
+@cache
+def _engines() -> tuple[_Engine, ...]:
+    return msgspec.json.decode(_FILE.read_bytes(), type=tuple[_Engine, ...])
 
 
 @cache
 def every() -> Mapping[str, str]:
     """Name -> engine."""
-    engines = msgspec.json.decode(_FILE.read_bytes(), type=list[_Engine])
-    return {name: engine.component for engine in engines for name in engine.names}
+    return {name: engine.component for engine in _engines() for name in engine.names}
+
+
+@cache
+def removed() -> Mapping[str, str]:
+    """Name -> the release from which on the engine does not read it."""
+    return {name: release for engine in _engines() for name, release in engine.removed.items()}
 
 
 def is_known(name: str) -> bool:

@@ -14,7 +14,9 @@ from nccltool.hosts.facts import Library, Plugin, Rdma, Setting, Text, Versions
 from nccltool.hosts.facts.leaves import Flag, NotKnown, known, or_none, or_unknown, then
 from nccltool.hosts.sources.base import CAPTURED, Source, Tree, within
 
-_PACKAGES = re.compile(r"(torch|triton|megatron[_-]core|nvidia[_-][A-Za-z0-9_.-]+?|nccltool)-([^-]+)\.dist-info")
+_PACKAGES = re.compile(
+    r"(torch|triton|vllm|megatron[_-]core|nvidia[_-][A-Za-z0-9_.-]+?|nccltool)-([^-]+)\.dist-info"
+)
 _MAGIC = b"glibc-ld.so.cache1.1"
 _DEFAULT = ("/lib64", "/usr/lib64", "/lib", "/usr/lib", "/lib/x86_64-linux-gnu", "/lib/aarch64-linux-gnu")
 _VENDOR = (

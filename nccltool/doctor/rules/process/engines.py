@@ -1,0 +1,100 @@
+"""Variables of serving engines and trainers: switches that any value turns on, contradictions, and old names."""
+
+import re
+from collections.abc import Mapping, Sequence
+
+from nccltool.core.text import counted, named
+from nccltool.core.versions import parse
+from nccltool.doctor import report
+from nccltool.doctor.rules.base import JudgedHost, Results, Variable, escaped, for_text, known, rule
+from nccltool.hosts.facts import or_none
+from nccltool.hosts.nccl import engine_names
+
+_OFF = re.compile(r"(?i)\s*(0|false|no|off|n)\s*")
+_PRESENT: Mapping[str, str] = {
+    "MC_FORCE_TCP": "Mooncake uses TCP instead of RDMA",
+    "MC_FORCE_HCA": "Mooncake installs RDMA even without an adapter",
+    "MC_USE_IPV6": "Mooncake listens at IPv6 addresses",
+    "MC_DISABLE_METACACHE": "Mooncake asks the metadata server each time",
+    "MC_ENABLE_DEST_DEVICE_AFFINITY": "Mooncake pairs adapters of the same name",
+    "MC_LEGACY_RPC_PORT_BINDING": "Mooncake takes the port that the caller names",
+    "MC_USE_TENT": "Mooncake uses its new engine",
+    "MC_USE_TEV1": "Mooncake uses its new engine",
+}
+"""Its effect, whatever the value is."""
+
+
+@for_text("PLG035", "warning", *_PRESENT, covers=())
+def on_whatever_the_value(_: JudgedHost, variable: Variable, text: str) -> Results:
+    """A switch of Mooncake is set to 0 or false, which turns it on.
+
+    Why: Mooncake asks only whether the variable is set.
+    Example: MC_FORCE_TCP=0
+    Instead: unset MC_FORCE_TCP
+    Source: kvcache-ai/Mooncake, mooncake-transfer-engine/src/config.cpp, transfer_engine_impl.cpp
+    """
+    if _OFF.fullmatch(text):
+        yield report.better_unset(variable, f"any value turns it on: {_PRESENT[variable.name]}")
+
+
+_ATTENTION = ("NVTE_FLASH_ATTN", "NVTE_FUSED_ATTN", "NVTE_UNFUSED_ATTN")
+
+
+@rule("CON012", "warning", covers=())
+def engine_settings_contradict(host: JudgedHost) -> Results:
+    """Variables of an engine contradict each other.
+
+    Why: The engine ends with an error, ignores both, or waits for ranks that nobody starts.
+    Example: VLLM_DP_RANK=4 and VLLM_DP_SIZE=4
+    Instead: VLLM_DP_RANK=3 and VLLM_DP_SIZE=4
+    Source: vLLM vllm/config/parallel.py, v1/executor/ray_utils.py; Mooncake
+    mooncake-transfer-engine/src/config.cpp; Transformer Engine dot_product_attention.py
+    """
+    rank, size = host.variable("VLLM_DP_RANK"), _number(host, "VLLM_DP_SIZE") or 1
+    number = _number(host, "VLLM_DP_RANK")
+    if rank is not None and number is not None and number >= size:
+        message = f"vLLM numbers {counted(size, 'rank')} from 0 to {size - 1}"
+        yield report.about(rank, message, "set VLLM_DP_SIZE to the number of ranks, and number them from 0")
+    bundles = host.variable("VLLM_RAY_BUNDLE_INDICES")
+    words = [word.strip() for word in bundles.value.split(",")] if bundles else []
+    if bundles and len(set(words)) < len(words):
+        yield report.about(bundles, "vLLM refuses a bundle that is named twice", "name each bundle once")
+    affinity, other = host.variable("MC_ENABLE_HCA_PEER_AFFINITY"), host.variable("MC_ENABLE_DEST_DEVICE_AFFINITY")
+    if affinity and other and affinity.value.strip().lower() in ("1", "true"):
+        message = f"Mooncake ignores it and {other.name}: only one of the two can be set"
+        yield report.about(affinity, message, f"unset one of {affinity.name} and {other.name}")
+    attention = [one for name in _ATTENTION if (one := host.variable(name)) and one.value.strip() == "0"]
+    if len(attention) == len(_ATTENTION):
+        message = "Transformer Engine has no attention left, and ends with an error"
+        yield report.about(attention[0], message, f"unset one of {named(list(_ATTENTION), 3)}")
+
+
+def _number(host: JudgedHost, name: str) -> int | None:
+    text = (host.get(name) or "").strip()
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else None
+
+
+_ENGINES: Sequence[tuple[str, str, str]] = (("VLLM_", "vllm", "vLLM"),)
+
+
+@rule("SYN023", "warning", covers=(), needs=("versions",))
+def removed_from_engine(host: JudgedHost) -> Results:
+    """The installed vLLM no longer reads the variable.
+
+    Why: An option of the command line replaced it, or the feature ended. vLLM warns of an unknown variable and
+    goes on without it.
+    Example: VLLM_ATTENTION_BACKEND=FLASHINFER with vLLM 0.18
+    Instead: vllm serve --attention-backend FLASHINFER
+    Source: vllm/envs.py of vLLM 0.8.5 to 0.33.0; vllm/platforms/interface.py (validate_environ)
+    """
+    for beginning, package, engine in _ENGINES:
+        gone = [one for one in host.settings.beginning(beginning) if one.name in engine_names.removed()]
+        if not gone:
+            continue
+        found = {one.name: or_none(one.value) for one in known(host.facts.versions.packages)}
+        version = parse(found.get(package) or "")
+        for variable in gone:
+            since = parse(engine_names.removed()[variable.name])
+            if version is not None and since is not None and version >= since:
+                message = f"{engine} {escaped(str(version))} does not read {variable.name}: gone in {since}"
+                yield report.better_unset(variable, message, part="")
