@@ -51,7 +51,7 @@ def master_of_another_network(host: JudgedHost, variable: Variable, address: str
         yield report.about(variable, why, remedy)
 
 
-@for_text("LCH019", "warning", *OWN_ADDRESSES, covers=())
+@for_text("LCH019", "warning", *OWN_ADDRESSES, "VLLM_DP_MASTER_IP", covers=())
 def own_address_of_loopback(host: JudgedHost, variable: Variable, address: str) -> Results:
     """A node publishes an address of its own that other nodes cannot reach.
 
@@ -79,6 +79,44 @@ def own_address_of_loopback(host: JudgedHost, variable: Variable, address: str) 
             yield report.better_unset(variable, message)
         else:
             yield report.about(variable, message, f"export {variable.name}=<address of this node>")
+
+
+_HOST_NAME = re.compile(r"(?=.*[A-Za-z])[\w.-]+", re.ASCII)
+_AS_ADDRESS = ("VLLM_HOST_IP", "SGLANG_HOST_IP", "VLLM_DP_MASTER_IP", "VLLM_NIXL_SIDE_CHANNEL_HOST")
+_RAY_WORDS = ("auto", "local")
+
+
+@for_text("LCH027", "warning", *_AS_ADDRESS, "RAY_ADDRESS", covers=())
+def address_of_another_form(_: JudgedHost, variable: Variable, text: str) -> Results:
+    """The address for an engine has quotes, a subnet, or a placeholder in it, or a port too much or too few.
+
+    Why: vLLM and SGLang put it before a port as it is, so that no rank can connect. Ray refuses an address without
+    a port.
+    Example: VLLM_HOST_IP=10.0.0.1:8000, or RAY_ADDRESS=10.0.0.1
+    Instead: VLLM_HOST_IP=10.0.0.1, and RAY_ADDRESS=10.0.0.1:6379
+    Source: vLLM vllm/utils/network_utils.py (get_ip); Ray python/ray/_private/services.py (extract_ip_port)
+    """
+    if "$" in text:
+        return
+    if variable.name == "RAY_ADDRESS":
+        if ":" not in text and text.strip() not in _RAY_WORDS:
+            yield report.about(variable, "Ray expects HOST:PORT", "add the port, such as :6379")
+    elif why := _no_address(text):
+        yield report.about(variable, why, f"export {variable.name}=<address of this node>")
+
+
+def _no_address(plain: str) -> str:
+    try:
+        ipaddress.ip_address(plain.strip("[]").partition("%")[0])
+    except ValueError:
+        pass
+    else:
+        return ""
+    if _INTERFACE.fullmatch(plain):
+        return "this is the name of an interface"
+    if re.fullmatch(r"[\w.-]+:\d+", plain):
+        return "the engine adds the port itself"
+    return "" if _HOST_NAME.fullmatch(plain) else "this is no address"
 
 
 @for_text("LCH024", "warning", "MASTER_ADDR", covers=(), needs=("names", "network", "rank"))

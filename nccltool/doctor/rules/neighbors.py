@@ -12,8 +12,10 @@ _NOT_EXPANDED = re.compile(r"\$[\w({]")
 _VERBOSE: Mapping[str, str] = {
     "AMD_LOG_LEVEL": r"[3-9]",
     "FI_LOG_LEVEL": r"(?i)debug",
+    "NIXL_LOG_LEVEL": r"(?i)trace",
     "NVSHMEM_DEBUG": r"(?i)trace",
     "SHARP_COLL_LOG_LEVEL": r"[45]",
+    "VLLM_TRACE_FUNCTION": r"[1-9]",
     "UCX_LOG_LEVEL": r"(?i)debug|trace|req|data|async|func|poll",
 }
 """Levels at which a library writes lines for single operations."""
@@ -33,7 +35,9 @@ def value_of_another_type(host: JudgedHost) -> Results:
     for variable in host.settings.all():
         accepted = known.get(variable.name)
         value = variable.value
-        if accepted is None or not value or _NOT_EXPANDED.search(value) or accepted.takes(value):
+        if accepted is None or _NOT_EXPANDED.search(value) or accepted.takes(value):
+            continue
+        if not value and not accepted.refuses_empty:
             continue
         message = f"{accepted.component} expects {accepted.expected}: {accepted.effect}"
         yield report.about(variable, message, f"write {accepted.expected}, or unset {variable.name}")
@@ -43,11 +47,11 @@ def value_of_another_type(host: JudgedHost) -> Results:
 def neighbor_traced(_: JudgedHost, variable: Variable, text: str) -> Results:
     """A library beside NCCL writes a line for every operation.
 
-    Why: Each message or kernel is logged, which slows every step down and fills disks. Such a level is meant for a
-    single run.
+    Why: Each message, kernel, or call is logged, which slows every step down and fills disks. Such a level is
+    meant for a single run.
     Example: UCX_LOG_LEVEL=trace
     Instead: unset UCX_LOG_LEVEL
-    Source: UCX, libfabric, NVSHMEM, and ROCm documentation, log levels
+    Source: UCX, libfabric, NVSHMEM, NIXL, vLLM, and ROCm documentation, log levels
     """
     if re.fullmatch(_VERBOSE[variable.name], text.strip()):
         shown = escaped(shortened(text.strip(), 20))

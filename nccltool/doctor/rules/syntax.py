@@ -18,8 +18,10 @@ _LONGEST_LIST = 4096
 """A longer list is no list that anybody wrote."""
 _OURS = (
     *("NCCL_", "TORCH_NCCL_", "TORCH_FR_", "TORCH_GLOO", "OFI_NCCL_", "GLOO_", "UCX_", "FI_"),
-    "CUDA_VISIBLE_DEVICES",
+    *("CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"),
 )
+_OF_OTHERS = ("NVSHMEM_", "OMPI_MCA_", "VLLM_", "SGLANG_", "MC_", "MOONCAKE_", "RAY_")
+"""A value may end with a quote there, as that of -o "..." does, but is not all in quotes."""
 _NAME_LISTS = ("NCCL_SOCKET_IFNAME", "NCCL_IB_HCA", "NCCL_OOB_NET_IFNAME", "GLOO_SOCKET_IFNAME")
 _NETWORK = re.compile(r"[\^=]*[0-9a-fA-F.:]+/\d+", re.ASCII)
 _FATAL_WORDS = (*_NAME_LISTS, "NCCL_NET", "NCCL_ALGO", "NCCL_PROTO")
@@ -50,9 +52,9 @@ def quoted_value(host: JudgedHost) -> Results:
     Instead: NCCL_IB_HCA=mlx5_0
     Source: NCCL src/misc/param.cc (nothing is unquoted; strtoll with base 0)
     """
-    for variable in host.settings.beginning(*_OURS):
-        if _is_quoted(variable.value):
-            plain = _unquoted(variable.value)
+    for variable in host.settings.beginning(*_OURS, *_OF_OTHERS):
+        plain = _unquoted(variable.value)
+        if _is_quoted(variable.value) and (plain is not None or variable.name.startswith(_OURS)):
             what = "quotes" if plain is not None else "an unpaired quote"
             message = f"{variable.name} has {what} in its value"
             forms = {file.form for file in host.env_files if file.path in variable.origin}

@@ -108,6 +108,8 @@ def _odd(word: str) -> str:
         return "lacks its port, as in mlx5_0:1"
     if re.fullmatch(r"mlx\d_\w+:0", word):
         return "names port 0; ports begin with 1"
+    if re.fullmatch(r"(eth|ens|eno|bond)\d+:\d+", word):
+        return "is an interface, which has no port"
     if re.fullmatch(r"(\d{1,3}\.){3}\d{1,3}(/\d+)?", word):
         return "is an address; UCX expects names"
     return "exists only inside this host" if is_inside(word) else ""

@@ -12,15 +12,8 @@ import msgspec
 
 _FILE = Path(__file__).parent / "engine_names.json"
 BEGINNINGS = (
-    "VLLM_",
-    "SGLANG_",
-    "ACCELERATE_",
-    "FSDP_",
-    "PARALLELISM_CONFIG_",
-    "DEEPSPEED_",
-    "NVTE_",
-    "MC_",
-    "RAY_",
+    *("VLLM_", "SGLANG_", "ACCELERATE_", "FSDP_", "PARALLELISM_CONFIG_", "DEEPSPEED_", "NVTE_", "RAY_"),
+    *("MC_", "MOONCAKE_", "NIXL_"),
 )
 """Of names that are looked up here."""
 _SHORTEST = 10

@@ -37,6 +37,42 @@ def on_whatever_the_value(_: JudgedHost, variable: Variable, text: str) -> Resul
         yield report.better_unset(variable, f"any value turns it on: {_PRESENT[variable.name]}")
 
 
+_DAY_MIN = 24 * 60
+
+
+@for_text("TRC026", "warning", "DEEPSPEED_TIMEOUT", covers=())
+def minutes_for_seconds(_: JudgedHost, variable: Variable, text: str) -> Results:
+    """DEEPSPEED_TIMEOUT is a day or more: DeepSpeed reads minutes.
+
+    Why: A job that hangs keeps its GPUs until then. Most timeouts of torch are in seconds.
+    Example: DEEPSPEED_TIMEOUT=3600, which is 60 hours
+    Instead: DEEPSPEED_TIMEOUT=60
+    Source: deepspeedai/DeepSpeed, deepspeed/constants.py
+    """
+    if text.strip().isdecimal() and len(text) < 10 and int(text) >= _DAY_MIN:
+        message = f"DeepSpeed reads {int(text)} minutes, which are {int(text) // 60} hours"
+        yield report.about(variable, message, "write the number of minutes")
+
+
+_DEVICE = re.compile(r"(eth|ens|eno|bond)\d+|enp\d+s\d+\w*")
+
+
+@for_text("PLG036", "warning", "MOONCAKE_DEVICE", covers=())
+def interface_for_rdma(host: JudgedHost, variable: Variable, text: str) -> Results:
+    """MOONCAKE_DEVICE names an interface, and Mooncake is to use RDMA.
+
+    Why: Mooncake looks for adapters such as mlx5_0, and finds none of this name.
+    Example: MOONCAKE_DEVICE=eth0 and MOONCAKE_PROTOCOL=rdma
+    Instead: MOONCAKE_DEVICE=mlx5_0
+    Source: kvcache-ai/Mooncake, mooncake-transfer-engine/src/topology.cpp
+    """
+    if (host.get("MOONCAKE_PROTOCOL") or "").strip() == "rdma":
+        name = next((word for word in text.split(",") if _DEVICE.fullmatch(word.strip())), None)
+        if name is not None:
+            remedy = "list adapters as `rdma link` shows them"
+            yield report.about(variable, f"{name.strip()} is an interface, no adapter", remedy, part=name.strip())
+
+
 _ATTENTION = ("NVTE_FLASH_ATTN", "NVTE_FUSED_ATTN", "NVTE_UNFUSED_ATTN")
 
 

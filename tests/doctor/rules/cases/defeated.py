@@ -34,6 +34,7 @@ CASES = (
             host({"PET_MASTER_ADDR": "n1", "MASTER_ADDR": "n2"}),
             host({"TORCH_FR_BUFFER_SIZE": "1000", "TORCH_NCCL_TRACE_BUFFER_SIZE": "2000"}),
             host({"NCCL_IB_TC": "106", "UCX_IB_TRAFFIC_CLASS": "0"}),
+            host({"NCCL_IB_TC": "106", "MC_IB_TC": "0"}),
         ],
         silent=[
             host(),

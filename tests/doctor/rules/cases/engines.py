@@ -14,6 +14,22 @@ _NO_ATTENTION = {"NVTE_FLASH_ATTN": "0", "NVTE_FUSED_ATTN": "0", "NVTE_UNFUSED_A
 
 CASES = (
     of(
+        "TRC026",
+        fires=[host({"DEEPSPEED_TIMEOUT": "3600"})],
+        silent=[host(), host({"DEEPSPEED_TIMEOUT": "120"}), host({"DEEPSPEED_TIMEOUT": "1h"})],
+        unknown=[UNREAD],
+    ),
+    of(
+        "PLG036",
+        fires=[host({"MOONCAKE_DEVICE": "mlx5_0,eth0", "MOONCAKE_PROTOCOL": "rdma"})],
+        silent=[
+            host(),
+            host({"MOONCAKE_DEVICE": "eth0", "MOONCAKE_PROTOCOL": "tcp"}),
+            host({"MOONCAKE_DEVICE": "mlx5_0,ibp12s0", "MOONCAKE_PROTOCOL": "rdma"}),
+        ],
+        unknown=[UNREAD],
+    ),
+    of(
         "PLG035",
         fires=[host({"MC_FORCE_TCP": "0"}), host({"MC_USE_IPV6": "false"}), host({"MC_DISABLE_METACACHE": "no"})],
         silent=[host(), host({"MC_FORCE_TCP": "1"}), host({"MC_USE_IPV6": ""}), host({"MC_STORE_MEMCPY": "0"})],

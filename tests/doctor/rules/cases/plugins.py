@@ -140,7 +140,7 @@ CASES = (
         "PLG010",
         fires=[
             host({"UCX_NET_DEVICES": text})
-            for text in ("mlx5_0", "lo", "eth0,docker0", "10.0.0.7", "mlx5_0:1;mlx5_1:1")
+            for text in ("mlx5_0", "lo", "eth0,docker0", "eth0:1", "10.0.0.7", "mlx5_0:1;mlx5_1:1")
         ],
         silent=[
             host(),

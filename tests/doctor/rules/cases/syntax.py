@@ -8,10 +8,16 @@ CASES = (
         fires=[
             host({"NCCL_IB_HCA": '"mlx5_0"'}),
             host({"NCCL_DEBUG": "'INFO'"}),
+            host({"NVSHMEM_HCA_LIST": '"mlx5_0:1"'}),
             host({"NCCL_DEBUG": "\u201cINFO\u201d"}),
             host(files={"system": "NCCL_SOCKET_IFNAME='eth0'"}),
         ],
-        silent=[host(), host({"NCCL_IB_HCA": "mlx5_0"}), host({"PATH": '"/bin"'})],
+        silent=[
+            host(),
+            host({"NCCL_IB_HCA": "mlx5_0"}),
+            host({"PATH": '"/bin"'}),
+            host({"OMPI_MCA_plm_rsh_args": '-o "BatchMode yes"'}),
+        ],
     ),
     of(
         "SYN010",

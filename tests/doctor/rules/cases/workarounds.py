@@ -10,6 +10,7 @@ CASES = (
             for name, value in (
                 ("UCX_IB_GPU_DIRECT_RDMA", "no"),
                 ("UCX_RNDV_THRESH", "inf"),
+                ("MC_FORCE_TCP", "1"),
                 ("FI_MR_CACHE_MAX_COUNT", "0"),
                 ("HSA_ENABLE_SDMA", "0"),
                 ("OFI_NCCL_MR_CACHE_DISABLE", "1"),
