@@ -68,11 +68,16 @@ def clues(timeline: Timeline) -> Given:
         yield Clue(0.65, f"connections of {one} lack GDRDMA, while other hosts have it", event)
     if _lacks(timeline.transports) and not timeline.failed:
         event = timeline.first("nccl.channel", where=lambda e: "NET/IB" in e.get("via"))
-        strength = 0.65 if _leaves_host(timeline) and not _plain(timeline) else FITS
-        yield Clue(HINT if too_far else strength, "connections over the HCAs lack GDRDMA", event)
-    if (level := timeline.variable(_LEVEL)) in ("LOC", "0") and _leaves_host(timeline) and not timeline.failed:
+        strength = HINT if too_far or _plain(timeline) else 0.65 if _leaves_host(timeline) else FITS
+        yield Clue(strength, "connections over the HCAs lack GDRDMA", event)
+    if (level := timeline.variable(_LEVEL)) in ("LOC", "0") and _matters(timeline):
         event = timeline.first("nccl.env", "shell.env", where=lambda e: e.get("name") == _LEVEL)
         yield Clue(0.65, f"{_LEVEL}={level} switches GPUDirect RDMA off", event)
+
+
+def _matters(timeline: Timeline) -> bool:
+    """Whether a job that went well had a use for it."""
+    return _leaves_host(timeline) and not timeline.failed and not _plain(timeline)
 
 
 _ASKS = re.compile(r"\blsmod\b.*\bgrep\b.*?(?P<name>\w*peer_?mem)")
@@ -95,8 +100,15 @@ def _leaves_host(timeline: Timeline) -> bool:
     return timeline.nodes > 1 or (timeline.nodes == 1 and not timeline.communicators)
 
 
+_SPARK = re.compile(r"\bbusId f01000\b")
+"""000f:01:00.0: the GPU of a DGX Spark, which has no GPUDirect RDMA
+(https://forums.developer.nvidia.com/t/dgx-spark-gpudirect-rdma/348787)."""
+
+
 def _plain(timeline: Timeline) -> bool:
-    return timeline.first("bench.device", where=lambda e: _WITHOUT.search(e.get("gpu"))) is not None
+    begun = timeline.of("nccl.init-start", "nccl.init-complete")
+    shown = timeline.first("bench.device", where=lambda e: _WITHOUT.search(e.get("gpu")))
+    return shown is not None or any(_SPARK.search(event.text) for event in begun)
 
 
 def _lacks(names: Iterable[str]) -> bool:

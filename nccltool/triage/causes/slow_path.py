@@ -162,8 +162,14 @@ def _sockets(timeline: Timeline) -> Given:
         yield Clue(0.6, f"sockets between hosts reach only {best.get('busbw')} GB/s", best)
     else:
         fast = seconds is not None and seconds < _SHORT_STEP_S
-        fast = fast or (seconds is None and timeline.has("job.progress") and timeline.has("job.completed"))
+        ended = timeline.has("job.completed") or not _is_doubted(timeline)
+        fast = fast or (seconds is None and timeline.has("job.progress") and ended)
         yield Clue(0.3 if fast or not timeline.networks_meet else 0.6, "hosts communicate over sockets", event)
+
+
+def _is_doubted(timeline: Timeline) -> bool:
+    """Whether somebody looked for a fault, or said that more was expected."""
+    return timeline.has("shell.tool", "shell.note", "job.nothing-more", "bench.below", "bench.wanted", "job.split")
 
 
 def _best(timeline: Timeline) -> LogEvent | None:

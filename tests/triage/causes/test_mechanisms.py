@@ -117,7 +117,25 @@ _OLD_DRIVER = (
 )
 _RAISED = 'Traceback (most recent call last):\n  File "/srv/train.py", line 4, in main\n{}\n'
 _UNKNOWN = "2025-08-27 00:30:38 - judge - ERROR - Error when calling remote API: 401\n"
+_OFF = """\
+h0:15:15 [0] NCCL INFO NET/IB : Using [0]rocep1s0f1:1/RoCE [RO]; OOB enp1s0f1np1:10.80.16.2<0>
+h0:15:41 [0] NCCL INFO NET/IB : GPU Direct RDMA Disabled for HCA 0 'rocep1s0f1'
+h0:15:41 [0] NCCL INFO Channel 00/0 : 1[0] -> 0[0] [receive] via NET/IB/0
+h0:15:41 [0] NCCL INFO ncclCommInitRank comm 0xab10 rank 0 nranks 2 cudaDev 0 nvmlDev 0 busId {} - Init COMPLETE
+h1:25:51 [0] NCCL INFO ncclCommInitRank comm 0xab11 rank 1 nranks 2 cudaDev 0 nvmlDev 0 busId {} - Init COMPLETE
+step 10 loss 2.1
+"""
+_OVER_SOCKETS = """\
+h0:15:15 [0] NCCL INFO NET/Socket : Using [0]eno1:10.6.1.20<0>
+h0:15:15 [0] NCCL INFO Using network Socket
+h0:15:41 [0] NCCL INFO Channel 00/0 : 1[0] -> 0[0] [receive] via NET/Socket/0
+epoch 0 iter 100/390 loss 1.882
+{}"""
 LOGS = [
+    ("gdr-missing", "rocep1s0f1", _OFF.format("1b000", "1b000")),
+    ("none", None, _OFF.format("f01000", "f01000")),
+    ("slow-path", None, _OVER_SOCKETS.format("expected at least 20 GB/s\n")),
+    ("none", None, _OVER_SOCKETS.format("")),
     ("version-mismatch", "11040", _OLD_DRIVER + _RAISED.format("RuntimeError: No CUDA GPUs are available")),
     ("app-error", None, _OLD_DRIVER + _RAISED.format("RuntimeError: view size is not compatible with input")),
     ("other", None, _UNKNOWN + 20 * "Getting answers\n"),
