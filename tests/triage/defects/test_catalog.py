@@ -8,8 +8,9 @@ from typing import NamedTuple
 import pytest
 
 from nccltool.triage import causes
+from nccltool.triage.causes.base import HINT
 from nccltool.triage.defects import catalog
-from nccltool.triage.defects.base import Defect, release
+from nccltool.triage.defects.base import HANG, Defect, Driver, Nodes, Over, RankCount, release
 from nccltool.triage.judge import judge
 from nccltool.triage.logs.reader import LogReader
 from nccltool.triage.timeline.builder import TimelineBuilder
@@ -65,6 +66,14 @@ def test_a_defect_is_told_completely(defect: Defect) -> None:
     assert not defect.what.endswith(".")
 
 
+@pytest.mark.parametrize("defect", catalog.DEFECTS, ids=lambda defect: defect.name)
+def test_a_hang_of_any_job_on_such_hosts_is_only_a_hint(defect: Defect) -> None:
+    """Most hangs have another cause: what accuses a release is a line, a setting, or a feature of its report."""
+    of_hosts = all(isinstance(need, Over | RankCount | Nodes | Driver) for need in defect.needs)
+    if defect.symptoms == (HANG,) and of_hosts:
+        assert defect.strength == HINT
+
+
 @pytest.mark.parametrize("report", REPORTS, ids=lambda report: report.name)
 def test_the_log_of_a_report_shows_its_defect(report: Report) -> None:
     assert report.name in names(report.log)
@@ -72,7 +81,14 @@ def test_the_log_of_a_report_shows_its_defect(report: Report) -> None:
 
 NOT_ALONE = {
     "regression-of-2.29.2": "straggler-timeout",
+    "graphs-over-the-network": "straggler-timeout",
     "ll-cleanup": "other",
+    "silent-stall-on-arm": "other",
+    "no-fin": "other",
+    "protocols-differ": "other",
+    "two-h100": "other",
+    "ll-fence-of-gfx950": "other",
+    "p2p-of-driver-560": "other",
     "dmabuf-on-old-ofed": "gdr-missing",
     "collective-mismatch-of-sendrecv": "collective-mismatch",
 }
