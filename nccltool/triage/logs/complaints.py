@@ -59,6 +59,7 @@ _SURVIVED = _one_of(r"""
     error[ _-](?:rate|handl|bar|feedback|correct|report|count)
     error[ _-]code[ =:]+0\b|(?:max|grad|rel\w*|abs\w*|mean|rms|quanti\w+|val\w*|train\w*|test|word|char\w*)[ _]?err
     \b(?:timeout|time[ _-]out)\w*\b\W{1,3}\d|\bexpected\b.{0,20}\b(?:warning|behavio)|known (?:issue|warning)
+    \bTL_\w+ +ERROR failed to initialize|wandb: (?:ERROR|WARNING)
     \b(?:can|could|may|might) (?:lead|cause|result)\b|<NO-CARRIER,
     \bno (?:violations?|faults?)\b|already been registered|\bset\b.{0,30}\bto (?:avoid|silence|suppress)
 """)
