@@ -21,6 +21,7 @@ Hides = Literal["compute", "attention", "last backward", "nothing", "fill"]
 nothing; or it only delays the first micro-batches of a pipeline."""
 _LOSS_REDUCTIONS = 3
 """Of a loss whose logits are split: the largest of each token, the sum, and the target's."""
+_SAME = ", between ranks that have the same ones"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -36,6 +37,8 @@ class CollectiveCalls:
     """Of all calls together."""
     hides: Hides
     why: str
+    of_experts: bool = False
+    """Of FSDP: the ranks are those that have the same experts."""
 
 
 def of(model: Model, layout: ParallelLayout, recipe: Recipe, rank: int = 0) -> tuple[CollectiveCalls, ...]:
@@ -59,65 +62,88 @@ def of(model: Model, layout: ParallelLayout, recipe: Recipe, rank: int = 0) -> t
 def _data_parallel(
     model: Model, weights: StageWeights, layout: ParallelLayout, recipe: Recipe, count: int, rank: int
 ) -> Iterator[CollectiveCalls]:
+    """Experts that are split travel only between the ranks that have the same ones, as in Megatron-Core's expert
+    data parallelism, DeepSpeed-MoE (arXiv 2201.05596), and torchtitan."""
+    experts = stages.apart(weights, layout)
     if layout.sharding == "parameters":
         yield from _fully_sharded(weights, layout, recipe, count)
         return
-    ranks = layout.data * layout.context
     if layout.sharding == "gradients":
-        yield from _split_gradients(weights, recipe, ranks, count)
+        yield from _split_gradients(weights, layout, recipe, count, of_experts=False)
+        if experts:
+            yield from _split_gradients(weights, layout, recipe, count, of_experts=True)
         return
-    split = weights.routed if layout.expert > 1 else 0
+    ranks = layout.data * layout.context
+    reduced = parameter_sizes.reduced(model, layout, rank)
     yield CollectiveCalls(
         operation="all_reduce",
         axis="data",
         ranks=ranks,
-        count=parameter_sizes.buckets(parameter_sizes.reduced(model, layout, rank), recipe.precision.gradient),
-        bytes=recipe.precision.reduced * (weights.total - split),
+        count=parameter_sizes.buckets(reduced, recipe.precision.gradient),
+        bytes=recipe.precision.reduced * (weights.total - experts),
         hides="last backward",
         why="gradients, in buckets",
     )
-    if split:
+    if experts:
         yield CollectiveCalls(
             operation="all_reduce",
             axis="replicate",
-            ranks=ranks // layout.expert,
+            ranks=layout.expert_replicas,
             count=1,
-            bytes=recipe.precision.reduced * split,
+            bytes=recipe.precision.reduced * experts,
             hides="nothing",
-            why="gradients of experts, between ranks that have the same ones",
+            why=f"gradients of experts{_SAME}",
         )
     if layout.sharding == "optimizer":
-        tensors = parameter_sizes.of_rank(model, layout, rank)
-        yield CollectiveCalls(
-            operation="broadcast",
-            axis="data",
-            ranks=ranks,
-            count=len(tensors),
-            bytes=recipe.precision.parameter * weights.total,
-            hides="nothing",
-            why="updated parameters, each from the rank that has its optimizer's state",
-        )
+        updated = "updated parameters, each from the rank that has its optimizer's state"
+        yield _updated(recipe, "data", ranks, len(reduced), weights.total - experts, updated)
+        of_experts = parameter_sizes.of_experts(model, layout, rank)
+        why = f"updated parameters of experts{_SAME}"
+        yield _updated(recipe, "replicate", layout.expert_replicas, len(of_experts), experts, why)
 
 
-def _split_gradients(weights: StageWeights, recipe: Recipe, ranks: int, count: int) -> Iterator[CollectiveCalls]:
+def _updated(recipe: Recipe, axis: Axis, ranks: int, count: int, weights: int, why: str) -> CollectiveCalls:
+    """ZeRO 1: one call for each tensor."""
+    return CollectiveCalls(
+        operation="broadcast",
+        axis=axis,
+        ranks=ranks,
+        count=count,
+        bytes=recipe.precision.parameter * weights,
+        hides="nothing",
+        why=why,
+    )
+
+
+def _split_gradients(
+    weights: StageWeights, layout: ParallelLayout, recipe: Recipe, count: int, *, of_experts: bool
+) -> Iterator[CollectiveCalls]:
     """ZeRO 2: each micro-batch reduces its gradients to the ranks that have their optimizer's state."""
+    experts = stages.apart(weights, layout)
+    parts, elements = (
+        (weights.expert_layers, experts) if of_experts else (weights.layers + 1, weights.total - experts)
+    )
+    axis: Axis = "replicate" if of_experts else "data"
+    ranks = layout.expert_replicas if of_experts else layout.data * layout.context
     yield CollectiveCalls(
         operation="reduce_scatter",
-        axis="data",
+        axis=axis,
         ranks=ranks,
-        count=count * (weights.layers + 1),
-        bytes=count * recipe.precision.reduced * weights.total,
+        count=count * parts,
+        bytes=count * recipe.precision.reduced * elements,
         hides="compute",
-        why="gradients of each micro-batch, to the rank that has them",
+        why=f"gradients of experts in each micro-batch{_SAME}"
+        if of_experts
+        else "gradients of each micro-batch, to the rank that has them",
     )
     yield CollectiveCalls(
         operation="all_gather",
-        axis="data",
+        axis=axis,
         ranks=ranks,
-        count=weights.layers + 1,
-        bytes=recipe.precision.parameter * weights.total,
+        count=parts,
+        bytes=recipe.precision.parameter * elements,
         hides="nothing",
-        why="updated parameters",
+        why=f"updated parameters of experts{_SAME}" if of_experts else "updated parameters",
     )
 
 
@@ -125,38 +151,74 @@ def _fully_sharded(
     weights: StageWeights, layout: ParallelLayout, recipe: Recipe, count: int
 ) -> Iterator[CollectiveCalls]:
     """In a pipeline once per step; else each micro-batch gathers blocks twice, the root once, and reduces."""
-    compute, reduced = recipe.precision.compute, recipe.precision.reduced
     once = 0 if layout.ends_apart else 1  # the root, which is gathered once
-    parts, blocks = weights.layers + 2 - once, weights.total - once * weights.root
-    in_pipeline = layout.pipeline > 1
-    times = 1 if in_pipeline else count
-    gathered = compute * (weights.total if in_pipeline else 2 * blocks + once * weights.root)
+    experts = stages.apart(weights, layout)
+    parts, dense = weights.layers + 2 - once, weights.total - experts
+    if layout.pipeline > 1:
+        gathered = _Amount(count=parts, elements=dense)
+    else:
+        gathered = _Amount(count=2 * parts - once, elements=2 * dense - once * weights.root)
+    yield from _sharded(layout, recipe, count, gathered, _Amount(count=parts, elements=dense), of_experts=False)
+    if experts:
+        parts = weights.expert_layers
+        passes = 1 if layout.pipeline > 1 else 2
+        gathered = _Amount(count=passes * parts, elements=passes * experts)
+        each = _Amount(count=parts, elements=experts)
+        yield from _sharded(layout, recipe, count, gathered, each, of_experts=True)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Amount:
+    """How many calls for a micro-batch, and the elements of all of them."""
+
+    count: int
+    elements: int
+
+
+def _sharded(
+    layout: ParallelLayout,
+    recipe: Recipe,
+    count: int,
+    gathered: _Amount,
+    reduced: _Amount,
+    *,
+    of_experts: bool,
+) -> Iterator[CollectiveCalls]:
+    times = 1 if layout.pipeline > 1 else count
+    ranks = layout.expert_sharers if of_experts else layout.sharers
+    block = f"experts{_SAME}" if of_experts else "each block"
+    passes = "their forward and their backward pass" if of_experts else "its forward and its backward pass"
     yield CollectiveCalls(
         operation="all_gather",
         axis="shard",
-        ranks=layout.sharers,
-        count=times * (parts if in_pipeline else 2 * parts - once),
-        bytes=times * gathered,
+        ranks=ranks,
+        count=times * gathered.count,
+        bytes=times * recipe.precision.compute * gathered.elements,
         hides="compute",
-        why="parameters of each block, before its forward and its backward pass",
+        why=f"parameters of {block}, before {passes}",
+        of_experts=of_experts,
     )
     yield CollectiveCalls(
         operation="reduce_scatter",
         axis="shard",
-        ranks=layout.sharers,
-        count=times * parts,
-        bytes=times * reduced * weights.total,
+        ranks=ranks,
+        count=times * reduced.count,
+        bytes=times * recipe.precision.reduced * reduced.elements,
         hides="compute",
-        why="gradients of each block",
+        why=f"gradients of {block}",
+        of_experts=of_experts,
     )
     yield CollectiveCalls(
         operation="all_reduce",
         axis="replicate",
         ranks=layout.replicate,
-        count=times * parts,
-        bytes=times * reduced * weights.total // layout.sharers,
+        count=times * reduced.count,
+        bytes=times * recipe.precision.reduced * reduced.elements // ranks,
         hides="compute",
-        why="sharded gradients, between replicas",
+        why="sharded gradients of experts, between replicas"
+        if of_experts
+        else "sharded gradients, between replicas",
+        of_experts=of_experts,
     )
 
 

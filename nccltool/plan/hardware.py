@@ -73,13 +73,14 @@ class RankGroup:
 
 
 def group_of(calls: CollectiveCalls, layout: ParallelLayout, gpus_per_node: int) -> RankGroup:
-    """Ranks of tensor parallelism are neighbors, then those of context, experts, shards, replicas, and
-    pipeline."""
+    """Ranks of tensor parallelism are neighbors, then those of context, shards, replicas, and pipeline. Experts
+    are spread over neighbors, whatever else these are, so ranks that have the same ones are as far apart as there
+    are ranks with other ones (arXiv 2504.14960)."""
     apart = {
         "tensor": 1,
         "context": layout.tensor,
-        "expert": layout.tensor,
-        "shard": layout.tensor,
+        "expert": 1,
+        "shard": layout.expert if calls.of_experts else layout.tensor,
         "data": layout.tensor,
         "replicate": layout.tensor * (layout.sharers if layout.sharding == "parameters" else layout.expert),
         "pipeline": layout.gpus // layout.pipeline,

@@ -55,6 +55,24 @@ class ParallelLayout:
         return self.shard * self.context if self.sharding != "none" else 1
 
     @property
+    def expert_replicas(self) -> int:
+        """Ranks that have the same experts: those of tensor parallelism too, since experts are whole.
+
+        The expert data parallelism of Megatron-Core with expert tensor parallelism 1 (arXiv 2504.14960).
+        """
+        return self.data * self.context * self.tensor // self.expert
+
+    @property
+    def expert_sharers(self) -> int:
+        """Of these, the ranks that split the state of their experts."""
+        return self.sharers * self.tensor // self.expert if self.sharding != "none" else 1
+
+    @property
+    def has_expert_groups(self) -> bool:
+        """Whether other ranks have the same experts than have the same of everything else."""
+        return self.expert > 1 or self.tensor > 1
+
+    @property
     def stages(self) -> int:
         """Of the pipeline that a rank has."""
         return pipeline_schedules.stages_of(self.schedule, self.stages_per_rank) if self.pipeline > 1 else 1
@@ -111,8 +129,10 @@ def impossible(layout: ParallelLayout, model: Model, recipe: Recipe) -> Iterator
         yield f"ep {layout.expert} needs experts, and {model.name} has none"
     elif model.experts and model.experts.count % layout.expert:
         yield f"{model.experts.count} experts cannot be split over ep {layout.expert}"
-    if layout.expert > 1 and (layout.data * layout.context) % layout.expert:
-        yield f"ep {layout.expert} must divide the {layout.data * layout.context} data-parallel ranks"
+    among = layout.data * layout.context if layout.sharding == "none" else layout.sharers
+    if layout.expert > 1 and among % layout.expert:
+        which = "ranks that split the state" if layout.strategy == "hsdp" else "data-parallel ranks"
+        yield f"ep {layout.expert} must divide the {among} {which}"
     if recipe.is_offloaded and layout.sharding == "none":
         yield "--offload is for data-parallel ranks that split their state: zero1, zero2, fsdp, hsdp"
     if not layout.micro_batches(recipe):

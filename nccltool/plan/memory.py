@@ -108,7 +108,7 @@ def of_rank(model: Model, layout: ParallelLayout, recipe: Recipe, rank: int, mic
         **{name: peak.terms.get(name, 0) for name in names},
         allocator=int((peak.total + blocks) * RESERVED) - peak.total,
         context=CONTEXT,
-        communication=_communication(layout),
+        communication=_communication(weights, layout),
         instant=peak.name,
         pipeline_rank=rank,
         host=state.host,
@@ -167,10 +167,10 @@ class _Instant:
 def _state(model: Model, weights: StageWeights, layout: ParallelLayout, recipe: Recipe, rank: int) -> _State:
     precision, optimizer = recipe.precision, recipe.optimizer
     is_sharded = layout.sharding == "parameters"
-    whole, own = weights.total, _share(weights, layout)
+    whole, own = weights.total, stages.share(weights, layout)
     if layout.sharding == "optimizer" and not precision.master:
         # torch deals out whole tensors, and some ranks have more; DeepSpeed and Megatron-LM cut them
-        own = max(parameter_sizes.dealt(parameter_sizes.of_rank(model, layout, rank), layout.sharers))
+        own = parameter_sizes.most_dealt(model, layout, rank)
     moment = precision.state if optimizer.state_bytes is None else optimizer.state_bytes
     # torch's pipelines gather and reduce once per step: whole parameters and gradients stay until its end
     stays = is_sharded and layout.pipeline > 1
@@ -188,7 +188,7 @@ def _state(model: Model, weights: StageWeights, layout: ParallelLayout, recipe: 
         gathered=gathered,
         working=(0 if stays else 3 * block) + reducing if is_sharded else 0,
         unreduced=precision.reduced * whole if stays else 0,
-        copies=casts + _buckets(whole, layout, recipe),
+        copies=casts + _buckets(weights, layout, recipe),
     )
     return _offloaded(state, layout) if recipe.is_offloaded else state
 
@@ -207,21 +207,17 @@ def _offloaded(state: _State, layout: ParallelLayout) -> _State:
     )
 
 
-def _share(weights: StageWeights, layout: ParallelLayout) -> int:
-    """Weights whose optimizer state a rank has. Experts are split over the ranks that have the same ones."""
-    dense = weights.blocks + weights.root
-    if layout.sharding == "none":
-        return dense + weights.routed
-    of_experts = max(1, layout.sharers // layout.expert)
-    return -(-dense // layout.sharers) + -(-weights.routed // of_experts)
-
-
-def _buckets(whole: int, layout: ParallelLayout, recipe: Recipe) -> int:
+def _buckets(weights: StageWeights, layout: ParallelLayout, recipe: Recipe) -> int:
     """DDP has a second copy of the gradients, unless gradient_as_bucket_view is set; ZeRO 2 two buckets."""
     if layout.sharding == "gradients":
-        return 2 * min(whole, 500_000_000) * recipe.precision.reduced  # DeepSpeed's default reduce_bucket_size
-    has_ddp = layout.sharding in ("none", "optimizer") and layout.data * layout.context > 1
-    return recipe.precision.gradient * whole if has_ddp else 0
+        return (
+            2 * min(weights.total, 500_000_000) * recipe.precision.reduced
+        )  # DeepSpeed's default reduce_bucket_size
+    if layout.sharding == "parameters":
+        return 0
+    experts = stages.apart(weights, layout)
+    dense = weights.total - experts if layout.data * layout.context > 1 else 0
+    return recipe.precision.gradient * (dense + (experts if layout.expert_replicas > 1 else 0))
 
 
 def of_activations(
@@ -254,7 +250,9 @@ def _recomputed(model: Model, weights: StageWeights, layout: ParallelLayout, rec
     return int(_saved(model, layout, recipe, "none", bool(weights.expert_layers)) * tokens)
 
 
-def _communication(layout: ParallelLayout) -> int:
+def _communication(weights: StageWeights, layout: ParallelLayout) -> int:
     degrees = (layout.replicate, layout.sharers if layout.sharding != "none" else layout.data * layout.context)
-    groups = sum(one > 1 for one in (*degrees, layout.tensor, layout.pipeline, layout.expert))
+    same = layout.expert_sharers if layout.sharding != "none" else layout.expert_replicas
+    experts = (layout.expert, same if stages.apart(weights, layout) else 1)
+    groups = sum(one > 1 for one in (*degrees, layout.tensor, layout.pipeline, *experts))
     return FIRST_GROUP + (groups - 1) * MORE_GROUPS if groups else 0

@@ -17,7 +17,20 @@ FIRST_BUCKET, BUCKET = 2**20, 25 * 2**20
 
 def reduced(model: Model, layout: ParallelLayout, rank: int) -> tuple[int, ...]:
     """Of each tensor that all data-parallel ranks have: of experts that are split, they have different ones."""
-    return _of(model, layout, rank, has_routed=layout.expert == 1)
+    return _of(model, layout, rank, has_routed=not layout.has_expert_groups)
+
+
+def of_experts(model: Model, layout: ParallelLayout, rank: int) -> tuple[int, ...]:
+    """Of each tensor that only the ranks with the same experts have."""
+    weights = stages.of_rank(model, layout, rank)
+    experts = stages.apart(weights, layout)
+    return (experts // weights.expert_layers,) * weights.expert_layers if experts else ()
+
+
+def most_dealt(model: Model, layout: ParallelLayout, rank: int) -> int:
+    """Elements of the rank that has most in ZeRO 1, where the ranks with the same experts deal those out."""
+    experts = max(dealt(of_experts(model, layout, rank), layout.expert_sharers))
+    return max(dealt(reduced(model, layout, rank), layout.sharers)) + experts
 
 
 def of_rank(model: Model, layout: ParallelLayout, rank: int) -> tuple[int, ...]:

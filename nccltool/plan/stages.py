@@ -27,6 +27,19 @@ class StageWeights:
         return self.blocks + self.root + self.routed
 
 
+def apart(weights: StageWeights, layout: ParallelLayout) -> int:
+    """Of the weights those of experts, if not all data-parallel ranks have the same ones."""
+    return weights.routed if layout.has_expert_groups else 0
+
+
+def share(weights: StageWeights, layout: ParallelLayout) -> int:
+    """Weights whose optimizer state a rank has. Experts are split over the ranks that have the same ones."""
+    experts = apart(weights, layout)
+    if layout.sharding == "none":
+        return weights.total
+    return -(-(weights.total - experts) // layout.sharers) + -(-experts // layout.expert_sharers)
+
+
 def of_rank(model: Model, layout: ParallelLayout, rank: int) -> StageWeights:
     """`rank` in the pipeline. Layers that do not divide go to the first ranks."""
     each, rest = divmod(model.layers, layout.pipeline)

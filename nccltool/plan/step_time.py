@@ -198,9 +198,9 @@ def _optimizer(model: Model, layout: ParallelLayout, recipe: Recipe, machine: Ma
     return touched / (HOST_UPDATE_BYTES_PER_S if recipe.is_offloaded else machine.memory_bytes_per_s)
 
 
-def _own(model: Model, layout: ParallelLayout) -> float:
+def _own(model: Model, layout: ParallelLayout) -> int:
     """Weights that a rank updates."""
-    return stages.of_rank(model, layout, 0).total / (layout.sharers if layout.sharding != "none" else 1)
+    return stages.share(stages.of_rank(model, layout, 0), layout)
 
 
 def _transfer(model: Model, layout: ParallelLayout, recipe: Recipe, machine: Machine, compute_s: float) -> float:

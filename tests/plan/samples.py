@@ -2,7 +2,7 @@
 
 from nccltool.plan import run
 from nccltool.plan.hardware import Machine
-from nccltool.plan.model import Model
+from nccltool.plan.model import Experts, Model
 from nccltool.plan.options import PlanOrder
 from nccltool.plan.recipe import OPTIMIZERS, PRECISIONS, Recipe
 from nccltool.plan.result import Plan
@@ -18,6 +18,19 @@ LLAMA_8B = Model(
     hidden=14336,
     vocabulary=128256,
 )
+EXPERTS = Model(
+    name="experts",
+    layers=2,
+    width=4,
+    heads=2,
+    kv_heads=2,
+    head_width=2,
+    hidden=8,
+    vocabulary=10,
+    experts=Experts(count=4, active=1, width=5),
+)
+"""Small enough to count by hand. A layer: attention 4 * 4 * 4 = 64, two norms 8, router 4 * 4 = 16, and 4 experts
+of 3 * 4 * 5 = 60. Embedding 40, output 40, last norm 4. Without experts 2 * 88 + 84 = 260."""
 H100 = Machine(
     name="h100",
     gpu="NVIDIA H100 80GB HBM3",

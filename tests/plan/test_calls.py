@@ -1,11 +1,13 @@
-"""Collectives of a step, against what a dispatch mode counted in torch 2.13."""
+"""Collectives of a step, against what a dispatch mode counted in torch 2.13, and counted by hand."""
+
+import pytest
 
 from nccltool.plan import calls
 from nccltool.plan.calls import CollectiveCalls
 from nccltool.plan.layout import ParallelLayout
 from nccltool.plan.model import Model
 from nccltool.plan.recipe import Recompute
-from tests.plan.samples import LLAMA_8B, recipe
+from tests.plan.samples import EXPERTS, LLAMA_8B, recipe
 
 SMALL = Model(name="small", layers=4, width=256, heads=4, kv_heads=4, head_width=64, hidden=768, vocabulary=2048)
 
@@ -95,3 +97,62 @@ def test_keys_and_values_go_round_a_ring_and_their_gradients_home() -> None:
     found = of(SMALL, ParallelLayout(context=4, sharding="parameters"))["send_recv", "context"]
     message = 2 * 8192 // 4 * 256
     assert (found.count, found.bytes) == (4 * 10, 4 * message * (6 * 2 + 4 * 4))
+
+
+@pytest.mark.parametrize(
+    ("layout", "expected"),
+    [
+        # ep 2: each rank has two experts of each layer, 2 * 2 * 60 = 240 weights; 4 / 2 = 2 ranks have the same
+        (ParallelLayout(replicate=4, expert=2),
+         [("all_reduce", "data", 4, 1, 4 * 260), ("all_reduce", "replicate", 2, 1, 4 * 240)]),
+        # five tensors: embedding, two layers, norm, output; and the experts of two layers
+        (ParallelLayout(shard=4, sharding="optimizer", expert=2),
+         [("all_reduce", "data", 4, 1, 4 * 260), ("all_reduce", "replicate", 2, 1, 4 * 240),
+          ("broadcast", "data", 4, 5, 4 * 260), ("broadcast", "replicate", 2, 2, 4 * 240)]),
+        # two layers and the root
+        (ParallelLayout(shard=4, sharding="gradients", expert=2),
+         [("reduce_scatter", "data", 4, 3, 4 * 260), ("all_gather", "data", 4, 3, 4 * 260),
+          ("reduce_scatter", "replicate", 2, 2, 4 * 240), ("all_gather", "replicate", 2, 2, 4 * 240)]),
+        # layers twice and the root of 84 once: 2 * 176 + 84 = 436; experts twice
+        (ParallelLayout(shard=4, sharding="parameters", expert=2),
+         [("all_gather", "shard", 4, 5, 4 * 436), ("reduce_scatter", "shard", 4, 3, 4 * 260),
+          ("all_gather", "shard", 2, 4, 4 * 480), ("reduce_scatter", "shard", 2, 2, 4 * 240)]),
+        # replicas of 4 shards: a rank has 260 / 4 = 65 and 240 / 2 = 120 of them
+        (ParallelLayout(replicate=2, shard=4, sharding="parameters", expert=2),
+         [("all_gather", "shard", 4, 5, 4 * 436), ("reduce_scatter", "shard", 4, 3, 4 * 260),
+          ("all_reduce", "replicate", 2, 3, 4 * 65),
+          ("all_gather", "shard", 2, 4, 4 * 480), ("reduce_scatter", "shard", 2, 2, 4 * 240),
+          ("all_reduce", "replicate", 2, 2, 4 * 120)]),
+        # ep 4: one expert of each layer, 120 weights, which no other rank of a replica has
+        (ParallelLayout(replicate=2, shard=4, sharding="parameters", expert=4),
+         [("all_gather", "shard", 4, 5, 4 * 436), ("reduce_scatter", "shard", 4, 3, 4 * 260),
+          ("all_reduce", "replicate", 2, 3, 4 * 65), ("all_reduce", "replicate", 2, 2, 4 * 120)]),
+        # the first stage has a layer and the embedding, 88 + 40, and gathers them once; of experts 2 * 60
+        (ParallelLayout(shard=4, sharding="parameters", expert=2, pipeline=2),
+         [("all_gather", "shard", 4, 2, 4 * 128), ("reduce_scatter", "shard", 4, 2, 4 * 128),
+          ("all_gather", "shard", 2, 1, 4 * 120), ("reduce_scatter", "shard", 2, 1, 4 * 120)]),
+        # tp 2 splits layers into 80 / 2 + 8 = 48, ends into 20 + 20 + 4: 140. Experts, 2 * 60, stay whole, and of
+        # 4 * 2 ranks, 8 / 4 = 2 have the same ones
+        (ParallelLayout(replicate=4, tensor=2, expert=4),
+         [("all_reduce", "data", 4, 1, 4 * 140), ("all_reduce", "replicate", 2, 1, 4 * 120)]),
+        # 2 * 96 + 44 = 236
+        (ParallelLayout(shard=4, sharding="parameters", tensor=2, expert=4),
+         [("all_gather", "shard", 4, 5, 4 * 236), ("reduce_scatter", "shard", 4, 3, 4 * 140),
+          ("all_gather", "shard", 2, 4, 4 * 240), ("reduce_scatter", "shard", 2, 2, 4 * 120)]),
+    ],
+    ids=lambda value: value.name if isinstance(value, ParallelLayout) else "",
+)  # fmt: skip
+def test_experts_travel_between_ranks_that_have_the_same_ones(
+    layout: ParallelLayout, expected: list[tuple[object, ...]]
+) -> None:
+    """Four bytes for each weight."""
+    found = calls.of(EXPERTS, layout, recipe(layout.data, sequence=16, precision="fp32"))
+    of_data = [one for one in found if one.axis in ("data", "shard", "replicate")]
+    assert [(one.operation, one.axis, one.ranks, one.count, one.bytes) for one in of_data] == expected
+
+
+def test_each_micro_batch_reduces_gradients_of_experts() -> None:
+    layout = ParallelLayout(shard=4, sharding="gradients", expert=2)
+    found = of(EXPERTS, layout, micro_batches=3)
+    assert found["reduce_scatter", "replicate"].bytes == 3 * 4 * 240
+    assert found["all_gather", "replicate"].count == 2  # once, in two layers

@@ -71,3 +71,14 @@ def test_ranks_with_other_experts_are_between_replicas(experts: int, per_node: i
     calls = replace(_call("all_reduce", 4, 8), axis="replicate")
     layout = ParallelLayout(replicate=4 * experts, expert=experts)
     assert hardware.group_of(calls, layout, 8) == RankGroup(ranks=4, per_node=per_node)
+
+
+@pytest.mark.parametrize(
+    ("axis", "ranks", "per_node"),
+    # nodes of 8; experts 0 to 3 on ranks 0 to 3, and again on 4 to 7: of 32 / 4 ranks with the same two on a node
+    [("expert", 4, 4), ("shard", 8, 2), ("replicate", 2, 1)],
+)
+def test_neighbors_have_different_experts(axis: Axis, ranks: int, per_node: int) -> None:
+    layout = ParallelLayout(tensor=4, shard=8, replicate=2, sharding="parameters", expert=4)
+    calls = replace(_call("all_gather", ranks, 8), axis=axis, of_experts=True)
+    assert hardware.group_of(calls, layout, 8) == RankGroup(ranks=ranks, per_node=per_node)

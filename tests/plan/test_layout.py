@@ -56,6 +56,8 @@ def test_experts_that_cannot_be_split() -> None:
     assert list(impossible(ParallelLayout(replicate=2, expert=4), mixtral, recipe(8))) == [
         "ep 4 must divide the 2 data-parallel ranks"
     ]
+    hybrid = ParallelLayout(replicate=2, shard=4, sharding="parameters", expert=8)
+    assert list(impossible(hybrid, mixtral, recipe(8))) == ["ep 8 must divide the 4 ranks that split the state"]
 
 
 def test_what_can_be_has_no_reason() -> None:

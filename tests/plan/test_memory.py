@@ -7,7 +7,7 @@ from benchmarks import plan as published
 
 from nccltool.plan import memory, stages
 from nccltool.plan.layout import ParallelLayout, Sharding
-from tests.plan.samples import LLAMA_8B, recipe
+from tests.plan.samples import EXPERTS, LLAMA_8B, recipe
 
 RIGHT = [row for row in published.MEMORY if "less power" not in row.name and "float8" not in row.note]
 
@@ -106,3 +106,57 @@ def test_405b_with_offload_is_near_the_published_run() -> None:
     layout = ParallelLayout(shard=64, sharding="parameters", recompute="full")
     needed = memory.of(model, layout, recipe(64, sequence=4096, precision="bf16", is_offloaded=True))
     assert needed.allocated == pytest.approx(52.9e9, rel=0.2)
+
+
+@pytest.mark.parametrize(
+    ("layout", "precision", "weights"),
+    [
+        # 260 weights without experts, and of experts 240 with ep 2
+        (ParallelLayout(replicate=4, expert=2), "fp32", (500, 500, 500)),
+        # torch deals 88, 88, 40, 40, 4 to four ranks: 88 at most; and 120, 120 to the two with the same experts
+        (ParallelLayout(shard=4, sharding="optimizer", expert=2), "fp32", (500, 500, 88 + 120)),
+        # ep 4: 60 and 60, which one rank alone has
+        (ParallelLayout(shard=4, sharding="optimizer", expert=4), "fp32", (380, 380, 88 + 120)),
+        # with master weights tensors are cut: 260 / 4 + 240 / 2 = 185
+        (ParallelLayout(shard=4, sharding="optimizer", expert=2), "amp", (500, 500, 185)),
+        (ParallelLayout(shard=4, sharding="gradients", expert=2), "fp32", (500, 185, 185)),
+        (ParallelLayout(shard=4, sharding="parameters", expert=2), "fp32", (185, 185, 185)),
+        (ParallelLayout(replicate=2, shard=4, sharding="parameters", expert=2), "fp32", (185, 185, 185)),
+        # tp 2: 140 / 4 without experts, and 120 / 2 of them, whole on each of 8 ranks
+        (ParallelLayout(shard=4, sharding="parameters", tensor=2, expert=4), "fp32", (95, 95, 95)),
+        # cp 2: 260 / 8 = 32.5 and 240 / 4
+        (ParallelLayout(shard=4, sharding="parameters", context=2, expert=2), "fp32", (93, 93, 93)),
+    ],
+    ids=lambda value: value.name if isinstance(value, ParallelLayout) else None,
+)  # fmt: skip
+def test_experts_are_split_between_ranks_that_have_the_same_ones(
+    layout: ParallelLayout, precision: str, weights: tuple[int, int, int]
+) -> None:
+    """AdamW: two moments of four bytes, and with amp a master weight."""
+    each = (2, 2, 12) if precision == "amp" else (4, 4, 8)
+    found = memory.states_of(EXPERTS, layout, recipe(8, precision=precision), 0)
+    assert found == tuple(number * size for number, size in zip(weights, each, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("layout", "groups"),
+    [
+        (ParallelLayout(shard=8, sharding="parameters"), 1),
+        (ParallelLayout(shard=8, sharding="parameters", expert=2), 3),  # experts in pairs, the same in fours
+        (ParallelLayout(shard=4, sharding="parameters", expert=4), 2),  # nobody has the same
+    ],
+)
+def test_ranks_with_the_same_experts_have_a_communicator(layout: ParallelLayout, groups: int) -> None:
+    found = memory.of_rank(EXPERTS, layout, recipe(8, sequence=16), 0, 1).communication
+    assert found == memory.FIRST_GROUP + (groups - 1) * memory.MORE_GROUPS
+
+
+@pytest.mark.parametrize(
+    ("replicate", "expert", "copied"),
+    [(4, 1, 740), (4, 2, 500), (4, 4, 260)],  # ep 4: experts without replicas are not reduced
+)
+def test_gradients_that_are_reduced_have_a_copy(replicate: int, expert: int, copied: int) -> None:
+    found = memory.of_rank(
+        EXPERTS, ParallelLayout(replicate=replicate, expert=expert), recipe(8, 16, "fp32"), 0, 2
+    )
+    assert found.unsharded == 4 * copied

@@ -63,3 +63,11 @@ def test_gradients_of_experts_lengthen_no_bubble() -> None:
     assert seconds["replicate"] > 0
     assert time.bubble == pytest.approx((time.compute + seconds["expert"]) * bubble)
     assert time.exposed > seconds["replicate"] + seconds["expert"]
+
+
+def test_a_rank_updates_its_share_of_experts() -> None:
+    """Of 46.7 billion weights, which 16 ranks split among them, 28 bytes each: two moments of 4 bytes and the
+    parameter, read and written, and the gradient, read."""
+    layout = ParallelLayout(shard=16, sharding="parameters", expert=8)
+    time = step_time.of(models.of_word("mixtral-8x7b"), layout, recipe(64), H100, 0.6)
+    assert time.optimizer == pytest.approx(46.7e9 / 16 * 28 / 3.35e12, rel=0.001)
