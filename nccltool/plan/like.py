@@ -21,7 +21,8 @@ from nccltool.train import reference_cost
 from nccltool.train.job import TrainSpec
 from nccltool.train.pipeline_schedules import SCHEDULES
 from nccltool.train.reference_cost import ModelNumbers
-from nccltool.train.strategies.base import OptionValue
+from nccltool.train.strategies import tp_moe
+from nccltool.train.strategies.base import EXPERTS, ExpertOptions, OptionValue
 
 _MOST_BYTES = 2**30
 """On a rank: as much as a GPU and a host of a cluster always have."""
@@ -35,6 +36,7 @@ FIELDS = ("layers", "width", "heads", "context", "vocabulary", "batch", "dtype",
 """Of a training, which a plan sets; those that were asked for on the command line stay."""
 _LARGEST = 2**20
 """Of any size in a plan, as in the options of `nccltool plan`: the halvings above are enough for it."""
+_WITH_EXPERTS = ("moe", "tp_moe")
 _RANKS_ELSEWHERE = 8
 """Of a job whose nodes are not known yet."""
 _AGAIN = "run nccltool plan again"
@@ -121,10 +123,14 @@ def _see_that_it_is_sound(plan: PlanDocument, one: StrategyDocument, where: str)
 def _strategy(plan: PlanDocument, one: StrategyDocument, where: str) -> tuple[str, dict[str, OptionValue]]:
     """The strategy of train, and its own options. Raises BadInput."""
     degrees, count = one.degrees, min(one.micro_batches, _MOST_MICRO_BATCHES)
+    accumulate: dict[str, OptionValue] = {"accumulate": count} if count > 1 else {}
+    is_plain = one.strategy == "ddp" and degrees.context == degrees.pipeline == 1
+    if degrees.expert > 1 and is_plain and degrees.tensor <= tp_moe.RANKS:
+        return ("tp_moe" if degrees.tensor > 1 else "moe"), accumulate
     if degrees.expert > 1 or (degrees.context > 1 and max(degrees.tensor, degrees.pipeline) > 1):
         raise BadInput(
             f"--like {where}: nccltool train has no strategy like {one.name}",
-            "use a plan with --ep 1 and without --cp beside --tp or --pp",
+            f"use a plan without --cp beside --tp or --pp, and --ep only with ddp and --tp up to {tp_moe.RANKS}",
         )
     if degrees.context > 1:
         return "ring", {}
@@ -134,7 +140,6 @@ def _strategy(plan: PlanDocument, one: StrategyDocument, where: str) -> tuple[st
         if one.schedule == "interleaved":
             own["stages"] = min(one.stages_per_rank, 2)
         return ("three_d" if degrees.tensor > 1 else "pipeline"), own
-    accumulate: dict[str, OptionValue] = {"accumulate": count} if count > 1 else {}
     if degrees.tensor > 1:
         is_split = one.strategy in ("fsdp", "hsdp")
         return ("tp_fsdp", accumulate) if is_split else ("tensor", {"sequence_parallel": True})
@@ -165,7 +170,11 @@ def _differences(plan: PlanDocument, one: StrategyDocument, strategy: str) -> It
         yield "the optimizer is not split"
     if one.recompute == "selective":
         yield "full recomputation instead of selective"
-    if plan.model.active_parameters != plan.model.parameters:
+    if strategy == "tp_moe":
+        yield "experts split within pairs of ranks"
+    if strategy in _WITH_EXPERTS:
+        yield f"{EXPERTS} experts in each block, of which each token has {ExpertOptions().top_k}"
+    elif plan.model.active_parameters != plan.model.parameters:
         yield "an ordinary MLP instead of experts"
 
 
@@ -208,7 +217,8 @@ def _sized(spec: TrainSpec, sizes: dict[str, int], batch: int) -> TrainSpec:
 
 def _is_small(spec: TrainSpec, here: RanksHere) -> bool:
     largest = spec.vocabulary * spec.width
-    numbers = 12 * spec.layers * spec.width**2 + 2 * largest + spec.context * spec.width
+    experts = EXPERTS if spec.strategies[0] in _WITH_EXPERTS else 1
+    numbers = (4 + 8 * experts) * spec.layers * spec.width**2 + 2 * largest + spec.context * spec.width
     micro_batches = int(spec.options.get("accumulate") or spec.options.get("micro_batches") or 1) * here.ranks
     needed = reference_cost.needs(
         spec,

@@ -1,4 +1,5 @@
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,9 @@ from nccltool.launch.options import StartOptions
 from nccltool.plan import document, like, models
 from nccltool.plan.document import PlanDocument
 from nccltool.plan.like import RanksHere
+from nccltool.plan.model import Experts, Model
 from nccltool.train import sharing
-from tests.plan.samples import plan
+from tests.plan.samples import EXPERTS, plan
 
 CPUS = RanksHere(ranks=2, on_gpus=False, free_bytes=2**33)
 GPUS = RanksHere(ranks=8, on_gpus=True, free_bytes=None)
@@ -102,6 +104,45 @@ def test_a_damaged_plan_is_refused(part: str, name: str, value: object, said: st
 def test_experts_have_no_training() -> None:
     with pytest.raises(BadInput, match="no strategy like"):
         like.of(planned(256, "mixtral-8x7b", expert=8), "plan.json", CPUS)
+
+
+def _experts() -> Model:
+    return replace(
+        EXPERTS, layers=8, width=1024, heads=16, kv_heads=16, head_width=64, hidden=4096, vocabulary=32000,
+        experts=Experts(count=8, active=2, width=4096),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("wanted", "strategy", "said"),
+    [
+        ({"tensor": 1, "expert": 4}, "moe", "8 experts in each block, of which each token has 2"),
+        ({"tensor": 2, "expert": 4}, "tp_moe", "experts split within pairs of ranks"),
+    ],
+)
+def test_split_experts_are_trained_as_ddp_has_them(wanted: dict[str, Any], strategy: str, said: str) -> None:
+    made = msgspec.json.decode(
+        document.to_json(plan(16, _experts(), strategies=("ddp",), context=1, pipeline=1, **wanted)),
+        type=PlanDocument,
+    )
+    found = like.of(made, "plan.json", CPUS)
+    assert found.spec.strategies == (strategy,)
+    assert said in found.notes
+    assert not [note for note in found.notes if "instead of experts" in note]
+    # of 6 operations for each weight, the 8 experts of a block have 8 * 8, and all else 4, in squares of the width
+    spec = found.spec
+    assert 6 * 68 * spec.layers * spec.width**2 * spec.batch * spec.context * CPUS.ranks <= 2e9
+    assert sharing.of(spec, strategy, 8).reason == ""
+
+
+@pytest.mark.parametrize("wanted", [{"tensor": 4, "pipeline": 1}, {"tensor": 1, "pipeline": 2}], ids=str)
+def test_experts_beside_larger_degrees_have_no_training(wanted: dict[str, Any]) -> None:
+    made = msgspec.json.decode(
+        document.to_json(plan(16, _experts(), strategies=("ddp",), context=1, expert=4, **wanted)),
+        type=PlanDocument,
+    )
+    with pytest.raises(BadInput, match="no strategy like ddp"):
+        like.of(made, "plan.json", CPUS)
 
 
 @pytest.mark.parametrize("text", ["{", '{"schema": 1, "kind": "probe"}'])
