@@ -1,4 +1,4 @@
-"""Sends and receives that NCCL Inspector recorded: those between two ranks belong together in their order.
+"""Sends and receives that NCCL Inspector recorded, matched in order between each two ranks.
 
 Each end waits for the other one, so the time of the end that waits less is that of the data. Records have numbers,
 which grow on each rank; a number is not the same at both ends.

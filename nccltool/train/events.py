@@ -107,9 +107,9 @@ class TimedSteps(Event, frozen=True, tag="timed-steps"):
     starved: RankStarved | None = None
     """The rank that lacked a core in the steps in which arrivals were measured."""
     launch_ns: int | None = None
-    """How long in a step a GPU waits until its host has launched what comes next; None = no GPU, or not known."""
+    """How long per step a GPU waits for its host to launch the next kernel; None = no GPU, or not known."""
     moving_ns: int | None = None
-    """How long in a step the thread of the communication lacked a core that lacked it longest, of all ranks;
+    """How long per step the communication thread that waited longest lacked a core, across all ranks;
     None = not known."""
 
 

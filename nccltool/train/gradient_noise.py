@@ -1,4 +1,4 @@
-"""JUDGE how noisy gradients are, from their norms in small and in large batches. Pure.
+"""JUDGE how noisy gradients are, from their norms in small and large batches. Pure.
 
 McCandlish and others 2018, An Empirical Model of Large-Batch Training, appendix A.1 (https://arxiv.org/abs/1812.06162).
 """
@@ -10,7 +10,7 @@ from nccltool.train.result import GradientNoise, TrainStep
 
 
 def of(steps: Sequence[TrainStep], micro_batch: int, global_batch: int) -> GradientNoise | None:
-    """Over all steps in which both norms were measured; batches count sequences."""
+    """From all steps with both norms; batch sizes are in sequences."""
     own = [(step.micro_batch_gradient_norm, step.gradient_norm) for step in steps]
     theirs = [(step.reference_micro_batch_gradient_norm, step.reference_gradient_norm) for step in steps]
     norms, expected = _known(own), _known(theirs)
@@ -33,7 +33,7 @@ def _known(norms: Sequence[tuple[float | None, float | None]]) -> list[tuple[flo
 
 
 def _estimates(norms: Sequence[tuple[float, float]], small: int, large: int) -> tuple[float, float]:
-    """Unbiased ones of |G|^2 and tr(Sigma), each the mean over all steps: one step alone says little."""
+    """Unbiased estimates of |G|^2 and tr(Sigma), each the mean over all steps, because one step is too noisy."""
     of_small = fmean(norm**2 for norm, _ in norms)
     of_large = fmean(norm**2 for _, norm in norms)
     squared_norm = (large * of_large - small * of_small) / (large - small)

@@ -210,7 +210,7 @@ class TrainingInput:
 
 
 Cause = Literal["input", "launch", "late rank", "communication"]
-"""Why steps lose time: ranks wait for their input; GPUs wait for launches; all wait for one rank; data move while
+"""Why steps lose time: ranks wait for their input; GPUs wait for launches; all wait for one rank; data moves while
 nothing is computed."""
 
 

@@ -25,7 +25,7 @@ def of(
     given: TrainingInput | None,
     late: Sequence[RankLateness],
 ) -> tuple[StepLoss, ...]:
-    """Of the steps that were timed."""
+    """What the timed steps lose time to."""
     if timed is None:
         return ()
     moving_s, launch_s = (timed.moving_ns or 0) / 1e9, None if timed.launch_ns is None else timed.launch_ns / 1e9
@@ -41,8 +41,8 @@ def losses(
     moving_s: float = 0.0,
     launch_s: float | None = None,
 ) -> tuple[StepLoss, ...]:
-    """All that are worth a line, the largest first. `moving_s`: in which data of a step waited for a core;
-    `launch_s`: in which GPUs waited for launches."""
+    """All that are worth a line, the largest first. `moving_s`: time that the data of a step waited for a core;
+    `launch_s`: time that GPUs waited for launches."""
     if step_s is None:
         return ()
     held_up = [*_late(step_s, late), *_starved(starved)]

@@ -146,7 +146,7 @@ def _best(settings: Sequence[TunedSetting]) -> TunedSetting | None:
 
 
 def overlap(trainings: Iterable[TrainingResult]) -> tuple[OverlapRow, ...]:
-    """What hides how much: of each strategy, what was asked for, the setting without overlap, and the fastest."""
+    """How much communication each strategy hides: as asked for, without overlap, and with the fastest setting."""
     return tuple(row for one in trainings if one.tuning for row in _of_strategy(one.strategy, one.tuning))
 
 
@@ -238,7 +238,7 @@ def rows(tuning: Tuning) -> Iterator[tuple[str, ...]]:
 
 
 def overlap_rows(found: Iterable[OverlapRow]) -> Iterator[tuple[str, ...]]:
-    """Of a table: strategy, setting, exposed communication, ratio and its interval, whether to use it."""
+    """Cells: strategy, setting, exposed communication, ratio and its interval, whether to use it."""
     for one in found:
         use = "?" if one.is_recommended is None else "yes" if one.is_recommended else ""
         yield (one.strategy, one.name, *_shares(one), use)

@@ -15,7 +15,7 @@ _WORK = ("job.progress", "bench.row", "job.serving")
 _LINES_OF_A_BOX = 8
 """What Open MPI prints between two rows of dashes is rarely longer."""
 _MANY_LINES = 60
-"""More than stacks and the last words of ranks take, of what ends a job."""
+"""More lines than the stacks and last messages of ranks take after an error that ends a job."""
 _WHY = "an unknown line complains about this"
 
 
@@ -60,10 +60,10 @@ def _open(timeline: Timeline) -> list[LogEvent]:
 
 
 def _goes_on_for_long(timeline: Timeline, told: LogEvent) -> bool:
-    """Whether many lines came behind it: a program that an error ends says little more."""
+    """Whether many lines follow it: a program that an error ends prints few more."""
     return len(timeline.order) == 1 and timeline.lines_read - told.line > _MANY_LINES
 
 
 def _takes_back(told: LogEvent, later: LogEvent) -> bool:
-    """Whether a line of the same box says that the program goes on without what it lacks."""
+    """Whether a line of the same box says that the program continues without what is missing."""
     return told.file == later.file and 0 < later.line - told.line <= _LINES_OF_A_BOX

@@ -135,7 +135,7 @@ def incident(timeline: Timeline, command: tuple[str, ...]) -> Incident:
 
 
 def _remedy(timeline: Timeline, diagnosis: RankedCauses) -> str:
-    """What the run says itself to do; else what mends the known defect, or what the cause says; "" = its page."""
+    """What the run itself recommends, else what fixes the known defect, else the cause's remedy; "" = its page."""
     own: Callable[[Timeline], str] = getattr(causes.find(diagnosis.root_cause), "remedy", lambda timeline: "")
     label = diagnosis.root_cause
     return own_run.remedy(timeline, label) or catalog.remedy(timeline, label) or own(timeline)

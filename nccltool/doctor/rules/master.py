@@ -88,10 +88,10 @@ _RAY_WORDS = ("auto", "local")
 
 @for_text("LCH027", "warning", *_AS_ADDRESS, "RAY_ADDRESS", covers=())
 def address_of_another_form(_: JudgedHost, variable: Variable, text: str) -> Results:
-    """The address for an engine has quotes, a subnet, or a placeholder in it, or a port too much or too few.
+    """The address for an engine has quotes, a subnet, or a placeholder in it, an extra port, or no port.
 
-    Why: vLLM and SGLang put it before a port as it is, so that no rank can connect. Ray refuses an address without
-    a port.
+    Why: vLLM and SGLang append a port to it unchanged, so no rank can connect. Ray refuses an address without a
+    port.
     Example: VLLM_HOST_IP=10.0.0.1:8000, or RAY_ADDRESS=10.0.0.1
     Instead: VLLM_HOST_IP=10.0.0.1, and RAY_ADDRESS=10.0.0.1:6379
     Source: vLLM vllm/utils/network_utils.py (get_ip); Ray python/ray/_private/services.py (extract_ip_port)
@@ -116,7 +116,7 @@ def _no_address(plain: str) -> str:
         return "this is the name of an interface"
     if re.fullmatch(r"[\w.-]+:\d+", plain):
         return "the engine adds the port itself"
-    return "" if _HOST_NAME.fullmatch(plain) else "this is no address"
+    return "" if _HOST_NAME.fullmatch(plain) else "this is not an address"
 
 
 @for_text("LCH024", "warning", "MASTER_ADDR", covers=(), needs=("names", "network", "rank"))

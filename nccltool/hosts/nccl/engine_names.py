@@ -1,7 +1,7 @@
-"""Names that serving engines and trainers read (engine_names.json), and which one a slip of one letter stands for.
+"""Names that serving engines and trainers read (engine_names.json), and which one a typo of one letter stands for.
 
-An engine has new names in each release, which differ from others by a word or a digit: only a slip that no such
-name can be is called one.
+An engine has new names in each release, which differ from others by a word or a digit. Only a
+difference that no such name has counts as a typo.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ BEGINNINGS = (
 """Of names that are looked up here."""
 _SHORTEST = 10
 _WORD, _LONG_WORD = 4, 5
-"""Letters of a word in which one too many or too few, or a wrong one, is a slip."""
+"""Letters of a word in which one too many or too few, or a wrong one, is a typo."""
 
 
 class _Engine(msgspec.Struct, frozen=True):
@@ -28,7 +28,7 @@ class _Engine(msgspec.Struct, frozen=True):
     source: str
     names: tuple[str, ...]
     removed: dict[str, str] = {}
-    """Name -> the first of the releases that were looked at without it."""
+    """Name -> the first examined release without it."""
 
 
 @cache
@@ -53,7 +53,7 @@ def is_known(name: str) -> bool:
 
 
 def meant(name: str) -> tuple[str, ...]:
-    """The names that are one slip away from a name that no engine reads."""
+    """The names that are one typo away from a name that no engine reads."""
     beginning = next((one for one in BEGINNINGS if name.startswith(one)), None)
     if beginning is None or len(name) < _SHORTEST or name in every():
         return ()
@@ -62,7 +62,7 @@ def meant(name: str) -> tuple[str, ...]:
 
 def _is_slip(name: str, known: str) -> bool:
     """Whether a letter is left out, added, wrong, or swapped with the next one, and not in a short word: engines
-    have names such as CP_SIZE and SP_SIZE. Digits and plurals are no slips."""
+    have names such as CP_SIZE and SP_SIZE. Digits and plurals are not typos."""
     longer = max(len(name), len(known))
     if abs(len(name) - len(known)) > 1:
         return False

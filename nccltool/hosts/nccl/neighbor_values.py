@@ -29,7 +29,7 @@ class Accepted(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What the library does with another value."""
     names: tuple[str, ...]
     refuses_empty: bool = False
-    """An empty value is not as good as none."""
+    """An empty value is refused; unset is not."""
 
     def takes(self, value: str) -> bool:
         return re.fullmatch(self.pattern, value, re.ASCII) is not None

@@ -134,11 +134,11 @@ def _tuned(training: TrainingResult, look: Look) -> list[str]:
 
 
 def _overlap(run: TrainRun, look: Look) -> list[str]:
-    """All tuned strategies in one table: of a single one, its own table says it."""
+    """All tuned strategies in one table; a single strategy has its own table."""
     if sum(one.tuning is not None for one in run.trainings) < _FEWEST_TUNED:
         return []
     rows = list(tuning.overlap_rows(tuning.overlap(run.trainings)))
-    return ["what hides how much here", "", *look.table(OVERLAP, rows, _ALIGN_OVERLAP).split("\n")]
+    return ["exposed communication by strategy", "", *look.table(OVERLAP, rows, _ALIGN_OVERLAP).split("\n")]
 
 
 def _beside_trainings(run: TrainRun, verbose: bool) -> Iterator[str]:

@@ -76,7 +76,7 @@ def clues(timeline: Timeline) -> Given:
     elif event := _stacks_differ(timeline):
         yield Clue(TYPICAL, "ranks stood in different collectives", event)
     elif event := _waits_for_another(timeline):
-        yield Clue(0.85, "a rank waited for its own collective while the others were in another one", event)
+        yield Clue(0.85, "a rank waited for its own collective while the others were in a different one", event)
     elif odd := _told_calls_differ(timeline) or _pair_differs(timeline):
         yield Clue(0.85, "ranks made calls of different sizes", odd)
     elif odd := _calls_differ(timeline):
@@ -162,9 +162,9 @@ def _stacks_differ(timeline: Timeline) -> LogEvent | None:
 
 
 def _waits_for_another(timeline: Timeline) -> LogEvent | None:
-    """The timeout of the one rank that waits for its GPU, where stacks show all others in a collective.
+    """The timeout of the one rank that waits for its GPU while the stacks show all others in a collective.
 
-    It came to none that the others are in, and they came to none of its own: nobody is late.
+    It never joined the collective of the others, and they never joined its own, so no rank is late.
     """
     stacks, alone = timeline.stacks, {timeout.rank for timeout in timeline.timeouts}
     elsewhere = [stack for stack in stacks if not stack.operation]

@@ -76,7 +76,7 @@ def clues(timeline: Timeline) -> Given:
 
 
 def _matters(timeline: Timeline) -> bool:
-    """Whether a job that went well had a use for it."""
+    """Whether a job that succeeded would have benefited from GPUDirect RDMA."""
     return _leaves_host(timeline) and not timeline.failed and not _plain(timeline)
 
 

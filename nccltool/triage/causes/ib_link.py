@@ -74,13 +74,13 @@ def _down_port(timeline: Timeline) -> LogEvent | None:
 
 
 def _only_port(timeline: Timeline) -> LogEvent | None:
-    """A port that is down where no other is shown as up, and nothing but the tool tells of it."""
+    """A port that is down, if none is shown as up and only the tool reports it."""
     told = timeline.has("shell.port-active", *SIGNS_OF_FAILURE, "ib.completion", "job.completed")
     return None if told else _shown_down(timeline)
 
 
 def _shown_down(timeline: Timeline) -> LogEvent | None:
-    """A port that somebody looked at: a list of all HCAs also has those that nobody uses."""
+    """A port that a user looked at: a list of all HCAs also has unused ones."""
     return timeline.first("shell.port-down", where=lambda e: "==>" not in e.text)
 
 

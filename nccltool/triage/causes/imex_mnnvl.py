@@ -55,7 +55,7 @@ _OF_PEERS = re.compile(r"transport/p2p|mnnvl|include/alloc")
 def clues(timeline: Timeline) -> Given:
     """Errors of IMEX, and CUDA errors on connections over multi-node NVLink."""
     if timeline.failed and (down := stopped(timeline, "imex")):
-        yield Clue(TYPICAL, "the service of IMEX does not run", down)
+        yield Clue(TYPICAL, "the IMEX service is not running", down)
     failed = timeline.first("cuda.failed", "cuda.not-permitted", "cuda.invalid-device")
     crashed = timeline.first("app.nccl-crash", "job.stack", where=lambda e: _IN_CLIQUES.search(e.text))
     if crashed and timeline.has("app.segfault"):

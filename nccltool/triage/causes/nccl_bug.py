@@ -33,7 +33,7 @@ DECIDES = "whether the job works with a newer NCCL"
 
 SIGNS = {
     "app.nccl-crash": (0.75, "the process crashed inside NCCL"),
-    "app.nccl-kernel": (0.85, "a kernel of NCCL writes or reads past its memory"),
+    "app.nccl-kernel": (0.85, "a kernel of NCCL accesses memory out of bounds"),
 }
 SIGNS_OF_FAILURE = {
     "nccl.internal": (0.75, "a check inside NCCL failed"),
@@ -43,7 +43,7 @@ SIGNS_OF_FAILURE = {
 
 
 def clues(timeline: Timeline) -> Given:
-    """Strangers at the ports, and NCCL's own words that something is impossible; `defects` adds known defects."""
+    """Foreign connections, and internal errors that NCCL reports; `defects` adds known defects."""
     if event := timeline.first("nccl.wrong-magic"):
         name = stranger(event.get("magic"))
         known = f"a foreign process connected to NCCL's port ({name!r}), and NCCL did not recover"

@@ -73,16 +73,16 @@ def clues(timeline: Timeline) -> Given:
     ):
         yield Clue(0.85, "CUDA rejected a call that NVLS needs", event)
     if event := _stood(timeline):
-        yield Clue(TYPICAL, "NCCL stood still while it set up multicast memory", event)
+        yield Clue(TYPICAL, "NCCL stalled while it set up multicast memory", event)
     if timeline.failed and (down := stopped(timeline, "fabricmanager")):
-        yield Clue(TYPICAL, "the service of the fabric manager does not run", down)
+        yield Clue(TYPICAL, "the fabric manager service is not running", down)
     if event := timeline.first("kernel.xid", where=lambda e: e.get("xid") in NVLINK_XIDS):
         strength = 0.95 * (OVERCOME if timeline.recovered else 1)
         yield Clue(strength, f"the driver reported an NVLink error (Xid {event.get('xid')})", event)
 
 
 def _stood(timeline: Timeline) -> LogEvent | None:
-    """The last line about multicast memory, where a job stood still and nothing of NCCL came behind it."""
+    """The last line about multicast memory, if the job stalled and NCCL wrote nothing after it."""
     last = next(iter(timeline.of("nccl.nvls-setup")[-1:]), None)
     if last is None or timeline.hung is None:
         return None

@@ -168,7 +168,7 @@ def _sockets(timeline: Timeline) -> Given:
 
 
 def _is_doubted(timeline: Timeline) -> bool:
-    """Whether somebody looked for a fault, or said that more was expected."""
+    """Whether a user looked for a fault, or expected more bandwidth."""
     return timeline.has("shell.tool", "shell.note", "job.nothing-more", "bench.below", "bench.wanted", "job.split")
 
 

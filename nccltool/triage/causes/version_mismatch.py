@@ -58,7 +58,7 @@ def clues(timeline: Timeline) -> Given:
         yield Clue(FITS, "ranks exchange structures of different sizes", timeline.first("nccl.truncated"))
     warned = timeline.first("version.driver", where=lambda e: "UserWarning" in e.text)
     if warned and (raised := timeline.first("app.exception")) and not _OF_GPUS.search(raised.text):
-        yield Clue(-0.7, "the program went on without a GPU, and failed at something else", raised)
+        yield Clue(-0.7, "the program continued without a GPU, and failed for another reason", raised)
     shown = timeline.of("nvshmem.version") if timeline.failed else ()
     named = {event.get(part) for event in shown for part in ("version", "other")} - {""}
     if len(named) > 1:

@@ -1,1 +1,1 @@
-"""Known defects of releases of NCCL, RCCL, torch, and plugins, and pairs of releases that do not fit."""
+"""Known defects of releases of NCCL, RCCL, torch, and plugins, and pairs of releases that do not work together."""

@@ -19,12 +19,12 @@ Releases: TypeAlias = Mapping[str, frozenset[Release]]
 """Library -> its releases that a log names."""
 _NUMBERS = re.compile(r"\d+(?:\.\d+)*")
 _COUNTED = 20
-"""A first number from here on is NCCL's version code as torch 1.x cut it: 21.0.3 is 2.10.3."""
+"""From this first number on, a version is NCCL's version code as torch 1.x splits it: 21.0.3 is 2.10.3."""
 
 
 @lru_cache(maxsize=1024)
 def release(text: str) -> Release:
-    """The numbers of a release: 2.21.5+cuda12.4 is (2, 21, 5); () where the text has none."""
+    """The numbers of a release: 2.21.5+cuda12.4 is (2, 21, 5); () if the text has none."""
     found = _NUMBERS.search(text)
     return tuple(map(int, found[0].split("."))) if found else ()
 
@@ -45,14 +45,14 @@ class Symptom(Protocol):
 
 
 class Condition(Protocol):
-    """What must be so for a defect to matter."""
+    """What must hold for a defect to count."""
 
     def holds(self, timeline: Timeline) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Says:
-    """A line that fits an expression and is no ordinary state."""
+    """A line that matches an expression and reports a problem, or at least a doubt."""
 
     text: str
     kinds: tuple[str, ...] = ()
@@ -66,7 +66,7 @@ class Says:
 
 
 def _said(event: LogEvent) -> str:
-    """The text of a line; a warning of NCCL begins with its place in the source."""
+    """The text of a line; that of an NCCL warning begins with its place in the source."""
     where = event.get("where")
     return f"{where} {event.text}" if where and not event.text.startswith(where) else event.text
 
@@ -92,7 +92,7 @@ class Kinds:
 
 @dataclass(frozen=True, slots=True)
 class Hang:
-    """Ranks wait in a call and nothing follows."""
+    """Ranks wait in a call, and nothing follows."""
 
     def event(self, timeline: Timeline) -> LogEvent | None:
         return timeline.first("torch.timeout", "torch.stuck", "job.stalled", "job.timed-out") or timeline.hung
@@ -108,7 +108,7 @@ ILLEGAL = Kinds(("cuda.illegal", "app.nccl-kernel"))
 
 @dataclass(frozen=True, slots=True)
 class Set:
-    """A variable is set to a value that fits an expression."""
+    """A variable is set to a value that matches an expression."""
 
     name: str
     value: str = ""
@@ -119,7 +119,7 @@ class Set:
 
 @dataclass(frozen=True, slots=True)
 class Differs:
-    """A variable has not the same value everywhere."""
+    """A variable has different values on different ranks."""
 
     name: str
 
@@ -139,7 +139,7 @@ class Unset:
 
 @dataclass(frozen=True, slots=True)
 class Shows:
-    """A line of any kind fits an expression."""
+    """A line of any kind matches an expression."""
 
     text: str
 
@@ -160,7 +160,7 @@ class Over:
 
 @dataclass(frozen=True, slots=True)
 class RankCount:
-    """The job has at least and at most so many ranks."""
+    """The number of ranks of the job is in a range."""
 
     least: int = 1
     most: int = 1 << 30
@@ -171,7 +171,7 @@ class RankCount:
 
 @dataclass(frozen=True, slots=True)
 class Nodes:
-    """The job has at least so many hosts."""
+    """The job has at least this many hosts."""
 
     least: int
 
@@ -201,7 +201,7 @@ class Descending:
 
 @dataclass(frozen=True, slots=True)
 class Stranger:
-    """A line that fits an expression has an address that no host of the job has, where all hosts are known."""
+    """All hosts are known, and a line that matches an expression has an address of none of them."""
 
     text: str
     """With a group `address`."""
@@ -216,7 +216,7 @@ class Stranger:
 
 @dataclass(frozen=True, slots=True)
 class Driver:
-    """The CUDA of the driver is at most this: 12020 for 12.2."""
+    """The driver's CUDA version is at most this: 12020 for 12.2."""
 
     most: int
 
@@ -227,12 +227,12 @@ class Driver:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Releases of a library from one on, and before another."""
+    """Releases of a library from `since` on, and before `before`."""
 
     library: str
     since: str
     before: str = ""
-    """"" where no release is known to be without it."""
+    """The first release without the defect; "" if none is known."""
 
     def has(self, known: Releases) -> bool:
         end = release(self.before)
@@ -243,29 +243,29 @@ class Span:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Defect:
-    """One known defect; with a second library, two releases that do not fit."""
+    """One known defect; with a second library, two releases that do not work together."""
 
     name: str
     span: Span
     beside: Span | None = None
-    """The other library, where only the pair is wrong."""
+    """The other library, if only the pair is defective."""
     symptoms: tuple[Symptom, ...]
-    """One of these must be shown."""
+    """The log must show one of these."""
     needs: tuple[Condition, ...] = ()
     """All of these must hold."""
     strength: float = TYPICAL
-    """How sure it is then, in the words of causes/base.py."""
+    """How strong the clue then is, in the terms of causes/base.py."""
     what: str
     """What goes wrong, as a clause."""
     instead: str = ""
-    """What helps where another release is no choice."""
+    """What helps if another release is not an option: a setting, or an imperative."""
     cause: str = "nccl-bug"
     looks_like: tuple[str, ...] = ()
-    """Causes that the same lines point at, and that this one rules out."""
+    """Causes that the same lines point to, and that this defect contradicts."""
     url: str
 
     @property
     def why(self) -> str:
-        """The clause, with the release that mends it."""
+        """The clause, with the release that fixes the defect."""
         fixed = f"; fixed in {self.span.library} {self.span.before}" if self.span.before else ""
         return f"{self.what}{fixed}"

@@ -18,9 +18,9 @@ DEFECTS = (
     *others.DEFECTS,
 )
 _OF_RCCL = ("RCCL", "+hip", "-HEAD", "-develop")
-"""What a line about the version has where it is RCCL's."""
+"""What a line about the version contains if it is RCCL's."""
 _RULES_OUT = 0.6
-"""The part of another cause that a defect takes away, where the lines are those of its report."""
+"""How strongly a defect contradicts another cause whose lines are those of its report."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ def releases_of(timeline: Timeline) -> Releases:
 
 
 def shown(timeline: Timeline) -> tuple[Shown, ...]:
-    """The defects of the releases in a log that the log shows."""
+    """The defects that releases named in a log have, and that the log shows."""
     if not timeline.events:
         return ()
     known = releases_of(timeline)
@@ -76,13 +76,13 @@ def clues(label: str, found: Sequence[Shown]) -> Iterator[Clue]:
 
 
 def offender(label: str, found: Sequence[Shown]) -> Offender | None:
-    """Of releases that do not fit, the library to change."""
+    """Of releases that do not work together, the library to change."""
     pairs = (one.defect for one in found if label == one.defect.cause and one.defect.beside)
     return next((Offender("library", pair.span.library) for pair in pairs), None)
 
 
 def remedy(timeline: Timeline, label: str) -> str:
-    """What to install or set for the surest defect of a cause that a log shows; "" where it shows none."""
+    """What to install or set for the most certain defect of a cause that a log shows; "" if it shows none."""
     own = [one.defect for one in shown(timeline) if one.defect.cause == label]
     if not own:
         return ""

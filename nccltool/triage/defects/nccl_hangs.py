@@ -1,4 +1,4 @@
-"""NCCL releases that hang, and what must be set or used for it."""
+"""NCCL releases that hang, and the settings and features under which they do."""
 
 from nccltool.triage.causes.base import FITS, HINT
 from nccltool.triage.defects.base import (
@@ -21,7 +21,7 @@ _RELEASE = "https://github.com/NVIDIA/nccl/releases/tag/v"
 _NAMED = 0.85
 """The function or message that the report of the defect names."""
 _EXPERIMENTS = 0.6
-"""A hang under the very conditions of the report."""
+"""A hang under exactly the conditions of the report."""
 
 DEFECTS = (
     Defect(
@@ -29,8 +29,8 @@ DEFECTS = (
         span=Span("NCCL", "2.18.1", "2.22.3"),
         symptoms=(frame(r"waitWorkFifoAvailable|ncclLaunchKernelBefore_NoUncapturedCuda"),),
         strength=_NAMED,
-        what="CUDA graphs leak the queue of work until launches wait forever",
-        instead="NCCL_WORK_FIFO_DEPTH larger, or no CUDA graphs",
+        what="CUDA graphs leak entries of the work queue until launches wait forever",
+        instead="increase NCCL_WORK_FIFO_DEPTH, or disable CUDA graphs",
         looks_like=("straggler-timeout", "collective-mismatch"),
         url=_ISSUE + "1251",
     ),
@@ -40,7 +40,7 @@ DEFECTS = (
         symptoms=(HANG,),
         needs=(Shows(r"\baarch64\b|\bGB[123]00\b|\bGH200\b"), Nodes(2)),
         strength=HINT,
-        what="Arm builds lose slots of the proxy, until a rank spins",
+        what="Arm builds lose proxy slots until a rank spins",
         url=_RELEASE + "2.29.3-1",
     ),
     Defect(
@@ -48,7 +48,7 @@ DEFECTS = (
         span=Span("NCCL", "2.13.4", "2.17.1"),
         symptoms=(HANG,),
         needs=(Shows("CUDA_LAUNCH_BLOCKING=1"),),
-        what="CUDA_LAUNCH_BLOCKING=1 hangs",
+        what="NCCL hangs with CUDA_LAUNCH_BLOCKING=1",
         instead="unset CUDA_LAUNCH_BLOCKING",
         url=_ISSUE + "750",
     ),
@@ -64,7 +64,7 @@ DEFECTS = (
         span=Span("NCCL", "2.29.2", "2.29.3"),
         symptoms=(HANG,),
         strength=HINT,
-        what="2.29.2 has a regression that hangs",
+        what="NCCL 2.29.2 has a regression that can hang a job",
         url="https://github.com/pytorch/pytorch/pull/174338",
     ),
     Defect(
@@ -82,8 +82,8 @@ DEFECTS = (
         symptoms=(HANG, Says("RPC call to sample_tokens timed out|No available shared memory broadcast block")),
         needs=(Shows(r"(?i)graph capturing|cudagraph|cuda[ _]graphs?"), Over("NET/IB")),
         strength=FITS,
-        what="replayed CUDA graphs with collectives between hosts can deadlock",
-        instead="no CUDA graphs (vLLM: --enforce-eager)",
+        what="replaying CUDA graphs with collectives between hosts can deadlock",
+        instead="disable CUDA graphs (vLLM: --enforce-eager)",
         url="https://github.com/vllm-project/vllm/issues/52504",
     ),
     Defect(
@@ -92,7 +92,7 @@ DEFECTS = (
         symptoms=(HANG,),
         needs=(RankCount(256), Nodes(2)),
         strength=HINT,
-        what="main and proxy threads order operations differently at large scale",
+        what="at large scale, main and proxy threads can order operations differently",
         url=_RELEASE + "2.28.9-1",
     ),
     Defect(
@@ -101,7 +101,7 @@ DEFECTS = (
         symptoms=(HANG,),
         needs=(Shows("GIN_IB_GDAKI"), Shows(r"active_mtu:\s*(?:256|512|1024|2048)\b|\bMTU of 1500\b")),
         what="GIN over GDAKI assumes an MTU of 4096",
-        instead="an MTU of 9000 on the NICs, or NCCL_GIN_TYPE=2",
+        instead="set an MTU of 9000 on the NICs, or NCCL_GIN_TYPE=2",
         looks_like=("straggler-timeout", "net-unreachable", "other"),
         url=_ISSUE + "1957",
     ),
@@ -110,7 +110,7 @@ DEFECTS = (
         span=Span("NCCL", "2.25.1", "2.26.5"),
         symptoms=(HANG,),
         needs=(Shows(r"MNNVL 1|clique[sS]ize [1-9]"), RankCount(81)),
-        what="all-to-all on multi-node NVLink can hang with more than 80 ranks",
+        what="all-to-all over multi-node NVLink can hang with more than 80 ranks",
         url=_RELEASE + "2.26.5-1",
     ),
     Defect(
@@ -119,7 +119,7 @@ DEFECTS = (
         symptoms=(HANG,),
         needs=(Shows(r"(?i)all_?to_?all"), RankCount(64), Nodes(2)),
         strength=_EXPERIMENTS,
-        what="setting up all-to-all connections can deadlock with cuMem memory",
+        what="setting up all-to-all connections can deadlock with cuMem",
         instead="NCCL_CUMEM_ENABLE=0",
         url=_ISSUE + "1116",
     ),
@@ -129,7 +129,7 @@ DEFECTS = (
         symptoms=(Says("(?i)(?:OpType=|in )(?:SEND|RECV)", ("torch.timeout",)),),
         needs=(Set("NCCL_CUMEM_ENABLE", "0"), Nodes(2)),
         strength=FITS,
-        what="send and receive between hosts can hang with NCCL_CUMEM_ENABLE=0",
+        what="sends and receives between hosts can hang with NCCL_CUMEM_ENABLE=0",
         instead="unset NCCL_CUMEM_ENABLE",
         url=_ISSUE + "1721",
     ),
@@ -159,7 +159,7 @@ DEFECTS = (
         needs=(ChoicesDiffer(),),
         strength=_NAMED,
         what="hosts with different CPUs choose different algorithms for the same call",
-        instead="the same NCCL_NET_OVERHEAD on all hosts",
+        instead="set the same NCCL_NET_OVERHEAD on all hosts",
         looks_like=("straggler-timeout", "collective-mismatch", "net-unreachable", "preempted"),
         url=_ISSUE + "1136",
     ),
@@ -170,7 +170,7 @@ DEFECTS = (
         needs=(ChoicesDiffer(),),
         strength=_NAMED,
         what="hosts with different GPUs choose different algorithms for the same call",
-        instead="the same NCCL_ALGO and NCCL_PROTO on all hosts",
+        instead="set the same NCCL_ALGO and NCCL_PROTO on all hosts",
         looks_like=("straggler-timeout", "collective-mismatch"),
         url=_RELEASE + "2.26.2-1",
     ),
@@ -179,8 +179,8 @@ DEFECTS = (
         span=Span("NCCL", "2.20.3", "2.21.5"),
         symptoms=(HANG,),
         needs=(Differs("NCCL_CROSS_NIC"),),
-        what="ranks with different NCCL_CROSS_NIC hang",
-        instead="the same NCCL_CROSS_NIC on all ranks",
+        what="ranks with different values of NCCL_CROSS_NIC hang",
+        instead="set the same NCCL_CROSS_NIC on all ranks",
         url=_RELEASE + "2.21.5-1",
     ),
     Defect(
@@ -208,7 +208,7 @@ DEFECTS = (
         symptoms=(HANG,),
         needs=(Over("NET/Socket"),),
         strength=HINT,
-        what="2.17.1 sometimes does not close a connection, and its peer waits",
+        what="NCCL 2.17.1 sometimes does not close a connection, and the peer waits",
         url="https://github.com/pytorch/pytorch/pull/97843",
     ),
     Defect(
@@ -217,7 +217,7 @@ DEFECTS = (
         symptoms=(HANG,),
         needs=(Shows("H100"), RankCount(2, 2)),
         strength=HINT,
-        what="the LL128 ring hangs with two H100",
+        what="the LL128 ring hangs on two H100 GPUs",
         instead="NCCL_PROTO=^LL128",
         url=_RELEASE + "2.15.5-1",
     ),
@@ -227,7 +227,7 @@ DEFECTS = (
         symptoms=(HANG,),
         needs=(Shows(r"(?i)graph capturing|cudagraph|cuda[ _]graphs?"),),
         strength=FITS,
-        what="capturing several CUDA graphs in turn can hang",
+        what="interleaved captures of several CUDA graphs can hang",
         url=_RELEASE + "2.15.5-1",
     ),
     Defect(
@@ -235,7 +235,7 @@ DEFECTS = (
         span=Span("NCCL", "2.18.1", "2.18.3"),
         symptoms=(HANG,),
         needs=(Set("NCCL_COLLNET_ENABLE", "1"), Shows("(?i)bfloat16|bf16")),
-        what="CollNet hangs with bfloat16 where hosts have fewer NICs than GPUs",
+        what="CollNet hangs with bfloat16 on hosts with fewer NICs than GPUs",
         instead="NCCL_COLLNET_ENABLE=0",
         url=_RELEASE + "2.18.3-1",
     ),
@@ -245,7 +245,7 @@ DEFECTS = (
         symptoms=(HANG,),
         needs=(Shows(r"DGX-1\b|\bV100\b"), Shows("(?i)all_?to_?all|OpType=(?:SEND|RECV)")),
         strength=FITS,
-        what="connections over a third GPU can hang on DGX-1",
+        what="connections through a third GPU can hang on DGX-1",
         instead="NCCL_NVB_DISABLE=1",
         url=_RELEASE + "2.10.3-1",
     ),
@@ -264,8 +264,8 @@ DEFECTS = (
         span=Span("NCCL", "2.30.3", "2.30.7"),
         symptoms=(HANG,),
         needs=(Shows("ncclPutSignal|ncclWaitSignal"), Shows(r"(?i)graph capturing|cudagraph|cuda[ _]graphs?")),
-        what="signal buffers are not set up before the first put outside of a CUDA graph",
-        instead="one ncclPutSignal before the capture",
+        what="NCCL sets up signal buffers only at the first put outside a CUDA graph",
+        instead="call ncclPutSignal once before the capture",
         url="https://docs.nvidia.com/cuda/cuest/troubleshooting/index.html",
     ),
     Defect(
@@ -292,7 +292,7 @@ DEFECTS = (
         span=Span("NCCL", "2.27.3", "2.29.2"),
         symptoms=(HANG,),
         needs=(Set("NCCL_NET_GDR_LEVEL", "(?i)^(?:0|LOC)$"), Shows(r"\bGB[23]00\b")),
-        what="GB200 and GB300 with CX8 hang when GPUDirect RDMA is off",
+        what="GB200 and GB300 with ConnectX-8 hang if GPUDirect RDMA is off",
         instead="unset NCCL_NET_GDR_LEVEL",
         url=_RELEASE + "2.29.2-1",
     ),
@@ -302,7 +302,7 @@ DEFECTS = (
         symptoms=(Says("wrong magic", ("nccl.wrong-magic",)),),
         strength=HINT,
         what="a foreign connection can keep NCCL's accept loop busy forever",
-        instead="exclude ephemeral ports from scans, or NCCL_SOCKET_IFNAME of a network that is not scanned",
+        instead="exclude ephemeral ports from scans, or set NCCL_SOCKET_IFNAME to a network that is not scanned",
         url="https://github.com/NVIDIA/nccl/pull/1834",
     ),
     Defect(
@@ -311,7 +311,7 @@ DEFECTS = (
         symptoms=(HANG,),
         needs=(Shows("NET/OFI Request completed with error|NET/OFI.*[Cc]ompletion.*error"),),
         strength=FITS,
-        what="an error that a plugin reports for a request is not passed on",
+        what="NCCL does not pass on an error that a plugin reports for a request",
         url=_RELEASE + "2.26.2-1",
     ),
 )

@@ -1,4 +1,4 @@
-"""NCCL releases that give wrong data, are slow, or need more memory."""
+"""NCCL releases that corrupt data, are slow, or need more memory."""
 
 from nccltool.triage.causes.base import FITS, HINT
 from nccltool.triage.defects.base import (
@@ -34,7 +34,7 @@ DEFECTS = (
         symptoms=(WRONG,),
         needs=(Shows(r"\bH[18]00\b"),),
         strength=FITS,
-        what="Tree with LL128 corrupts data where each GPU has a NIC",
+        what="Tree with LL128 corrupts data on hosts with a NIC for each GPU",
         instead="NCCL_PROTO=^LL128",
         url=_RELEASE + "2.18.3-1",
     ),
@@ -54,8 +54,8 @@ DEFECTS = (
         symptoms=(WRONG,),
         needs=(Shows("CommWindowRegister"),),
         strength=FITS,
-        what="symmetric windows of one allocation corrupt each other's data",
-        instead="an allocation for each window",
+        what="symmetric windows in the same allocation corrupt each other's data",
+        instead="use a separate allocation for each window",
         url=_ISSUE + "2198",
     ),
     Defect(
@@ -73,7 +73,7 @@ DEFECTS = (
         span=Span("NCCL", "2.4.2", "2.4.8"),
         symptoms=(SLOW,),
         needs=(Shows("NET/Socket : Using"),),
-        what="each connection uses one socket, which is slow over TCP",
+        what="each connection uses only one socket, which is slow over TCP",
         looks_like=("slow-path", "none"),
         url=_ISSUE + "209",
     ),
@@ -83,7 +83,7 @@ DEFECTS = (
         symptoms=(SLOW,),
         needs=(Shows("Connected NVLS tree"),),
         what="NVLSTree uses chunks that are too small for many NICs",
-        instead="NCCL_NVLSTREE_MAX_CHUNKSIZE=524288 with 2.20.3",
+        instead="NCCL_NVLSTREE_MAX_CHUNKSIZE=524288 with NCCL 2.20.3",
         looks_like=("slow-path", "none"),
         url="https://github.com/pytorch/pytorch/issues/117748",
     ),
@@ -93,7 +93,7 @@ DEFECTS = (
         symptoms=(SLOW,),
         needs=(Shows("EPYC|AuthenticAMD"),),
         strength=FITS,
-        what="paths between AMD sockets are rated too low",
+        what="NCCL underestimates the speed of paths between AMD sockets",
         url=_RELEASE + "2.16.5-1",
     ),
     Defect(
@@ -102,7 +102,7 @@ DEFECTS = (
         symptoms=(SLOW,),
         needs=(Shows(r"\bA100\b|\bV100\b"),),
         strength=FITS,
-        what="hosts with a NIC for each GPU get no balanced tree",
+        what="NCCL builds no balanced tree on hosts with a NIC for each GPU",
         url=_ISSUE + "1876",
     ),
     Defect(
@@ -111,7 +111,7 @@ DEFECTS = (
         symptoms=(SLOW,),
         needs=(Set("NCCL_CROSS_NIC", "0"),),
         strength=FITS,
-        what="NCCL_CROSS_NIC=0 with some splits finds no good ring",
+        what="with NCCL_CROSS_NIC=0, NCCL finds no good ring for some splits",
         instead="NCCL_CROSS_NIC=2",
         url=_RELEASE + "2.28.7-1",
     ),
@@ -121,7 +121,7 @@ DEFECTS = (
         symptoms=(NO_MEMORY,),
         needs=(Shows(r"(?i)graph capturing|cudagraph|cuda[ _]graphs?"), Unset("NCCL_CUMEM_ENABLE")),
         strength=HINT,
-        what="cuMem memory makes captures of CUDA graphs need more memory",
+        what="capturing CUDA graphs needs more memory with cuMem",
         instead="NCCL_CUMEM_ENABLE=0",
         url=_ISSUE + "1234",
     ),

@@ -62,7 +62,7 @@ def _is_an_ending(event: LogEvent) -> bool:
 
 
 def _is_expected(event: LogEvent) -> bool:
-    """Whether the line itself says that what ended was meant to."""
+    """Whether the line itself says that the ending was expected."""
     return re.search(r"(?i)(?:^|[^n])\bexpected\b(?! \S+,? (?:but )?got)", event.text) is not None
 
 

@@ -1,4 +1,4 @@
-"""Who comes late to the collectives of a step: ranks meet in each of some steps, and time their waits.
+"""Which ranks arrive late at the collectives of a step: in some steps, ranks synchronize and time their waits.
 
 They begin a step together, and time how long they wait for each other between the forward and the backward pass:
 behind their own work and before gradients travel. Over a slow link, one rank may get the gradients last in each
@@ -30,13 +30,13 @@ _SHORT = 5
 """Steps of a part then, and of the first look at who is late."""
 
 CoreTime = tuple[int, int, int, int]
-"""ns of some steps, of those in which this thread ran, and in which it could have, and in which the thread of the
-communication could have that lacked a core longest; -1 = the kernel does not tell."""
+"""ns that some steps took, that this thread ran, that it waited for a core, and that the communication thread that
+waited longest did so; -1 = the kernel does not tell."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Lateness:
-    """In steps in which ranks met."""
+    """In steps in which ranks synchronized."""
 
     ranks: tuple[RankLateness, ...]
     """The latest first."""
@@ -45,7 +45,7 @@ class Lateness:
 
 
 class CoreClock:
-    """What the kernel makes of the time of this thread, and of those that move data for it."""
+    """How the kernel scheduled this thread, and those that move data for it."""
 
     def __init__(self) -> None:
         self._mine = threading.get_native_id()
@@ -67,7 +67,7 @@ class CoreClock:
 
 
 def _scheduled() -> dict[int, tuple[int, int]]:
-    """Of each thread of this process."""
+    """Of each thread of this process, as the kernel counts."""
     pid = os.getpid()
     found = {thread: processes.scheduled_ns(pid, thread) for thread in processes.threads(pid)}
     return {thread: known for thread, known in found.items() if known is not None}
@@ -101,8 +101,8 @@ class Arrivals:
 def came_late(
     group: Agreement, step_ns: int, step: Callable[[], object], put: Callable[[Arrivals | None], None]
 ) -> Lateness | None:
-    """The ranks that come late in some steps; None = they cannot be told. `step_ns`: how long a step takes, the
-    same on all ranks. `put` has the strategy call on the arrivals."""
+    """The ranks that arrive late in some steps; None = not known. `step_ns`: how long a step takes, the same on
+    all ranks. `put` gives the arrivals to the strategy."""
     if group.size < 2:
         return None
     rounds = late_rank.ROUNDS if _PARTS * late_rank.ROUNDS * step_ns <= _LONG_NS else _SHORT
@@ -121,8 +121,8 @@ def came_late(
 def _late_throughout(
     group: Agreement, rounds: int, step: Callable[[], object], arrivals: Arrivals
 ) -> tuple[RankLateness, ...]:
-    """Once no rank is left that was late in each part so far, no further step is taken: none would be named. One
-    that is late in four of five steps is left after the first look in 94 % of the cases (binomial, 3 of 5)."""
+    """Stops once no rank was late in each part so far, because none would be named. A rank that is late in four of
+    five steps passes the first look in 94 % of the cases (binomial, 3 of 5)."""
     waits: list[list[int]] = [[] for _ in range(group.size)]
     left = set(range(group.size))
     for look in dict.fromkeys((_SHORT, *(rounds * part for part in range(1, _PARTS + 1)))):

@@ -1,8 +1,8 @@
-"""How long a GPU takes for a step, and how long it takes if nothing of it must be launched meanwhile.
+"""How long a GPU takes for a step, compared with a step whose launches are all queued before it starts.
 
-The stream is held until the whole step is queued, so the GPU never waits for its host; the rest of the time that
-the step takes otherwise, it does. A stream takes some 1,000 launches before the host must wait: of a longer step,
-a part is launched while it runs, and the GPU waits longer than is told.
+The stream is held until the whole step is queued, so the GPU never waits for its host. Any further time that an
+ordinary step takes is time that the GPU waits. A stream holds about 1,000 launches before the host must wait. Part
+of a longer step is launched while it runs, so the GPU waits longer than reported.
 """
 
 from collections.abc import Callable
@@ -15,12 +15,12 @@ from nccltool.worker.probe.clocks import CudaStream, QueueClock
 from nccltool.worker.train.strategies.base import Setup
 
 _STEPS = 3
-"""Of each kind: the median is not that of a disturbed one. Of those that are queued ahead the shortest counts: a
-host that was disturbed for longer than the stream was held only adds to it."""
+"""Of each kind, so that one disturbed step does not change the median. Of queued steps, the shortest counts: a
+disturbance of the host that outlasts the hold only adds time."""
 
 
 def waited_ns(setup: Setup, step: Callable[[Tensor], None]) -> int | None:
-    """How long the slowest GPU waits for launches in a step without communication; None = there are no GPUs."""
+    """How long the slowest GPU waits for launches in a step without communication; None = no GPUs."""
     if setup.device.type != "cuda":
         return None
     tokens, clock = setup.tokens(1), QueueClock(CudaStream(_nobody), setup.slot)
@@ -29,7 +29,7 @@ def waited_ns(setup: Setup, step: Callable[[Tensor], None]) -> int | None:
 
 
 def between(clock: QueueClock, step: Callable[[], None], maximum: Callable[[list[int]], list[int]]) -> int:
-    """`maximum`: of all ranks."""
+    """`maximum` takes the maximum over all ranks."""
     launched = clock.durations(step, _STEPS, _nobody)
     queued = clock.durations(
         step, _STEPS, _nobody, clocks.hold_ns(launched.launch_ns, 0, 1, clocks.MOST_QUEUED_NS)
@@ -39,4 +39,4 @@ def between(clock: QueueClock, step: Callable[[], None], maximum: Callable[[list
 
 
 def _nobody() -> None:
-    """Ranks need not meet: they do not communicate."""
+    """Ranks do not communicate, so they need not synchronize."""

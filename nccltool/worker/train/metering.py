@@ -1,4 +1,4 @@
-"""What steps take besides time: memory after each step, energy and GPU utilization; and who comes late to them."""
+"""What steps take besides time (memory, energy, GPU utilization), and which ranks arrive late."""
 
 import math
 import time
@@ -43,7 +43,7 @@ class MeteredSteps:
     utilization: tuple[int | None, ...]
     """Of each rank's GPU, in thousandths."""
     lateness: Lateness | None
-    """None = it cannot be told."""
+    """None = not known."""
 
 
 class _Meters:
@@ -90,8 +90,8 @@ class _Meters:
 
 
 def metered(setup: Setup, step: Callable[[Tensor], None], most: int) -> MeteredSteps:
-    """Take steps in which ranks meet, then a second of steps where a rank has counters of energy, else `most` in
-    all at the most."""
+    """Take steps in which ranks synchronize, then steps for a second if a rank has energy counters, else at most
+    `most` in total."""
     group, meters, seen = setup.group, _Meters(setup.device), list[MemoryNow]()
 
     def once(tokens: Tensor) -> int:

@@ -1,4 +1,4 @@
-"""Norms of the gradients of micro-batches, each before it is added to the others or to those of other ranks."""
+"""Gradient norms of micro-batches, measured before gradients are added up on a rank or across ranks."""
 
 import contextlib
 from collections.abc import Iterable, Iterator
@@ -8,13 +8,13 @@ from torch import Tensor, nn
 
 
 class Squares:
-    """The sum of the squared norms of what each backward pass computes."""
+    """The sum of the squared gradient norms of all backward passes."""
 
     def __init__(self) -> None:
         self._sums: dict[torch.device, Tensor] = {}
 
     def add(self, gradient: Tensor) -> None:
-        """Of one parameter, from one pass."""
+        """The gradient of one parameter from one pass."""
         square = torch.linalg.vector_norm(gradient, dtype=torch.float64) ** 2
         before = self._sums.get(gradient.device)
         self._sums[gradient.device] = square if before is None else before + square
@@ -25,7 +25,7 @@ class Squares:
 
 @contextlib.contextmanager
 def watching(parameters: Iterable[nn.Parameter]) -> Iterator[Squares]:
-    """Hooks of a tensor see what a pass computes before it is added up; those of DDP come after that."""
+    """Uses hooks of tensors, which see gradients before they are added up; DDP's hooks see them after that."""
     squares = Squares()
     handles = [one.register_hook(squares.add) for one in parameters if one.requires_grad]
     try:

@@ -92,7 +92,7 @@ def _row(
     drawn: Sequence[InputWait],
     timed: CoreTime,
 ) -> list[int]:
-    """What is told of this rank, as _of_ranks takes it, and what its communication lacked a core."""
+    """What this rank reports, as _of_ranks takes it, and how long its communication lacked a core."""
     pairs = [pair for times in zip(others, together, strict=True) for pair in zip(*times, strict=True)]
     slowest_in = sum(mine == most for mine, most in pairs)
     waited = statistics.median_low(wait.ns for wait in drawn)
@@ -119,7 +119,7 @@ def _of_ranks(
 
 
 def _moving_ns(ranks: Sequence[int], steps: int) -> int | None:
-    """What data of a step waited for a core, on the rank where they waited longest; -1 = not known."""
+    """How long the data of a step waited for a core, on the rank where it waited longest; -1 = not known."""
     return max(ranks) // steps if min(ranks) >= 0 else None
 
 
@@ -133,7 +133,7 @@ def _stalled_ns(drawn: Sequence[InputWait]) -> int:
 
 
 def _starved(setup: Setup, met: Lateness | None, timed: CoreTime) -> RankStarved | None:
-    """The rank that lacked a core both in the steps in which ranks met and in those that were timed."""
+    """The rank that lacked a core both in the steps in which ranks synchronized and in the timed steps."""
     if met is None:
         return None
     rows = setup.group.everybodys([*met.core_time, *timed])

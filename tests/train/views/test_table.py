@@ -117,9 +117,9 @@ def test_strategies_that_are_tuned_have_one_table() -> None:
     tuned = named_settings({"as asked for": 1.0, "one bucket: no overlap": 1.2, "views": 0.9})
     run = judged(*RIGHT)
     one = replace(run.trainings[0], tuning=tuned)
-    assert "what hides how much here" not in table.render(replace(run, trainings=(one, *run.trainings)))
+    assert "exposed communication by strategy" not in table.render(replace(run, trainings=(one, *run.trainings)))
     several = table.render(replace(run, trainings=(one, replace(one, strategy="fsdp"))))
-    lines = several.split("what hides how much here\n\n")[1].splitlines()
+    lines = several.split("exposed communication by strategy\n\n")[1].splitlines()
     assert [line.split() for line in lines[2:8:2]] == [
         ["ddp", "as", "asked", "for", "20", "(10-30)"],
         ["ddp", "views", "11", "(10-30)", "0.90", "0.90", "-", "0.90", "yes"],

@@ -14,7 +14,7 @@ _OFF = re.compile(r"(?i)\s*(0|false|no|off|n)\s*")
 _PRESENT: Mapping[str, str] = {
     "MC_FORCE_TCP": "Mooncake uses TCP instead of RDMA",
     "MC_FORCE_HCA": "Mooncake installs RDMA even without an adapter",
-    "MC_USE_IPV6": "Mooncake listens at IPv6 addresses",
+    "MC_USE_IPV6": "Mooncake listens on IPv6 addresses",
     "MC_DISABLE_METACACHE": "Mooncake asks the metadata server each time",
     "MC_ENABLE_DEST_DEVICE_AFFINITY": "Mooncake pairs adapters of the same name",
     "MC_LEGACY_RPC_PORT_BINDING": "Mooncake takes the port that the caller names",
@@ -28,7 +28,7 @@ _PRESENT: Mapping[str, str] = {
 def on_whatever_the_value(_: JudgedHost, variable: Variable, text: str) -> Results:
     """A switch of Mooncake is set to 0 or false, which turns it on.
 
-    Why: Mooncake asks only whether the variable is set.
+    Why: Mooncake checks only whether the variable is set.
     Example: MC_FORCE_TCP=0
     Instead: unset MC_FORCE_TCP
     Source: kvcache-ai/Mooncake, mooncake-transfer-engine/src/config.cpp, transfer_engine_impl.cpp
@@ -42,7 +42,7 @@ _DAY_MIN = 24 * 60
 
 @for_text("TRC026", "warning", "DEEPSPEED_TIMEOUT", covers=())
 def minutes_for_seconds(_: JudgedHost, variable: Variable, text: str) -> Results:
-    """DEEPSPEED_TIMEOUT is a day or more: DeepSpeed reads minutes.
+    """DEEPSPEED_TIMEOUT is a day or longer, because DeepSpeed reads minutes.
 
     Why: A job that hangs keeps its GPUs until then. Most timeouts of torch are in seconds.
     Example: DEEPSPEED_TIMEOUT=3600, which is 60 hours
@@ -50,8 +50,8 @@ def minutes_for_seconds(_: JudgedHost, variable: Variable, text: str) -> Results
     Source: deepspeedai/DeepSpeed, deepspeed/constants.py
     """
     if text.strip().isdecimal() and len(text) < 10 and int(text) >= _DAY_MIN:
-        message = f"DeepSpeed reads {int(text)} minutes, which are {int(text) // 60} hours"
-        yield report.about(variable, message, "write the number of minutes")
+        message = f"DeepSpeed reads {int(text)} minutes, which is {int(text) // 60} hours"
+        yield report.about(variable, message, "give the timeout in minutes")
 
 
 _DEVICE = re.compile(r"(eth|ens|eno|bond)\d+|enp\d+s\d+\w*")
@@ -59,9 +59,9 @@ _DEVICE = re.compile(r"(eth|ens|eno|bond)\d+|enp\d+s\d+\w*")
 
 @for_text("PLG036", "warning", "MOONCAKE_DEVICE", covers=())
 def interface_for_rdma(host: JudgedHost, variable: Variable, text: str) -> Results:
-    """MOONCAKE_DEVICE names an interface, and Mooncake is to use RDMA.
+    """MOONCAKE_DEVICE names a network interface, but Mooncake is set to use RDMA.
 
-    Why: Mooncake looks for adapters such as mlx5_0, and finds none of this name.
+    Why: Mooncake looks for RDMA adapters such as mlx5_0, and finds none with this name.
     Example: MOONCAKE_DEVICE=eth0 and MOONCAKE_PROTOCOL=rdma
     Instead: MOONCAKE_DEVICE=mlx5_0
     Source: kvcache-ai/Mooncake, mooncake-transfer-engine/src/topology.cpp
@@ -70,7 +70,8 @@ def interface_for_rdma(host: JudgedHost, variable: Variable, text: str) -> Resul
         name = next((word for word in text.split(",") if _DEVICE.fullmatch(word.strip())), None)
         if name is not None:
             remedy = "list adapters as `rdma link` shows them"
-            yield report.about(variable, f"{name.strip()} is an interface, no adapter", remedy, part=name.strip())
+            message = f"{name.strip()} is a network interface, not an RDMA adapter"
+            yield report.about(variable, message, remedy, part=name.strip())
 
 
 _ATTENTION = ("NVTE_FLASH_ATTN", "NVTE_FUSED_ATTN", "NVTE_UNFUSED_ATTN")
@@ -101,7 +102,7 @@ def engine_settings_contradict(host: JudgedHost) -> Results:
         yield report.about(affinity, message, f"unset one of {affinity.name} and {other.name}")
     attention = [one for name in _ATTENTION if (one := host.variable(name)) and one.value.strip() == "0"]
     if len(attention) == len(_ATTENTION):
-        message = "Transformer Engine has no attention left, and ends with an error"
+        message = "no attention backend is left, so Transformer Engine ends with an error"
         yield report.about(attention[0], message, f"unset one of {named(list(_ATTENTION), 3)}")
 
 
@@ -117,8 +118,8 @@ _ENGINES: Sequence[tuple[str, str, str]] = (("VLLM_", "vllm", "vLLM"),)
 def removed_from_engine(host: JudgedHost) -> Results:
     """The installed vLLM no longer reads the variable.
 
-    Why: An option of the command line replaced it, or the feature ended. vLLM warns of an unknown variable and
-    goes on without it.
+    Why: A command-line option replaced it, or the feature was removed. vLLM warns about an unknown variable and
+    continues without it.
     Example: VLLM_ATTENTION_BACKEND=FLASHINFER with vLLM 0.18
     Instead: vllm serve --attention-backend FLASHINFER
     Source: vllm/envs.py of vLLM 0.8.5 to 0.33.0; vllm/platforms/interface.py (validate_environ)
@@ -132,5 +133,5 @@ def removed_from_engine(host: JudgedHost) -> Results:
         for variable in gone:
             since = parse(engine_names.removed()[variable.name])
             if version is not None and since is not None and version >= since:
-                message = f"{engine} {escaped(str(version))} does not read {variable.name}: gone in {since}"
+                message = f"{engine} {escaped(str(version))} no longer reads {variable.name}: removed in {since}"
                 yield report.better_unset(variable, message, part="")

@@ -27,7 +27,7 @@ _LEFT: Mapping[str, tuple[str, str]] = {
     "MV2_USE_CUDA": (_NO, "MVAPICH2 reads a pointer to GPU memory as one to host memory"),
     "OFI_NCCL_MR_CACHE_DISABLE": (_YES, "the plugin registers memory again for every message"),
     "OFI_NCCL_DISABLE_GDR_REQUIRED_CHECK": (_YES, "a host without GPUDirect RDMA joins the job and slows it down"),
-    "MC_FORCE_TCP": (_YES, "Mooncake uses TCP, whatever the adapters support"),
+    "MC_FORCE_TCP": (_YES, "Mooncake uses TCP, regardless of what the adapters support"),
     "I_MPI_OFI_PROVIDER": (r"(?i)tcp|sockets", "Intel MPI uses TCP, whatever the adapters support"),
 }
 """A pattern of the whole value, and its effect."""

@@ -178,7 +178,7 @@ class Strategy:
     micro_batches = 1
     """Into how many equal parts, in order, the global batch is cut; the reference adds up in this order."""
     accumulate = 1
-    """How many of them this rank computes one after the other, the gradients of which it adds up."""
+    """How many of them this rank computes one after the other, adding up their gradients."""
 
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
@@ -284,7 +284,7 @@ class Strategy:
         return self.root_mean(float(total), self.micro_batches)
 
     def root_mean(self, square: float, micro_batches: int) -> float:
-        """A pass computes the gradient of a loss that is divided, and scaled."""
+        """Undoes what divides and scales the loss of a pass."""
         scale = 1.0 if self.scaler is None else self.scaler.scale
         return math.sqrt(square / micro_batches) * self.accumulate / scale
 

@@ -54,7 +54,7 @@ class Training(DataParallel):
         return super().forward_backward(tokens)
 
     def has_whole_gradients(self) -> bool:
-        """And as the average has them: neither compressed, nor cut for want of memory, nor normed with others."""
+        """Only if they are what the average adds up: not compressed, halved on OOM, or normalized across ranks."""
         options = self.setup.spec.of(Options)
         return options.comm_hook == "none" and not options.halve_on_oom and not options.sync_batch_norm
 
