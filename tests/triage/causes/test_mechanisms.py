@@ -131,7 +131,10 @@ h0:15:15 [0] NCCL INFO Using network Socket
 h0:15:41 [0] NCCL INFO Channel 00/0 : 1[0] -> 0[0] [receive] via NET/Socket/0
 epoch 0 iter 100/390 loss 1.882
 {}"""
+_ENDED = "{'train_runtime': 33946.9}\n"
 LOGS = [
+    ("none", None, _ENDED + 'level=WARN msg="worker pods deleted (exit code: 137), expected at clean-up"\n'),
+    ("app-error", None, _ENDED + _RAISED.format("RuntimeError: Expected all tensors to be on the same device")),
     ("gdr-missing", "rocep1s0f1", _OFF.format("1b000", "1b000")),
     ("none", None, _OFF.format("f01000", "f01000")),
     ("slow-path", None, _OVER_SOCKETS.format("expected at least 20 GB/s\n")),
