@@ -15,6 +15,7 @@ MOST_FILES = 4096
 _ENDINGS = (".json", *(f".json{ending}" for ending in packed.ENDINGS))
 _INSPECTOR = re.compile(r"-pid\d+\.log(?:\.\w+)?$")
 _REMEDY = "name traces that torch.profiler wrote: export_chrome_trace, or nccltool train --profile DIR"
+_UNREADABLE = "check the name and its permissions"
 
 
 def found(paths: Sequence[str]) -> tuple[Path, ...]:
@@ -36,7 +37,7 @@ def _of(path: str) -> list[Path]:
         files = sorted(one for one in place.rglob("*") if _is_named_so(one.name) and one.is_file())
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or error
-        raise BadInput(f"{escaped(path)} cannot be read: {why}", "check the name and its permissions") from error
+        raise BadInput(f"{escaped(path)} cannot be read: {why}", _UNREADABLE) from error
     if not files:
         raise BadInput(f"{path} has no traces: no file ends in {', '.join(_ENDINGS[:2])}, or -pidN.log", _REMEDY)
     return files
@@ -61,7 +62,7 @@ class TraceFile:
                 yield from self._unpacked(source)
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
-            raise BadInput(f"{self._file} cannot be read: {reason}", _REMEDY) from error
+            raise BadInput(f"{self._file} cannot be read: {reason}", _UNREADABLE) from error
 
     def _unpacked(self, source: BinaryIO) -> Iterator[bytes]:
         what = packed.kind(source.peek(_HEAD)[:_HEAD] if hasattr(source, "peek") else b"")

@@ -108,7 +108,7 @@ def _spec(options: TrainOptions, where: LaunchPlan) -> TrainSpec:
         learning_rate=_learning_rate(options),
         dtype=dtype,
         profile=user_files.folder("--profile", options.profile) if options.profile else "",
-        data=_data(options, shape["vocabulary"]),
+        data=_data(options, shape["vocabulary"], where),
         checkpoint=checkpoint_options.checkpoints_of(options.checkpoint, where),
         checkpoint_every=options.checkpoint.checkpoint_every,
         grace_s=checkpoint_options.grace_of(options.checkpoint, where),
@@ -124,7 +124,7 @@ def _learning_rate(options: TrainOptions) -> float:
     return default if options.learning_rate is None else options.learning_rate
 
 
-def _data(options: TrainOptions, vocabulary: int) -> str:
+def _data(options: TrainOptions, vocabulary: int, where: LaunchPlan) -> str:
     """The folder of the files to train with; empty = synthetic tokens. Raises BadInput."""
     if not options.data:
         if options.data_workers:
@@ -134,7 +134,19 @@ def _data(options: TrainOptions, vocabulary: int) -> str:
         raise BadInput(
             f"--vocabulary {vocabulary} is too small for --data: a token per byte", f"use at least {_BYTES}"
         )
-    return str(Path(options.data).absolute())  # the hosts of ranks have it: this one need not
+    folder = Path(options.data).absolute()
+    if not where.launch.remote:  # else the hosts of ranks have it: this one need not
+        _see_that_it_can_be_read(folder)
+    return str(folder)
+
+
+def _see_that_it_can_be_read(folder: Path) -> None:
+    try:
+        with os.scandir(folder) as entries:
+            next(entries, None)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise BadInput(f"--data {folder} cannot be read: {reason}", "name a folder of files") from error
 
 
 def _dtype(option: str, word: str, known: Sequence[str]) -> str:

@@ -128,7 +128,8 @@ def _text(incident: Incident, look: Look, amount: _Amount, name: str) -> str:
     why = incident.candidates[0].why[: amount.reasons] if incident.candidates else ()
     if (cut := early_ends(incident.ends_early)) and cut not in why:
         why = (*why, cut)
-    why = (*why, *(f"{missing}; the other files were read" for missing in incident.unread))
+    others = "; the other files were read" if incident.lines_read else ""
+    why = (*why, *(f"{missing}{others}" for missing in incident.unread))
     head = [
         *verdict_line(look, incident.verdict.status, headline(incident, name)),
         *(line for reason in why for line in look.wrapped(INDENT + escaped(reason), 2 * INDENT)),

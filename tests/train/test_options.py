@@ -60,6 +60,14 @@ def test_a_folder_that_takes_no_files(tmp_path: Path) -> None:
     assert error.value.message.endswith("file/traces is not writable: Not a directory")
 
 
+def test_a_folder_of_data_that_this_host_lacks_and_others_may_have(tmp_path: Path) -> None:
+    missing = str(tmp_path / "missing")
+    with pytest.raises(BadInput) as error:
+        spec("ddp", "--data", missing)
+    assert error.value.message == f"--data {missing} cannot be read: No such file or directory"
+    assert spec("ddp", "--data", missing, "--hosts", "a,b").data == missing
+
+
 @pytest.mark.parametrize(
     ("strategy", "words", "own"),
     [

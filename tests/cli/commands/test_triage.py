@@ -62,10 +62,13 @@ def test_a_file_of_a_folder_that_cannot_be_read_does_not_stop_the_others(
     assert said.code == 4
     assert said.out.startswith("UNKNOWN triage: no failure found in what could be read, ")
     assert f"{tmp_path}/rank0.log.gz cannot be read: " in said.out
+    assert "; the other files were read" in said.out
     (tmp_path / "rank1.log").write_text(SHM)
     found = nccltool("triage", *way, str(tmp_path))
     assert (found.code, "shm-size" in found.out, "rank0.log.gz cannot be read" in found.out) == (1, True, True)
     assert nccltool("triage", *way, str(tmp_path / "rank0.log.gz")).code == 2
+    (tmp_path / "rank1.log").unlink()
+    assert "the other files" not in nccltool("triage", *way, str(tmp_path)).out
 
 
 @pytest.mark.parametrize(
