@@ -66,13 +66,19 @@ _GIVEN_UP = ("job.cancelled", "job.interrupted", "job.sigterm", "job.terminated"
 
 def clues(timeline: Timeline) -> Given:
     """Against it speaks that whoever did not join was seen at work, or that all had joined."""
+    is_whole = not timeline.ends_early and not timeline.unread
     joined = timeline.first("store.joined", "torchrun.joined", "job.progress")
     if timeline.first("store.rendezvous", where=lambda e: joined and timeline.before(joined, e)):
         yield Clue(-FITS, "the rendezvous had been complete before it failed", joined)
     if (absent := timeline.first("job.pod-pending")) and timeline.failed:
         yield Clue(TYPICAL, "a pod of the job was never started", absent)
+    elif (
+        absent
+        and is_whole
+        and not any(timeline.before(absent, later) for later in timeline.of("job.pod-started", *_MET))
+    ):
+        yield Clue(0.5, "a pod of the job was not started, and nothing shows that it was later", absent)
     asked = timeline.of("store.lookup-retry", "store.retry", "store.unanswered")
-    is_whole = not timeline.ends_early and not timeline.unread
     failed = any(event.kind not in _GIVEN_UP for event in timeline.troubles())
     if len(asked) >= _SEVERAL and is_whole and not failed and not timeline.has(*_MET):
         yield Clue(0.5, "the store was looked for, and nothing shows that it was found", asked[0])

@@ -20,7 +20,7 @@ doubt
     log.complaint    `nexpected|not supported| DOWN|is down|went down| hangs| hung|xceed|xhausted|bort` => .
     log.complaint    `not match|doesn't match|wrong|disagree|differ|nhealthy|inactive` => .
     log.complaint    `ut of memory|ut of host memory|ut of device memory|nsufficient|ot enough|o suitable` => .
-    log.complaint    `o usable|o active|o matching|o valid` => .
+    log.complaint    `o usable|o active|o matching|o valid|out of range` => .
 """)
 
 
@@ -31,7 +31,7 @@ def _one_of(text: str, flags: str = "(?i)") -> re.Pattern[str]:
 
 _FAILS = _one_of(r"""
     \berr(?:ors?|no)?\b|\b\w+Error\b
-    \b(?:fatal|critical|panic(?:ked)?|fail(?:s|ed|ure|ures|ing)?|cannot|can't|can not)\b
+    \b(?:fatal|critical|panic(?:ked)?|cannot|can't|can not)\b|(?:\b|_)fail(?:s|ed|ure|ures|ing)?\b|\bout of range\b
     \b(?:unable to|could(?: not|n't)|invalid|mismatch\w*|timed? ?out|denied|refused|rejected|unsupported|no such)\b
     \bnot (?:found|available|supported|match|allowed|permitted|loaded|running|exist|reachable|responding|ready)\b
     \b(?:missing|unreachable|incompatible|corrupt\w*|unexpected|down|hangs?|hung|exceed\w*|exhausted|abort\w*)\b
@@ -120,6 +120,7 @@ plugin               \bplug-?in\b|libnccl-\w+|ofi-nccl|fastrak|(?-i:\bgIB\b)|fi_
 gpu-fault            \bxid\b|\becc\b|\bdbe\b|illegal (?:memory|address|instruction)|amdgpu|\bgsp\b|retired page
                      \bNVRM\b
                      \bgpus?\b.*\b(?:lost|fault\w*|hang|hung|reset|remap\w*|unhealthy|missing|health|fell|fallen)\b
+                     \binforom\b|\bexternal power\b
                      \bgpus?\b.*\b(?:not responding|count)\b|gpu.*\bexpected \d
 ib-link              {PORT}\b.*\b(?:down|flap\w*|lost|bad|error)\b
                      {PORT}\b.*\b(?:fail\w*|disabled|polling|unplugged)
@@ -130,7 +131,7 @@ ib-config            \bgid\b|\bp_?key\b|\broce\w*|infiniband|\bibv?_\w+|\brdma\w
 version-mismatch     \bversions?\b|incompatib|undefined symbol|\babi\b|(?:compiled|built) (?:with|for|against)
                      requires? (?:cuda|driver|nccl|rocm|glibc|torch)|too old|compute capability
 out-of-memory        out[ -]of[ -](?:gpu |host |device )?memory|\boom\b
-                     memory (?:limit|pressure|exhaust\w*|alloc\w*)
+                     (?:\b|_)memory[ _](?:limit|pressure|exhaust\w*|alloc\w*)|\b(?:cuda|hip)(?:Host)?Malloc\w*\b
                      allocat\w+ .{0,30}memory|(?:insufficient|not enough) (?:\w+ )?memory
                      \bno (?:\w+ )?memory\b(?! (?:values|should|info))
 env-invalid          environment variable|env(?:ironment)? var\b
@@ -177,9 +178,41 @@ _OPTION = re.compile(r"(?<!\S)--[a-z][\w-]+")
 """A program's own option: the words of its name are no subject."""
 
 
+_SERVICE = re.compile(r"\bhttps?://|\bHTTPS?ConnectionPool\b|\b(?:s3|gs|hf)://")
+"""What an exception about a service on the web names; its words for a network are not about the cluster's."""
+_OF_CODE = re.compile(
+    r"(?:\w+\.)*(?:TypeError|AttributeError|NameError|KeyError|IndexError|NotImplementedError|SyntaxError)\b"
+)
+"""Exceptions that only code raises, whatever their words are about."""
+_PATH = re.compile(r"(?<![\w.])/(?!dev/)(?:[\w.-]+/)+[\w.-]+")
+"""A file: the words of its name are no subject."""
+_COMPONENT = (
+    r"(?:CUDA(?: driver)?|CUDART|NCCL|RCCL|ROCm|HIP|cuDNN|cuBLAS(?:Lt)?|NVSHMEM|driver|"
+    r"(?:Py)?[Tt]orch|GLIBC|gcc|g\+\+)"
+)
+_NUMBER = r"(?: ?(?:version )?[><=]{0,2} ?\d+(?:\.\d+)+)"
+_WRONG_VERSION = re.compile(
+    rf"(?:requires?|[Rr]equirement:?|only \w+ with|needs)\b.{{0,20}}\b{_COMPONENT}{_NUMBER}"
+    rf"|\b{_COMPONENT} [Vv]ersion must be\b"
+    r"|(?i:current|installed|run-?time|compile-?time|loaded|detected) "
+    rf"(?:installed )?{_COMPONENT} version\b"
+    r".{0,40}\b(?:do(?:es)? not|is (?:greater|less|older|newer|too)|mismatch\w*|cannot|not (?:match|support\w*))"
+    rf"|\b(?:greater|less|older|newer|lower|higher) than the (?:\w+ ){{1,3}}version by {_COMPONENT}\b"
+    r"|_(?:VERSION|ARCH)_MISMATCH\b|(?i:\bnvml\w*\b.{0,40}\b(?:mismatch|not (?:loaded|found)))"
+)
+"""A component of the stack that is there in another version than the one that is needed."""
+
+
 def of_exception(text: str) -> str:
     """The cause that an exception tells of, where it is not the program's own; "" where that is not known."""
     fact = _OPTION.sub(" ", _GUESS.split(text[:_LONGEST], maxsplit=1)[0])
+    if _SERVICE.search(fact):
+        return ""
+    fact = _PATH.sub(" ", fact)
+    if _WRONG_VERSION.search(fact):
+        return "version-mismatch"
+    if _OF_CODE.match(fact):
+        return ""
     label = next((label for label, words in _SUBJECTS if words.search(fact)), "")
     return label if label in _OF_SYSTEMS else ""
 

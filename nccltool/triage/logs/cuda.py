@@ -42,7 +42,8 @@ failure
     cuda.xid-hint        `HSA_STATUS_ERROR` => (?:INVALID_PACKET_FORMAT|INVALID_ISA)?(?:.*Aborting with error)?$
     cuda.no-device       `no ROCm-capable device is detected|Unable to open /dev/kfd`
     version.build        `invalid kernel file|shared object initialization failed|named symbol not found`
-    version.build        `CUDNN_STATUS_VERSION_MISMATCH|cuDNN version incompatibility`
+    version.build        `_VERSION_MISMATCH|_ARCH_MISMATCH|cuDNN version incompatibility` => _STATUS_|version inc
+    torch.oom            `_ALLOC_FAILED|_STATUS_INSUFFICIENT_RESOURCES` => \b(?:CU|HIP|ROC|MIOPEN)[A-Z]*_
     torch.no-gpu         `No CUDA GPUs are available|No HIP GPUs are available`
     cuda.bad-call        `too many resources requested for launch|too many blocks in cooperative launch`
     cuda.bad-call        `stream is capturing|previous error during capture|CUDA error: invalid resource handle`

@@ -32,7 +32,14 @@ failure
     job.preempted      `exceeds the total limit|local ephemeral` => (?i)usage (?:of|exceeds)|exceeds
     version.library    `initialization error: load library failed|libnvidia-ml.so.1: cannot open`
     cuda.no-device     `nvidia-container-cli: ` => no devices? (?:found|detected)|no such device|error: not found
+    job.pod-failed     `jobset failed due to|replica(s) failed`
+    job.node-failed    `has been rebooted, boot id` => [Nn]ode (?P<node>[a-z][\w.-]*)
+    job.terminated     `within specified grace period`
+    kernel.nvml        `nvidia-container-cli: ` => nvml error: (?:unknown error|gpu is lost)
 state
+    job.pod-pending    `FailedScheduling|NotTriggerScaleUp|Unschedulable` => (?:Warning|Normal)\s+\w+
+    job.pod-pending    `FailedMount|FailedAttachVolume|FailedCreatePodSandBox|NetworkNotReady` => Warning\s+\w+
+    job.pod-started    `Successfully assigned|Started container`
     job.pod-pending    `exceeded quota` => forbidden|pods
     job.pod-pending    `FailedMount` => (?:secret|configmap|persistentvolumeclaim)\b.*not found
     job.pod-pending    `nodes are available` => ^.*\b0/\d+ nodes are available

@@ -15,7 +15,7 @@ failure
     net.no-route          `dial tcp `(?P<peer>[\d.]+)(?::\d+)?: (?:i/o timeout|connect: (?:connection
                           [ ]timed out|no route))
     store.unresolved      `host not found`
-    store.unresolved      (?:gaierror|Error|error).*`name resolution`
+    store.unresolved      ^(?!.*(?:HTTPS?ConnectionPool|https?:/)).*(?:gaierror|Error|error).*`name resolution`
     store.unresolved      ^(?!.*\bgai error).*`Name or service not known`
     store.unresolved      `Could not resolve host`
     store.timeout         `client socket has timed out` => timed out after (?P<limit>\w+) while trying to connect

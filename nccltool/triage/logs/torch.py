@@ -52,8 +52,7 @@ failure
                          \.?(?!.*1EB)(?:[ ]Tried to allocate (?P<size>[\d.]+ \w+))?
     torch.oom            `nhandled cuda error` => - out of memory$
     torch.oom            `RESOURCE_EXHAUSTED`:.*(?i:out of memory)
-    torch.oom            `OOM when allocating|CUBLAS_STATUS_ALLOC_FAILED|cudaErrorMemoryAllocation`
-    torch.oom            `CUDNN_STATUS_ALLOC_FAILED`
+    torch.oom            `OOM when allocating|cudaErrorMemoryAllocation`
     host.oom             `DefaultCPUAllocator`: (?:can't|not enough)
     host.oom             ^(?:numpy\S*)?`MemoryError`\b
     host.oom             `killed by signal: Killed`
@@ -93,8 +92,9 @@ failure
     version.build        `used to compile PyTorch` => CUDA version \((?P<a>[\d.]+)\) mismatches
     version.driver       `unsupported display driver|cudaErrorInsufficientDriver`
     version.build        `' not found` => version \x60(?:GLIBC|GLIBCXX|CXXABI|NCCL|OPENSSL)[\w.]*' not found
-    version.library      `cannot open shared object file` => (?P<name>lib(?:nccl|rccl|cuda|cudart|cublas\w*|
-                         cudnn\w*|torch\w*|c10\w*)\.so[.\d]*): cannot open shared
+    version.library      `cannot open shared object file` => (?P<name>lib(?:nccl|rccl|cu[a-z]+\w*|nvrtc\w*|
+                         nvJitLink|nvidia-\w+|torch\w*|c10\w*|amdhip64|(?:hip|roc)[a-z]+|MIOpen)
+                         \.so[.\d]*): cannot open shared
     version.library      `CCL library` => (?i)\b(?:unable|failed|could not|cannot)\b(?: to)? (?:find and )?
                          load [NR]CCL library
     version.build        `named symbol not found`

@@ -77,7 +77,9 @@ state
     ),
     OPTIONAL=r"(?:module|ml|conda|nvidia-smi|numactl|ib\w+|ls\w+)\b",
 )
-_LAST = re.compile(r"^(?P<type>(?:[A-Za-z_]\w*\.)*_?[A-Z]\w+)(?:: ?(?P<message>.*))?$")
+_LAST = re.compile(
+    r"^(?P<type>(?:[A-Za-z_]\w*\.)*(?:_?[A-Z]\w+|(?<=\.)(?:error|gaierror|timeout)))(?:: ?(?P<message>.*))?$"
+)
 """What ends a traceback, whatever its name is."""
 _TRACED = LogPattern("app.exception", "failure")
 _ECHO = LogPattern("app.echo", "echo")

@@ -56,6 +56,7 @@ h1:11:11 [1] NCCL INFO NCCL_CUMEM_ENABLE set by environment to 0.
 h1:11:11 [1] NCCL INFO Channel 00/0 : 1[1] -> 0[0] via P2P/IPC
 h1:11:11 [1] transport/p2p.cc:275 NCCL WARN Cuda failure 1 'invalid argument'
 """
+_PENDING = "Warning  FailedScheduling  pod/w-1  0/4 nodes are available: 4 Insufficient nvidia.com/gpu.\n"
 _LOCALS = "".join(f"(Actor pid={n}) world_rank {n} LOCAL_RANK 0 device cuda:0\n" for n in (0, 1))
 _STALLED = """\
 train step 4211 loss 1.2
@@ -369,6 +370,7 @@ LOGS = [
     ("gpu-fault", None, _FAILED + "    Remapped Rows\n        Pending                           : Yes\n"),
     ("gpu-fault", None, _FAILED + "| ERR!   ERR! ERR!             ERR! / ERR! |\n"),
     ("preempted", "trainer-1", "trainer-0   1/1   Running   0   3h\ntrainer-1   0/1   Evicted   0   3h\n"),
+    ("rdzv-store", None, _PENDING),
     ("preempted", None, "step 9 loss 2.1\n[taskcluster:error] Task aborted: worker-shutdown\n"),
 ]  # fmt: skip
 
@@ -411,6 +413,7 @@ _HEALTHY_STEPS = "step 1 loss 2.0\nstep 2 loss 1.9\nstep 3 loss 1.8\n"
         "$ ibdev2netdev\nmlx5_0 port 1 ==> ib0 (Up)\nmlx5_2 port 1 ==> ib2 (Down)\n" + _HEALTHY_STEPS,
         "$ systemctl status nvidia-imex\n     Active: inactive (dead)\n" + _HEALTHY_STEPS,
         "ipv4:10.0.0.1:8476: Failed to connect to remote host: Connection refused\n" + _HEALTHY_STEPS,
+        _PENDING + "Normal   Started    pod/w-1  Started container pytorch\n",
     ],
 )
 def test_what_healthy_jobs_print_is_no_failure(log: str) -> None:

@@ -25,6 +25,8 @@ from nccltool.triage.logs import complaints, prefixes
         ("ERROR: failed to cancel the receive", "", "loud"),
         ("ERROR: failed to bind port 9", "rdzv-store", "loud"),
         ("ERROR: not enough memory for the cache", "out-of-memory", "loud"),
+        ("ERROR: arena_memory_allocation_failed size=4096", "out-of-memory", "loud"),
+        ("ERROR: GID index 7 is out of range", "ib-config", "loud"),
         ("ERROR: Remapping of local_tensor is not supported", "", "loud"),
     ],
 )
@@ -46,3 +48,23 @@ def test_what_a_complaint_is_about(text: str, about: str, grade: str) -> None:
 )
 def test_what_is_no_complaint(text: str) -> None:
     assert not list(complaints.events(prefixes.line("a.log", 1, text)))
+
+
+@pytest.mark.parametrize(
+    ("text", "about"),
+    [
+        ("RuntimeError: quux requires CUDA 13.1+, but run-time CUDA version is 12.4", "version-mismatch"),
+        ("ValueError: SPLIT requires NCCL 2.18+", "version-mismatch"),
+        ("RuntimeError: Current torch version does not have quux", "version-mismatch"),
+        ("quux.NVMLError_Mismatch: RM has detected an NVML/RM version mismatch.", "version-mismatch"),
+        ("ValueError: the layer requires 3.5 times the memory", ""),
+        ("OSError: [Errno 107] Transport endpoint is not connected: '/mnt/gcs/sets'", ""),
+        ("OSError: no space left: /dev/shm/quux", "shm-size"),
+        ("ConnectionError: HTTPSConnectionPool(host='hub'): Max retries exceeded", ""),
+        ("ReadTimeoutError: connection timed out: https://hub/sets.tar", ""),
+        ("TypeError: quux() got an unexpected argument 'rendezvous'", ""),
+        ("RuntimeError: the rendezvous failed", "rdzv-store"),
+    ],
+)
+def test_what_an_exception_is_about(text: str, about: str) -> None:
+    assert complaints.of_exception(text) == about
