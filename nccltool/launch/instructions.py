@@ -50,7 +50,11 @@ class Alive(Instruction, frozen=True, tag="alive"):
     """The runner is there."""
 
 
-AnyInstruction = Try | TryAgain | Go | Saved | Alive
+class Leave(Instruction, frozen=True, tag="leave"):
+    """SIGTERM has come to the runner: ranks save what they have, and end."""
+
+
+AnyInstruction = Try | TryAgain | Go | Saved | Alive | Leave
 
 _decoder = msgspec.json.Decoder(AnyInstruction)
 

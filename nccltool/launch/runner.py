@@ -111,7 +111,7 @@ class _Runner:
         told = self._explained, self._broken, self.session.tell
         self._paths = PathWatch(self._state, self._meeting, *told) if self._meeting is not None else None
         self._was_scheduled = False
-        self.leaving = Leaving(job, self._state)
+        self.leaving = Leaving(job, self._state, self.session)
 
     def until_end(self) -> LaunchOutcome:
         """Listen until all is said, or the time is up."""
@@ -144,7 +144,7 @@ class _Runner:
                 self._take(process, line, event)
                 continue
             self._run_dir.log(line.decode(errors="replace") + "\n")
-            if self.session.announcer:
+            if self.session.announcer and not self._job.leave_s:
                 self._state.fault_at = self._state.fault_at or time.monotonic()
 
     def _take(self, process: NodeProcess, line: bytes, event: Event) -> None:

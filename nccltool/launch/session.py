@@ -166,11 +166,13 @@ def _allow_files(wanted: int) -> None:
 class Leaving:
     """The end of a run by a signal: at once, or, after SIGTERM, when ranks have had the time to leave in order.
 
-    SIGTERM is passed on to the ranks of this host, once: they agree among all.
+    SIGTERM is passed on once: to the ranks that this host started, and to every host with a node process.
+
+    A scheduler that ends the nodes has sent it there itself, whether or not it comes here.
     """
 
-    def __init__(self, job: Job, state: RunState) -> None:
-        self._seconds, self._state = job.leave_s, state
+    def __init__(self, job: Job, state: RunState, session: Session) -> None:
+        self._seconds, self._state, self._session = job.leave_s, state, session
         self._end_at: float | None = None
         self.signals: Sequence[int] = ()
         """Those that came."""
@@ -182,20 +184,31 @@ class Leaving:
 
     @property
     def is_asked(self) -> bool:
-        return self._end_at is not None
+        """Whether a signal has come here after which ranks have their time."""
+        return self._end_at is not None and bool(self.signals)
 
     def is_up(self) -> bool:
         """Whether the run ends now."""
-        if self.signal != signal.SIGTERM or not self._seconds:
-            return self.signal is not None
+        if self.signal is not None and (self.signal != signal.SIGTERM or not self._seconds):
+            return True
         if self._end_at is None:
-            here, ranks = socket.gethostname(), self._state.ranks.values()
-            pids = [rank.pid for rank in ranks if rank.host == here and rank.pid and not rank.ended]
-            for pid in pids:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGTERM)
-            self._end_at = time.monotonic() + (self._seconds + _LATE_S if pids else 0.0)
-        return time.monotonic() >= self._end_at
+            if self.signal is not None:
+                self._end_at = time.monotonic() + (self._seconds + _LATE_S if self._pass_on() else 0.0)
+            elif self._seconds and self._session.announcer is not None:
+                self._end_at = time.monotonic() + self._seconds + _LATE_S
+        return self._end_at is not None and time.monotonic() >= self._end_at
+
+    def _pass_on(self) -> bool:
+        """Whether there are ranks that it was passed on to."""
+        ranks, is_remote = self._state.ranks.values(), self._session.launch.remote
+        if is_remote:
+            self._session.tell(instructions.Leave())
+        here = socket.gethostname()
+        pids = [one.pid for one in ranks if one.pid and not one.ended and (is_remote or one.host == here)]
+        for pid in () if is_remote else pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGTERM)
+        return bool(pids)
 
 
 class NodeProcess:

@@ -36,15 +36,10 @@ def checkpoints_of(options: CheckpointOptions, where: LaunchPlan) -> str:
     return str(path)
 
 
-def grace_of(options: CheckpointOptions, where: LaunchPlan) -> float:
-    """Seconds between SIGTERM and the end. Raises BadInput where the signal would not come to ranks."""
+def grace_of(options: CheckpointOptions) -> float:
+    """Seconds between SIGTERM and the end. Raises BadInput where nothing would be saved in them."""
     if options.grace and options.checkpoint is None:
         raise BadInput("--grace needs --checkpoint", "name a folder, or omit --grace")
-    if options.grace and where.launch.remote:
-        raise BadInput(
-            "--grace cannot be used with node processes on other hosts: they end at SIGTERM",
-            "start the ranks with torchrun, srun, or mpirun",
-        )
     return options.grace
 
 

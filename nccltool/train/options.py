@@ -111,7 +111,7 @@ def _spec(options: TrainOptions, where: LaunchPlan) -> TrainSpec:
         data=_data(options, shape["vocabulary"], where),
         checkpoint=checkpoint_options.checkpoints_of(options.checkpoint, where),
         checkpoint_every=options.checkpoint.checkpoint_every,
-        grace_s=checkpoint_options.grace_of(options.checkpoint, where),
+        grace_s=checkpoint_options.grace_of(options.checkpoint),
         **shape,
         given=tuple(given),
         **{name: getattr(options, name) for name in _AS_GIVEN},

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from nccltool.launch import instructions
-from nccltool.launch.instructions import Alive, Go, Goal, Instruction, Saved, Try
+from nccltool.launch.instructions import Alive, Go, Goal, Instruction, Leave, Saved, Try
 
 GOALS: dict[int, tuple[Goal, ...]] = {
     node: (Goal(node=0, port=node, addresses=("10.0.0.1", "fd00::1")),) for node in (1, 2)
@@ -20,6 +20,7 @@ PLACES = {1: (0, "n1:5"), 2: (1, "10.0.0.1:5")}
         (Saved(), Saved()),
         (Saved(left_s=59.5), Saved(left_s=59.5)),
         (Alive(), Alive()),
+        (Leave(), Leave()),
     ],
     ids=lambda one: type(one).__name__,
 )

@@ -8,19 +8,32 @@ import sys
 import pytest
 
 from nccltool.launch import events
+from nccltool.launch.instructions import Instruction, Leave
+from nccltool.launch.launchers.base import Command, NodeCommands
 from nccltool.launch.run_state import RunState
-from nccltool.launch.session import Leaving
+from nccltool.launch.session import Leaving, NodeProcess, Session
 from nccltool.train.job import TrainJob, TrainSpec
 
 
-def leaving(seconds: float, pid: int | None, host: str = "") -> Leaving:
+class Told(Session):
+    """Nothing is started; what node processes would be told is kept."""
+
+    def __init__(self, remote: bool) -> None:
+        super().__init__(NodeCommands(launcher="a test", why="", commands=(), remote=remote))
+        self.told: list[Instruction] = []
+
+    def tell(self, instruction: Instruction) -> None:
+        self.told.append(instruction)
+
+
+def leaving(seconds: float, pid: int | None, host: str = "", session: Session | None = None) -> Leaving:
     train = TrainSpec(strategies=("ddp",), grace_s=seconds)
     job = TrainJob(run_id="20250102T030405Z-beef", nodes=1, nproc_per_node=1, train=train)
     state = RunState(job, 1, now=0.0)
     if pid is not None:
         where = host or socket.gethostname()
         state.apply(events.Spawned(rank=0, node_rank=0, host=where, pid=pid), 1.0)
-    return Leaving(job, state)
+    return Leaving(job, state, session or Told(remote=False))
 
 
 @pytest.mark.parametrize(
@@ -48,6 +61,28 @@ def test_sigterm_alone_leaves_ranks_of_this_host_their_time(
         else:
             assert rank.poll() is None
             rank.kill()
+
+
+def test_ranks_of_node_processes_elsewhere_are_told_there() -> None:
+    session = Told(remote=True)
+    one = leaving(60.0, 1 << 22, "another", session)  # no process of this host has such a number
+    assert not one.is_up()
+    assert (one.is_asked, session.told) == (False, [])
+    one.signals = [signal.SIGTERM, signal.SIGTERM]
+    assert not one.is_up()
+    assert not one.is_up()
+    assert (one.is_asked, session.told) == (True, [Leave()])
+
+
+@pytest.mark.parametrize("seconds", [0.0, 60.0])
+def test_what_a_scheduler_ends_has_its_time_too_and_nobody_asked_here(seconds: float) -> None:
+    session = Told(remote=True)
+    one = leaving(seconds, 1 << 22, "another", session)
+    session.announcer = announcer = NodeProcess(Command(argv=("true",), nodes=(0,)), {}, dies_with_us=True)
+    with announcer.process:
+        announcer.process.communicate()
+    assert not one.is_up()
+    assert (one.is_asked, one._end_at is not None, session.told) == (False, bool(seconds), [])
 
 
 def test_without_ranks_there_is_nothing_to_wait_for() -> None:

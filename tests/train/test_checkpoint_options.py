@@ -56,11 +56,6 @@ def test_the_folder_of_other_hosts_is_not_made_here(tmp_path: Path) -> None:
             "--kill-rank cannot be combined with NCCLTOOL_FAULT",
         ),
         (("--grace", "30"), {}, "--grace needs --checkpoint"),
-        (
-            ("--grace", "30", "--checkpoint", "c", "--hosts", "n1", "--ssh", "true"),
-            {},
-            "--grace cannot be used with node processes on other hosts: they end at SIGTERM",
-        ),
         (("--checkpoint", ""), {}, "--checkpoint '': expected a name"),
         (("--checkpoint", "/dev/null/x"), {}, "--checkpoint /dev/null/x cannot be created: Not a directory"),
         (

@@ -26,7 +26,7 @@ from nccltool.launch.job import Job
 from nccltool.worker.bus.client import BusAddress
 from nccltool.worker.bus.server import Server
 from nccltool.worker.channel import Channel
-from nccltool.worker.node import listeners, remote, rendezvous
+from nccltool.worker.node import listeners, remote, rendezvous, sigterm
 from nccltool.worker.node.counting import Counting
 from nccltool.worker.node.event_relay import EventRelay
 from nccltool.worker.node.rendezvous import CannotStart, FixedRendezvous
@@ -42,7 +42,7 @@ def run(job: Job, listening: Sequence[socket.socket], in_fd: int, out_fd: int) -
     `listening`: of a remote node 0, the sockets that the others have found; else we listen ourselves.
     """
     place = None if job.node_ranks else inside.detect(os.environ, job.endpoint)
-    if job.leave_s:  # Slurm sends SIGTERM to every process of a step: those above ranks wait for them
+    if job.leave_s:  # until there are those that it can be passed on to
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
     try:
         if place:
@@ -71,6 +71,8 @@ def _start_agents(job: Job, listening: Sequence[socket.socket], in_fd: int, out_
         processes.forked(partial(_run_agent, job, node, address, channel, listening, watchdog)): node
         for node in job.node_ranks
     }
+    if job.leave_s:
+        sigterm.pass_on(children.keys)
     counting = None if job.emulated or job.nodes == 1 else Counting(channel)
     if not job.remote and not job.emulated and (job.nodes or 1) > 1:
         remote.send_facts(job.node_ranks[0], channel)
@@ -111,6 +113,8 @@ def _run_agent(
     for handler in logging.getLogger("torch.distributed").handlers:
         handler.addFilter(_with_traceback)
     rendezvous_handler_registry.register(rendezvous.BACKEND, lambda _: meeting)
+    if job.leave_s:
+        sigterm.pass_on_as_an_agent()
     logs = Path(job.scratch) / f"elastic-{node_rank}"
     logs.mkdir(parents=True)
     with _without_gpus():
@@ -195,6 +199,8 @@ def _started_by_launcher(job: Job, place: RankPlace, in_fd: int, out_fd: int) ->
     channel = Channel(relay.events_fd, in_fd)
     counts = place.local_rank == 0 and place.world_size > place.local_world_size
     watcher = processes.forked(partial(supervise, job, place, channel))
+    if job.leave_s:
+        sigterm.pass_on(lambda: (watcher,))
     counting = Counting(channel) if counts else None
     if place.local_rank == 0 and place.world_size > place.local_world_size:
         remote.send_facts(place.node_rank, channel)

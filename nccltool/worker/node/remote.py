@@ -81,7 +81,10 @@ def _take_part(job: Job, number: int, in_fd: int, out_fd: int, load: Callable[[]
             greeter.start()
         port, data_port = _port(of_store), _port(of_data)
         channel.emit(_node(number, port, data_port, problem, missing))
-        return _Watchdog(secret, number, child, in_fd, write_fd, channel, greeters[0], data_port).until_end()
+        watchdog = _Watchdog(secret, number, child, in_fd, write_fd, channel, greeters[0], data_port)
+        if job.leave_s:
+            signal.signal(signal.SIGTERM, watchdog.leave)
+        return watchdog.until_end()
     finally:
         _ignore_signals()
         _end()
@@ -230,6 +233,16 @@ class _Watchdog:
             self._hear_out()
         return abs(code)
 
+    def leave(self, number: int, frame: FrameType | None) -> None:
+        """At SIGTERM: ranks that were started have time to leave. It is passed on, and we end when they have."""
+        if self.rank is None:
+            _leave(number, frame)
+        self._pass_on_sigterm()
+
+    def _pass_on_sigterm(self) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.child, signal.SIGTERM)
+
     def _hear_out(self) -> None:
         """Ranks have failed, perhaps for the network: the runner may want to know who still reaches whom."""
         ended_at = time.monotonic()
@@ -262,6 +275,8 @@ class _Watchdog:
                 self._pass_on(instructions.encode(instructions.for_nodes(go, (self.number,))))
             case instructions.Saved() if self.rank == 0:  # nobody else reads it, and the pipe would become full
                 self._pass_on(line + b"\n")
+            case instructions.Leave():
+                self._pass_on_sigterm()
 
     def _pass_on(self, line: bytes) -> None:
         with contextlib.suppress(BrokenPipeError):  # it has ended; that is seen in the next turn

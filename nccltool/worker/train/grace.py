@@ -46,7 +46,8 @@ class Grace:
         if not self._seconds:
             return
         signal.set_wakeup_fd(self._fd_before)
-        signal.signal(signal.SIGTERM, self._before)
+        # schedulers repeat theirs, and this rank is already leaving
+        signal.signal(signal.SIGTERM, signal.SIG_IGN if self._agreed else self._before)
         os.close(self._writing)
         if self._asked_at is not None and not self._agreed:  # no step is left in which ranks could agree
             os.kill(os.getpid(), signal.SIGTERM)

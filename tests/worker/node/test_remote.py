@@ -41,6 +41,7 @@ LOAD
     return node_main
 remote.torch_needed.missing = lambda: MISSING
 remote.RUNNER_SILENT_S = SECONDS
+Job.leave_s = LEAVE_S
 sys.exit(remote.main(msgspec.json.decode(sys.argv[1], type=Job), 0, 1, load))
 """
 REMOTE = job(nodes=2, nproc_per_node=None, remote=True, node_ranks=(1,), env={"NCCL_TEST": "crossed"})
@@ -50,9 +51,17 @@ class Far:
     """A far end, and the runner's side of its pipes."""
 
     def __init__(
-        self, wanted: Job, main: str, load: str, leash_s: float, missing: Sequence[str], folder: Path
+        self,
+        wanted: Job,
+        main: str,
+        load: str,
+        leash_s: float,
+        missing: Sequence[str],
+        leave_s: float,
+        folder: Path,
     ) -> None:
         program = PROGRAM.replace("MAIN", _indented(main)).replace("LOAD", _indented(load))
+        program = program.replace("LEAVE_S", str(leave_s))
         program = program.replace("MISSING", repr(tuple(missing)))
         self.scratch = folder / "tmp"
         self.scratch.mkdir(exist_ok=True)
@@ -108,8 +117,9 @@ def begin(tmp_path: Path) -> Iterator[Begin]:
         load: str = "pass",
         leash_s: float = 60.0,
         missing: Sequence[str] = (),
+        leave_s: float = 0.0,
     ) -> Far:
-        started.append(Far(wanted, main, load, leash_s, missing, tmp_path))
+        started.append(Far(wanted, main, load, leash_s, missing, leave_s, tmp_path))
         return started[-1]
 
     yield start
@@ -302,6 +312,36 @@ def test_more_signals_do_not_keep_it_from_cleaning_up(begin: Begin) -> None:
     far.hear()
     while far.process.poll() is None:
         far.process.send_signal(signal.SIGTERM)
+    assert far.end() == 143
+
+
+LEAVES = """
+import signal
+signal.signal(signal.SIGTERM, lambda *_: say("told"))
+say("ready")
+signal.pause()
+time.sleep(0.2)
+return 0"""
+
+
+@pytest.mark.parametrize("by", ["signal", "instruction"])
+def test_ranks_that_have_time_to_leave_are_told_and_waited_for(begin: Begin, by: str) -> None:
+    far = begin(main=LEAVES, leave_s=60.0)
+    far.hear()
+    far.tell(go())
+    assert until(lambda: far.said.endswith("ready\n"), 20)
+    if by == "signal":
+        far.process.send_signal(signal.SIGTERM)
+    else:
+        far.tell(instructions.Leave())
+    assert far.end() == 0
+    assert far.said.endswith("ready\ntold\n")
+
+
+def test_before_any_rank_is_started_there_is_nobody_to_wait_for(begin: Begin) -> None:
+    far = begin(load="time.sleep(600)", leave_s=60.0)
+    far.hear()
+    far.process.send_signal(signal.SIGTERM)
     assert far.end() == 143
 
 

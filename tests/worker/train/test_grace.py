@@ -3,7 +3,7 @@
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -18,6 +18,13 @@ from tests.support.commands import until
 from tests.worker.train.conftest import CPU, SPEC
 
 pytestmark = [pytest.mark.torch, pytest.mark.quick]
+
+
+@pytest.fixture(autouse=True)
+def as_before() -> Iterator[None]:
+    before = signal.getsignal(signal.SIGTERM)
+    yield
+    signal.signal(signal.SIGTERM, before)
 
 
 def told(setup: Setup, act: Callable[[Setup], None]) -> tuple[int, list[events.Event]]:
@@ -57,6 +64,16 @@ def test_ranks_that_agree_save_and_leave(setup: Setup) -> None:
     assert event.finding.code == "emergency-checkpoint"
     assert event.finding.message.startswith("ddp was ended by SIGTERM: all ranks saved step 3, ")
     assert event.finding.message.endswith(" s after the signal (--grace 60)")
+
+
+def test_a_signal_that_is_repeated_does_not_end_a_rank_that_leaves(setup: Setup) -> None:
+    def act(there: Setup) -> None:
+        with pytest.raises(EndedBySignal), Grace(there, 60.0) as grace:
+            grace._agreed = True
+            raise EndedBySignal
+        signalled()
+
+    assert told(setup, act) == (77, [])
 
 
 def test_a_rank_that_is_not_ready_in_time_says_where_it_is(setup: Setup) -> None:
