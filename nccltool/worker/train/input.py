@@ -1,11 +1,10 @@
 """The input of a rank, drawn as users draw it: DataLoader, workers, and DistributedSampler; each wait is timed."""
 
 import os
-import queue
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,6 +14,7 @@ from torch.utils.data import DataLoader, Dataset, DistributedSampler
 
 from nccltool.core import processes
 from nccltool.train.input_order import InputPlan, ShardError, compared
+from nccltool.worker.train.file_thread import FileThread
 
 _LEAST_BATCHES = 6
 """Of a process: fewer do not tell a leak from files that are opened when they are first needed."""
@@ -74,39 +74,6 @@ class Drawn:
     waited: InputWait = field(compare=False)
 
 
-class _Reader:
-    """A thread that reads for its rank: a read that never ends cannot be left otherwise."""
-
-    def __init__(self) -> None:
-        self._work: queue.SimpleQueue[Callable[[], Any]] = queue.SimpleQueue()
-        self._done: queue.SimpleQueue[tuple[Any, Exception | None]] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._run, name="input", daemon=True)
-        self._thread.start()
-
-    @property
-    def thread(self) -> int:
-        return self._thread.native_id or 0
-
-    def _run(self) -> None:
-        while True:
-            work = self._work.get()
-            try:
-                self._done.put((work(), None))
-            except Exception as error:  # noqa: BLE001 - raised again where the result is asked for
-                self._done.put((None, error))
-
-    def read(self, work: Callable[[], Any], timeout_s: float) -> Any:
-        """What `work` returns. Raises what it raises, and TimeoutError."""
-        self._work.put(work)
-        try:
-            result, error = self._done.get(timeout=timeout_s)
-        except queue.Empty:
-            raise TimeoutError("timed out") from None
-        if error is not None:
-            raise error
-        return result
-
-
 class Input:
     """The batches of one rank, epoch after epoch."""
 
@@ -131,7 +98,7 @@ class Input:
         self._batches: Iterator[Any] = iter(())
         self._step, self._epoch = 0, -1
         self._iterator: Any = None
-        self._reader = _Reader()
+        self._reader = FileThread()
         self._order: tuple[int, Sequence[int]] = (-1, ())
         self._open: dict[int, int] = {}
         """Descriptors of this process and its workers, by pid, when all of them had read a batch."""
@@ -146,7 +113,7 @@ class Input:
         try:
             if self._iterator is None:  # in the main thread, the only one in which torch hears of workers that die
                 self._begin(epoch)
-            numbers, tokens = self._reader.read(
+            numbers, tokens = self._reader.done(
                 lambda: self._next(epoch, inside), self._settings.timeout_s + _GRACE_S
             )
         except StopIteration:

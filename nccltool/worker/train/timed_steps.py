@@ -1,9 +1,12 @@
 """What a step of a strategy is made of: steps that are timed, and steps of which a trace is written."""
 
 import contextlib
+import shutil
 import statistics
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -23,6 +26,7 @@ from nccltool.train.strategies.base import DataParallelOptions
 from nccltool.worker import memory
 from nccltool.worker.train import adamw, arrivals, gradients, launches, metering, transformer
 from nccltool.worker.train.arrivals import CoreTime, Lateness
+from nccltool.worker.train.file_thread import FileThread
 from nccltool.worker.train.gradients import Scaler
 from nccltool.worker.train.input import InputWait
 from nccltool.worker.train.metering import WARM_UP, MeteredSteps
@@ -34,6 +38,8 @@ _DRAWN_RANKS, _DRAWN_PASSES = 64, 2048
 _TRACED = 8
 """Steps in a trace. Two ranks are late in all of 8 by chance in 2 of 2**8 traces, in fewer more often than `trace`
 allows; more would make files that viewers cannot open."""
+_WRITTEN_S = 60.0
+"""A trace has some megabytes, and NFS answers within its time-out: 60 s over TCP (nfs(5), timeo)."""
 
 Step = Callable[[Tensor], None]
 
@@ -211,21 +217,42 @@ def write_trace(strategy: Strategy, folder: Path) -> None:
                     tokens, _ = setup.drawn(number)
                 step(tokens)
                 setup.group.settle()
-    try:  # only now: the others need this rank's part of the steps
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.touch()  # the profiler does not say it when it cannot write
-        profiler.export_chrome_trace(str(file))
+    # only now: the others need this rank's part of the steps
+    setup.slot.phase("profiling", allowance_s=2 * _WRITTEN_S)
+    there = FileThread()
+    try:
+        there.done(partial(_make_room, file), _WRITTEN_S)
+        with tempfile.TemporaryDirectory() as scratch:  # the profiler writes without giving up
+            written = Path(scratch, file.name)
+            profiler.export_chrome_trace(str(written))
+            there.done(partial(_put, written, file), _WRITTEN_S)
     except OSError as error:
-        with contextlib.suppress(OSError):
-            file.unlink()  # half a trace shows other times than the steps had
+        is_hung = isinstance(error, TimeoutError) and error.errno is None
+        why = f"its file system did not take it within {_WRITTEN_S:g} s" if is_hung else error.strerror or error
         setup.channel.report(
             PROFILE_NOT_WRITTEN.finding(
                 subject=Subject(kind="file", name=str(file)),
-                message=f"rank {setup.rank} could not write its profiler trace {file}: {error.strerror or error}",
+                message=f"rank {setup.rank} could not write its profiler trace {file}: {why}",
                 remedy="name a folder that every host can write to and that has free space",
             )
         )
     setup.slot.phase("between steps")
+
+
+def _make_room(file: Path) -> None:
+    """What an earlier run left is no trace of this one."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.unlink(missing_ok=True)
+
+
+def _put(written: Path, file: Path) -> None:
+    """Half a trace shows other times than the steps had: there is a whole one or none."""
+    try:
+        shutil.copyfile(written, file)
+    except OSError:
+        with contextlib.suppress(OSError):
+            file.unlink()
+        raise
 
 
 def stepper(strategy: Strategy) -> Step:

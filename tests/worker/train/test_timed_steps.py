@@ -1,6 +1,8 @@
 """Traces of steps: what is in the folder when one is not written to its end."""
 
 import errno
+import shutil
+import time
 from pathlib import Path
 from typing import Any
 
@@ -53,10 +55,10 @@ def test_the_steps_are_taken_where_no_trace_can_be_written(
     said = _Findings()
     (tmp_path / trace_file("ddp", 0)).touch()
 
-    def refused(_file: Path) -> None:
+    def refused(_file: Path, **_how: bool) -> None:
         raise PermissionError(errno.EACCES, "Permission denied")
 
-    monkeypatch.setattr(Path, "touch", refused)
+    monkeypatch.setattr(Path, "unlink", refused)
     monkeypatch.setattr(timed_steps, "profile", _FullDisk)
     monkeypatch.setattr(timed_steps, "stepper", lambda _strategy: steps.append)
     tools: Any = RankTools(setup.device, setup.slot, said, setup.tools.injector)  # type: ignore[arg-type]
@@ -76,3 +78,17 @@ def test_a_full_disk_leaves_neither_half_a_trace_nor_that_of_an_earlier_run(
     assert finding.message == f"rank 0 could not write its profiler trace {file}: No space left on device"
     assert "free space" in finding.remedy
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_system_that_never_answers_is_given_up_and_the_rank_is_named(
+    setup: Setup, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, said = tmp_path / trace_file("ddp", 0), _Findings()
+    monkeypatch.setattr(shutil, "copyfile", lambda *_files: time.sleep(60))
+    monkeypatch.setattr(timed_steps, "_WRITTEN_S", 0.2)
+    tools: Any = RankTools(setup.device, setup.slot, said, setup.tools.injector)  # type: ignore[arg-type]
+    timed_steps.write_trace(strategies.build(Setup("ddp", SPEC, tools)), tmp_path)
+    (finding,) = said.reported
+    assert finding.message == (
+        f"rank 0 could not write its profiler trace {file}: its file system did not take it within 0.2 s"
+    )
