@@ -26,6 +26,10 @@ LONGEST_LINE = 1 << 20
 _ID_LENGTH = 40
 _CPU_CLOCK = "collective_cpu"
 _WORD = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_SNAPSHOT = re.compile(
+    r"^(?:# (?:HELP|TYPE) )?nccl_(?:collective_|p2p_)?(?:bus_bandwidth_gbs|exec_time_microseconds)\b", re.MULTILINE
+)
+"""Its metrics: https://rocm.docs.amd.com/projects/rccl/en/develop/how-to/using-rccl-inspector-plugin.html"""
 
 
 @dataclass(slots=True)
@@ -136,6 +140,11 @@ class InspectorCalls:
         mine.times_us.append(call.coll_exec_time_us)
         mine.is_cpu_clock |= call.coll_timing_source == _CPU_CLOCK
         return ""
+
+
+def is_snapshot(begin: bytes) -> bool:
+    """Whether a file that begins so is a textfile for Prometheus (NCCL_INSPECTOR_PROM_DUMP=1)."""
+    return _SNAPSHOT.search(begin.decode("ascii", "replace")) is not None
 
 
 def is_log(begin: bytes) -> bool:

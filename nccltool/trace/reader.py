@@ -7,7 +7,7 @@ from nccltool.core.errors import BadInput
 from nccltool.core.text import escaped
 from nccltool.trace.builder import TraceBuilder
 from nccltool.trace.files import TraceFile
-from nccltool.trace.inspector_calls import InspectorCalls, is_log
+from nccltool.trace.inspector_calls import InspectorCalls, is_log, is_snapshot
 from nccltool.trace.json_events import TraceEventReader
 from nccltool.trace.result import RankTrace
 
@@ -20,6 +20,11 @@ def read(file: Path, calls: InspectorCalls) -> tuple[RankTrace | None, str]:
     source, builder = TraceFile(file), TraceBuilder(escaped(str(file)))
     pieces = source.pieces()
     begin = next(pieces, b"")
+    if is_snapshot(begin):
+        raise BadInput(
+            f"{file} is a Prometheus file of NCCL Inspector: it has one value for many calls, without their times",
+            "run with NCCL_INSPECTOR_PROM_DUMP=0, which writes a record for each call",
+        )
     if is_log(begin):
         wrong = calls.take(escaped(str(file)), chain([begin], pieces))
         return None, "; ".join(filter(None, (wrong, source.damage)))

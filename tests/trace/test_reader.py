@@ -34,3 +34,18 @@ def test_no_trace(tmp_path: Path) -> None:
     (tmp_path / "x.json").write_text("hello")
     with pytest.raises(BadInput, match="is not a trace"):
         read(tmp_path / "x.json", InspectorCalls())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# HELP nccl_bus_bandwidth_gbs NCCL bus bandwidth\n# TYPE nccl_bus_bandwidth_gbs gauge\n",
+        'nccl_p2p_exec_time_microseconds{version="v5.1",node="n1",p2p_operation="Send"} 464.9\n',
+    ],
+)
+def test_a_file_for_prometheus_has_no_calls(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "nccl_inspector_metrics_GPU-1.prom"
+    file.write_text(text)
+    with pytest.raises(BadInput, match="is a Prometheus file of NCCL Inspector") as refused:
+        read(file, InspectorCalls())
+    assert "NCCL_INSPECTOR_PROM_DUMP=0" in refused.value.remedy
