@@ -107,7 +107,10 @@ class TimedSteps(Event, frozen=True, tag="timed-steps"):
     starved: RankStarved | None = None
     """The rank that lacked a core in the steps in which arrivals were measured."""
     launch_ns: int | None = None
-    """How long per step a GPU waits for its host to launch the next kernel; None = no GPU, or not known."""
+    """How long per step without communication a GPU waits for its host to launch the next kernel; None = no GPU,
+    or not known."""
+    late_calls_ns: int | None = None
+    """How much longer it waits in a step with communication, which hosts launch late."""
     moving_ns: int | None = None
     """How long per step the communication thread that waited longest lacked a core, across all ranks;
     None = not known."""

@@ -14,7 +14,7 @@ from nccltool.launch.finding_kinds import WORLD_OF_ONE
 from nccltool.launch.printed_events import Begun
 from nccltool.launch.run_state import RunState
 from nccltool.launch.runner import LaunchOutcome
-from nccltool.probe import late_findings, late_rank, plan
+from nccltool.probe import late_findings, plan
 from nccltool.probe.late_findings import ArrivalsOf
 from nccltool.probe.run import info
 from nccltool.train import (
@@ -89,6 +89,10 @@ class _Heard:
         self.left_out: events.NotTrained | None = next(reversed(said[events.NotTrained]), None)
 
     @property
+    def on_gpus(self) -> bool:
+        return any(part.utilization for part in self.of_ranks)
+
+    @property
     def all_compared(self) -> bool:
         """On all ranks."""
         return len({event.rank for event in self.compared}) == self.state.world_size > 0
@@ -148,7 +152,7 @@ def _training(heard: _Heard) -> TrainingResult:
     utilisation, source = _utilisation(tokens_per_s, heard)
     without_sync = _of_a_step(_without_sync_ns(timed), times)
     exposed = None if without_sync is None else max(0.0, 1 - without_sync)
-    late = late_rank.of_pairs(timed.late_ranks) if timed and timed.late_ranks is not None else None
+    late = step_losses.came_late(timed, times.mean if times else None, on_gpus=heard.on_gpus)
     given, starved = _input(heard.dealt, heard) if heard.dealt else None, timed.starved if timed else None
     return TrainingResult(
         strategy=heard.name,

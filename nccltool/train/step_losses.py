@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 from statistics import median_low
 
+from nccltool.probe import late_rank
 from nccltool.probe.late_rank import RankLateness
 from nccltool.train import input_findings
 from nccltool.train.events import TimedSteps
@@ -11,6 +12,9 @@ from nccltool.train.result import RankStarved, StepLoss, TrainingInput
 
 MUCH = 0.1
 """Share of a step that is worth a line: a well-configured input or network takes less."""
+LEAST_LATE = 0.1
+"""Of a step that hosts pace: ranks that share cores are late now and then, by 7 % of a step in a healthy run on 2
+cores (`trace.arrivals` has the measurement)."""
 SLOW_RANK = 1.25
 """A rank whose own work took so much longer than that of the middle one is named; neighbours on one shared host
 differ by some percent."""
@@ -29,7 +33,8 @@ def of(
     if timed is None:
         return ()
     moving_s, launch_s = (timed.moving_ns or 0) / 1e9, None if timed.launch_ns is None else timed.launch_ns / 1e9
-    return losses(step_s, exposed, given, late, timed.starved, moving_s, launch_s)
+    late_calls_s = (timed.late_calls_ns or 0) / 1e9
+    return losses(step_s, exposed, given, late, timed.starved, moving_s, launch_s, late_calls_s)
 
 
 def losses(
@@ -40,19 +45,34 @@ def losses(
     starved: RankStarved | None,
     moving_s: float = 0.0,
     launch_s: float | None = None,
+    late_calls_s: float = 0.0,
 ) -> tuple[StepLoss, ...]:
     """All that are worth a line, the largest first. `moving_s`: time that the data of a step waited for a core;
-    `launch_s`: time that GPUs waited for launches."""
+    `launch_s`: time that GPUs waited for launches in a step without communication; `late_calls_s`: and for
+    communication that hosts launched late, which no faster network shortens. What one rank costs is neither."""
     if step_s is None:
         return ()
     held_up = [*_late(step_s, late), *_starved(starved)]
     found = [*_input(given), *sorted(held_up, key=lambda one: -one.share)[:1]]
+    for_rank = max((one.share for one in held_up), default=0.0)
     if launch_s is not None:
-        found.append(StepLoss(cause="launch", share=min(1.0, launch_s / step_s), rank=None))
+        share = min(1.0, (launch_s + late_calls_s) / step_s) - for_rank
+        found.append(StepLoss(cause="launch", share=share, rank=None))
     if exposed is not None:
-        waited = [moving_s / step_s, *(one.share for one in held_up)]  # not for the network
-        found.append(StepLoss(cause="communication", share=exposed - max(waited), rank=None))
+        waited = max(moving_s / step_s, for_rank) + late_calls_s / step_s  # not for the network
+        found.append(StepLoss(cause="communication", share=exposed - waited, rank=None))
     return tuple(sorted((one for one in found if one.share >= MUCH), key=lambda one: -one.share))
+
+
+def came_late(timed: TimedSteps | None, step_s: float | None, *, on_gpus: bool) -> tuple[RankLateness, ...] | None:
+    """The ranks that are worth naming, the latest first; None = arrivals were not measured. Hosts pace steps on
+    CPUs, and those of GPUs that wait for launches."""
+    if timed is None or timed.late_ranks is None:
+        return None
+    late = late_rank.of_pairs(timed.late_ranks)
+    if step_s is None or (on_gpus and (timed.launch_ns or 0) / 1e9 < MUCH * step_s):
+        return late
+    return tuple(one for one in late if one.late_s >= LEAST_LATE * step_s)
 
 
 def _input(given: TrainingInput | None) -> Iterator[StepLoss]:

@@ -294,6 +294,7 @@ EXAMPLES: dict[type[Event], Callable[[], Event | Iterator[Event]]] = {
         starved=RankStarved(rank=LAST, share=1 / 3e300, others=1 / 3e300),
         moving_ns=NS,
         launch_ns=NS,
+        late_calls_ns=NS,
     ),
     of_train.InputDealt: lambda: of_train.InputDealt(
         strategy="deepspeed", sequences=BYTES, epoch_steps=BYTES, left_out=BYTES

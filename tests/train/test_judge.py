@@ -139,6 +139,20 @@ def test_gpus_that_wait_for_launches() -> None:
     assert found == [("launch", 0.5), ("communication", 0.25)]
 
 
+def test_calls_that_are_launched_late_are_no_communication() -> None:
+    run = judged(*RIGHT[:-1], msgspec.structs.replace(TIMED, launch_ns=4_000_000, late_calls_ns=4_000_000))
+    assert [(one.cause, one.share) for one in run.trainings[0].losses] == [("launch", 0.4)]
+
+
+def test_a_rank_that_costs_little_on_cpus_is_not_named() -> None:
+    little = msgspec.structs.replace(TIMED, late_ranks=((1, 0.0015),))
+    run = judged(*RIGHT[:-1], little)
+    assert (run.findings, run.trainings[0].late_ranks) == ((), ())
+    on_gpus = [msgspec.structs.replace(one, utilization=(900,)) for one in ON_RANKS]
+    run = judged(*RIGHT[: -1 - len(ON_RANKS)], *on_gpus, little)
+    assert [one.code for one in run.findings] == ["late-rank"]
+
+
 def test_a_rank_that_comes_late() -> None:
     run = judged(*RIGHT[:-1], msgspec.structs.replace(TIMED, late_ranks=((1, 0.05),)))
     (finding,) = run.findings

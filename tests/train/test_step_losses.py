@@ -4,6 +4,7 @@ import pytest
 
 from nccltool.probe.late_rank import RankLateness
 from nccltool.train import step_losses
+from nccltool.train.events import TimedSteps
 from nccltool.train.result import RankStarved, StepLoss, TrainingInput
 
 LATE = (RankLateness(rank=3, late_s=0.05),)
@@ -74,6 +75,57 @@ def test_gpus_that_wait_for_launches(
 ) -> None:
     found = step_losses.losses(0.1, exposed, None, (), None, launch_s=launch_s)
     assert [(one.cause, round(one.share, 6), one.rank) for one in found] == expected
+
+
+@pytest.mark.parametrize(
+    ("late_calls_s", "late", "expected"),
+    [
+        (0.0, (), [loss("communication", 0.36), loss("launch", 0.3)]),
+        (0.03, (), [loss("launch", 0.6)]),
+        (0.02, (), [loss("launch", 0.5), loss("communication", 0.16)]),
+        (0.04, LATE, [loss("late rank", 0.5, 3), loss("launch", 0.2)]),
+        (0.0, LATE, [loss("late rank", 0.5, 3)]),
+    ],
+    ids=["of the network", "all of it late", "some of it late", "late itself, and launch-bound", "late itself"],
+)
+def test_calls_that_hosts_launch_late_are_no_communication(
+    late_calls_s: float, late: tuple[RankLateness, ...], expected: list[tuple[str, float, int | None]]
+) -> None:
+    found = step_losses.losses(0.1, 0.36, None, late, None, launch_s=0.03, late_calls_s=late_calls_s)
+    assert [(one.cause, round(one.share, 6), one.rank) for one in found] == expected
+
+
+@pytest.mark.parametrize(
+    ("late_s", "on_gpus", "launch_ms", "is_named"),
+    [
+        (0.009, False, None, False),
+        (0.011, False, None, True),
+        (0.009, True, 50, False),
+        (0.011, True, 50, True),
+        (0.002, True, 5, True),
+        (0.002, True, None, True),
+    ],
+    ids=["CPUs", "CPUs, much", "launch-bound", "launch-bound, much", "GPUs", "GPUs, launches unknown"],
+)
+def test_a_rank_is_late_by_more_than_hosts_vary(
+    late_s: float, on_gpus: bool, launch_ms: int | None, is_named: bool
+) -> None:
+    timed = TimedSteps(
+        step=1,
+        strategy="ddp",
+        sequences=8,
+        tokens=256,
+        without_sync_ns=None,
+        alone_ns=None,
+        late_ranks=((3, late_s),),
+        launch_ns=None if launch_ms is None else launch_ms * 1_000_000,
+    )
+    expected = (RankLateness(rank=3, late_s=late_s),) if is_named else ()
+    assert step_losses.came_late(timed, 0.1, on_gpus=on_gpus) == expected
+
+
+def test_arrivals_that_were_not_measured_name_nobody() -> None:
+    assert step_losses.came_late(None, 0.1, on_gpus=False) is None
 
 
 def test_without_timed_steps_nothing_is_known() -> None:

@@ -46,8 +46,7 @@ Step = Callable[[Tensor], None]
 
 def time_steps(strategy: Strategy, steps: int, index: int) -> None:
     """Time steps, in turns with the same work without communication; rank 0 reports them."""
-    setup, flow = strategy.setup, strategy.flow
-    group = setup.group
+    setup, flow, group = strategy.setup, strategy.flow, strategy.setup.group
     _forget_peak(group.device)
     step = stepper(strategy)
     metered, peak = metering.metered(setup, step, steps), _peak_bytes(group.device)
@@ -63,7 +62,7 @@ def time_steps(strategy: Strategy, steps: int, index: int) -> None:
     ours, *others = _loop(setup, steps, step, *compute_only, waits=drawn)
     timed = clock.read()
     alone = _loop(setup, steps, *compute_only) if compute_only and group.rank == 0 else []
-    launch_ns = launches.waited_ns(setup, *compute_only) if compute_only else None
+    launched = launches.waits(setup, step, *compute_only) if compute_only else None
     longest_waits, slowest = group.maximum([wait.ns for wait in drawn]), group.maximum(ours)
     together = [group.maximum(times) for times in others]
     everybodys = group.everybodys(_row(others, together, peak, drawn, timed))
@@ -85,7 +84,8 @@ def time_steps(strategy: Strategy, steps: int, index: int) -> None:
             late_ranks=None if met is None else late_rank.as_pairs(met.ranks),
             starved=lacks_core,
             energy=metered.energy,
-            launch_ns=launch_ns,
+            launch_ns=None if launched is None else launched.alone_ns,
+            late_calls_ns=None if launched is None else launched.late_calls_ns,
             moving_ns=_moving_ns([row[5] for row in everybodys], steps),
         ),
     )
