@@ -62,6 +62,8 @@ class Driver:
         self.nodes: list[Callable[[], object]] | None = None
         """What a graph that is being captured replays; None = no capture."""
         self.on_start: list[Callable[[], None]] = []
+        self.kernels: list[tuple[str, str, int, int]] | None = None
+        """What a profiler has seen of the device; None = none looks."""
         os.register_at_fork(after_in_child=self._forked)
 
     def _forked(self) -> None:
@@ -184,10 +186,16 @@ class Driver:
         if self.initialised:
             self.stream().tail.pass_by()
 
-    def launch(self) -> None:
+    def launch(self, name: str) -> None:
         """An operator keeps the current stream busy."""
         if self.machine.kernel_s is not None:
-            self.stream().launch(self.machine.kernel_s)
+            end = self.stream().launch(self.machine.kernel_s)
+            self.note(name, end - round(self.machine.kernel_s * 1e9), end)
+
+    def note(self, name: str, begin: int, end: int, call: str = "") -> None:
+        """What the device did, for a profiler. `call`: the collective, as torch names it."""
+        if self.kernels is not None:
+            self.kernels.append((name, call, begin, end))
 
     # memory
 

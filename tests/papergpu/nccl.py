@@ -218,7 +218,7 @@ class PaperNccl(dist.ProcessGroup):  # type: ignore[misc]
         if driver.machine.watchdog:
             Device.watchdog.add(self._call(amount, point))
         takes = takes_ns(amount.op, amount.bytes, self._size, driver.machine) if lane == "all" else None
-        work = self._work(does, gloo, fault, takes, amount.is_of_all)
+        work = self._work(does, gloo, fault, takes, amount)
         self._executor(lane).put(stream.tail, work, point, at=0 if driver.machine.instant_launch else None)
         if not is_async:
             stream.tail = point
@@ -238,16 +238,16 @@ class PaperNccl(dist.ProcessGroup):  # type: ignore[misc]
         )
 
     def _work(
-        self, does: Callable[[Any], Any], gloo: Any, fault: str | None, takes_ns: int | None, is_of_all: bool
+        self, does: Callable[[Any], Any], gloo: Any, fault: str | None, takes_ns: int | None, amount: Amount
     ) -> Task:
         def work(begin: int) -> int | None:
-            since = time.monotonic()
+            since, own = time.monotonic(), begin
             if fault == "hang":
                 _NEVER.wait()
             if fault is not None:
                 return None
             try:
-                begin = begun_by_all(gloo, begin) if is_of_all and takes_ns is not None else begin
+                begin = begun_by_all(gloo, begin) if amount.is_of_all and takes_ns is not None else begin
                 does(gloo)
             except RuntimeError as error:
                 if any(word in str(error) for word in _GONE):
@@ -256,7 +256,11 @@ class PaperNccl(dist.ProcessGroup):  # type: ignore[misc]
             except BaseException:  # noqa: BLE001
                 _broken()
             time.sleep(max(0.0, Device.slow_s - (time.monotonic() - since)))
-            return None if takes_ns is None else begin + takes_ns
+            if takes_ns is None:
+                return None
+            call = amount.op.lower()
+            Device.driver.note(f"ncclDevKernel_{call}", own, begin + takes_ns, call)
+            return begin + takes_ns
 
         return work
 

@@ -139,10 +139,11 @@ class Stream:
         if not self.tail.ns:
             self.tail.wait()
 
-    def launch(self, seconds: float) -> None:
-        """Work without a result, on the device's own clock: it takes its time behind what is there."""
+    def launch(self, seconds: float) -> int:
+        """Work without a result, on the device's own clock, behind what is there; returns when it is done."""
         self.drain()
         self.tail = Point(max(self.tail.ns, time.perf_counter_ns()) + round(seconds * 1e9))
+        return self.tail.ns
 
 
 def slept(seconds: float) -> Task:

@@ -94,7 +94,7 @@ class Mode(TorchDispatchMode):  # type: ignore[misc]
             driver.pass_by()  # a copy to the host
         result = self._marked(func(*args, **kwargs), where)
         if trait.computes and where is not None:
-            driver.launch()  # only now: what it takes here is the launch
+            driver.launch(str(func))  # only now: what it takes here is the launch
         return result
 
     def _marked(self, result: Any, where: int | None) -> Any:

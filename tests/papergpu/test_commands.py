@@ -1,11 +1,13 @@
 """Commands on a paper machine with eight GPUs: they take NCCL, use every GPU, and their data is right."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from nccltool.probe import collectives
+from nccltool.trace.run import trace
 from tests.papergpu.conftest import OnPaper
 from tests.papergpu.machine import PaperFault
 from tests.papergpu.machines import paper
@@ -194,12 +196,15 @@ def test_nobody_is_named_for_a_peer_that_nccl_says_is_gone(on_paper: OnPaper) ->
 
 
 @pytest.mark.parametrize(("kernel_s", "is_lost"), [(5e-6, True), (2e-3, False)], ids=["launch-bound", "GPU-bound"])
-def test_a_training_says_whether_its_gpus_wait_for_launches(
-    on_paper: OnPaper, kernel_s: float, is_lost: bool
+def test_a_training_says_whether_its_gpus_wait_for_launches_and_so_does_its_trace(
+    on_paper: OnPaper, tmp_path: Path, kernel_s: float, is_lost: bool
 ) -> None:
     machine = replace(DGX, name="kernels", kernel_s=kernel_s, bus_bytes_per_s=400e9)
-    words = ("--steps", "1", "--time-steps", "3", "--layers", "1")
+    words = ("--steps", "1", "--time-steps", "3", "--layers", "1", "--profile", str(tmp_path / "traces"))
     ended = on_paper(machine, "train", "ddp", *ONE_NODE, "2", *words)
     assert ended.code == 0, ended.said
     (training,) = ended.document["trainings"]
     assert ("launch" in [one["cause"] for one in training["losses"]]) is is_lost
+    report = trace([str(tmp_path / "traces")], ())
+    assert [one.has_gpu for one in report.traces] == [True, True]
+    assert ("launch" in [one.cause for one in report.losses]) is is_lost

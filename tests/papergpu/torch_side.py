@@ -46,12 +46,13 @@ def install(machine: PaperMachine) -> None:
         return
 
     def torch_is_here() -> None:
-        from tests.papergpu import cuda, several, tensors
+        from tests.papergpu import cuda, profiler, several, tensors
         from tests.papergpu.driver import Driver
 
         driver = Driver(machine)
         cuda.install(driver)
         tensors.install(driver)
+        profiler.install(driver)
         several.install()
 
         def distributed_is_here() -> None:
