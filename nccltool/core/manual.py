@@ -59,8 +59,13 @@ def section(name: str, title: str) -> str:
     return next((one.text for one in sections(name) if one.title == title), "")
 
 
-def rows(text: str) -> Iterator[tuple[str, ...]]:
+@cache
+def rows(text: str) -> tuple[tuple[str, ...], ...]:
     """The rows of the tables in a text, without their headers."""
+    return tuple(_rows(text))
+
+
+def _rows(text: str) -> Iterator[tuple[str, ...]]:
     for line, below in pairwise([*(line.strip() for line in text.splitlines()), ""]):
         if line.startswith("|") and not is_rule(line) and not is_rule(below):
             yield cells(line)

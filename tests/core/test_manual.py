@@ -46,8 +46,8 @@ def test_sections_end_at_the_next_heading() -> None:
 
 
 def test_rows_are_without_headers() -> None:
-    assert list(manual.rows("")) == []
-    assert list(manual.rows(PAGE)) == [("`x`, `y`", "one | two"), ("plain", "`a", "b`")]
+    assert manual.rows("") == ()
+    assert manual.rows(PAGE) == (("`x`, `y`", "one | two"), ("plain", "`a", "b`"))
 
 
 @pytest.mark.parametrize(

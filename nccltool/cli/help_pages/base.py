@@ -7,6 +7,7 @@ page(word)      the page in Markdown, for a name in any spelling; None when it i
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Protocol
 
 
@@ -22,6 +23,7 @@ class PageKind(Protocol):
         """In Markdown; None when the word is not one of these."""
 
 
+@lru_cache(maxsize=16384)  # every name, for each word that a program asks for
 def normal(word: str) -> str:
     """A word without what differs from writer to writer: case, and blanks, underscores or hyphens inside."""
     return re.sub(r"[\s_-]+", "-", word.strip().strip("`'\"").lower()).strip("-") or word
