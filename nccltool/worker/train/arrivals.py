@@ -78,7 +78,7 @@ class Arrivals:
 
     def __init__(self, group: Agreement) -> None:
         self.waits_ns: list[int] = []
-        self._group, self._counting = group, True
+        self.group, self._counting = group, True
         self._seen: Counter[str] = Counter()
 
     def at(self, phase: str) -> None:
@@ -87,7 +87,7 @@ class Arrivals:
             self._seen[phase] += 1
             return
         begin = time.perf_counter_ns()
-        self._group.meet()
+        self.group.meet()
         self.waits_ns.append(time.perf_counter_ns() - begin)
 
     def can_meet(self) -> bool:
@@ -95,24 +95,19 @@ class Arrivals:
         else some would wait for others that wait for them. From here on they meet."""
         self._counting = False
         once = [self._seen[BETWEEN_PASSES], self._seen[COMPUTING]] == [1, 0]
-        return not self._group.maximum([not once])[0]
+        return not self.group.maximum([not once])[0]
 
 
 def came_late(
-    group: Agreement, step_ns: int, step: Callable[[], object], put: Callable[[Arrivals | None], None]
+    counted: Arrivals, step_ns: int, step: Callable[[], object], put: Callable[[Arrivals | None], None]
 ) -> Lateness | None:
-    """The ranks that arrive late in some steps; None = not known. `step_ns`: how long a step takes, the same on
-    all ranks. `put` gives the arrivals to the strategy."""
-    if group.size < 2:
-        return None
+    """The ranks that arrive late in some steps; None = not known. `counted`: arrivals of one step before them.
+    `step_ns`: how long a step takes, the same on all ranks. `put` gives the arrivals to the strategy."""
+    found, group = None, counted.group
     rounds = late_rank.ROUNDS if _PARTS * late_rank.ROUNDS * step_ns <= _LONG_NS else _SHORT
-    arrivals = Arrivals(group)
-    put(arrivals)
-    step()
-    found = None
-    if arrivals.can_meet():
+    if group.size > 1 and counted.can_meet():
         clock = CoreClock()
-        late = _late_throughout(group, rounds, step, arrivals)
+        late = _late_throughout(group, rounds, step, counted)
         found = Lateness(ranks=late, core_time=clock.read())
     put(None)
     return found

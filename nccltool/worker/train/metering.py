@@ -106,9 +106,12 @@ def metered(setup: Setup, step: Callable[[Tensor], None], most: int) -> MeteredS
     def take(steps: int) -> list[int]:
         return [once(setup.drawn(len(seen) + 1)[0]) for _ in range(steps)]
 
-    slowest_ns, has_counters = group.maximum([take(WARM_UP)[-1], meters.can_read])
+    take(WARM_UP - 1)
+    counted = arrivals.Arrivals(group)
+    setup.meet_at(counted)
+    slowest_ns, has_counters = group.maximum([*take(1), meters.can_read])
     again = setup.tokens(1)
-    lateness = arrivals.came_late(group, slowest_ns, partial(once, again), setup.meet_at)
+    lateness = arrivals.came_late(counted, slowest_ns, partial(once, again), setup.meet_at)
     in_time = math.ceil(_LEAST_S * 1e9 / max(slowest_ns, 1))
     steps = min(in_time, _MOST_STEPS) if has_counters else max(0, min(in_time, most) + WARM_UP - len(seen))
     group.meet()

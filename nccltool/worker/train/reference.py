@@ -263,8 +263,9 @@ class Reference:
                 tolerance=self._tolerance.at(number),
             )
         pairs = self.pairs(strategy)
-        found = [(_gradient(mine), _part(strategy, _gradient(own), mine)) for mine, own in pairs]
-        return _compared("gradient", found, self._tolerance.at(number))
+        with torch.no_grad():
+            found = [(_gradient(mine), _part(strategy, _gradient(own), mine)) for mine, own in pairs]
+            return _compared("gradient", found, self._tolerance.at(number))
 
     def take_over(self, strategy: Strategy) -> None:
         """Under AdamW: the strategy's gradients, as far as this rank holds them."""
@@ -275,8 +276,9 @@ class Reference:
     def parameters(self, strategy: Strategy, number: int, what: str) -> TensorDifference:
         """Of what this rank holds of the trained parameters: before the update, or after it."""
         pairs = [(mine, own) for mine, own in self.pairs(strategy) if own.requires_grad]
-        found = [(local(mine.detach()), _part(strategy, own.detach(), mine)) for mine, own in pairs]
-        return _compared(what, found, self._tolerance.at(number))
+        with torch.no_grad():  # the parts of DTensors are then no operations of autograd
+            found = [(local(mine), _part(strategy, own, mine)) for mine, own in pairs]
+            return _compared(what, found, self._tolerance.at(number))
 
     def frozen(self, strategy: Strategy) -> list[TensorDifference]:
         """How many numbers changed that must stay as they are, to the last bit; nothing where all are trained."""

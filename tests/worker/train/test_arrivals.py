@@ -8,7 +8,7 @@ import pytest
 from nccltool.core import processes
 from nccltool.worker.agreement import Agreement
 from nccltool.worker.train import arrivals
-from nccltool.worker.train.arrivals import BETWEEN_PASSES, COMPUTING, Arrivals
+from nccltool.worker.train.arrivals import BETWEEN_PASSES, COMPUTING, Arrivals, Lateness
 
 pytestmark = pytest.mark.torch
 
@@ -65,6 +65,14 @@ class Stepper:
         return not self._arrivals or self._arrivals[-1] is None
 
 
+def came_late(group: Agreement, step_ms: int, stepper: Stepper) -> Lateness | None:
+    """After a step in which arrivals were counted."""
+    counted = Arrivals(group)
+    stepper.put(counted)
+    stepper.step()
+    return arrivals.came_late(counted, step_ms * 10**6, stepper.step, stepper.put)
+
+
 @pytest.mark.parametrize(
     ("phases", "group", "step_ms", "rounds"),
     [
@@ -82,12 +90,12 @@ def test_when_ranks_meet(
     phases: tuple[str, ...], group: Callable[[], TwoRanks], step_ms: int, rounds: int | None
 ) -> None:
     ranks, stepper = group(), Stepper(*phases)
-    late = arrivals.came_late(ranks, step_ms * 10**6, stepper.step, stepper.put)
+    late = came_late(ranks, step_ms, stepper)
     assert stepper.is_left_alone
     assert ranks.meetings == 2 * (rounds or 0)  # they also begin each step together
     if rounds is None:
         assert late is None
-        assert stepper.steps <= 1
+        assert stepper.steps == 1
         return
     assert late is not None
     ((rank, late_s),) = [(one.rank, one.late_s) for one in late.ranks]
@@ -97,7 +105,7 @@ def test_when_ranks_meet(
 
 def test_a_rank_that_is_late_for_a_stretch_of_steps_is_not_named() -> None:
     stepper = Stepper(BETWEEN_PASSES)
-    found = arrivals.came_late(Disturbed(5, 5, 5, -5), 10**6, stepper.step, stepper.put)
+    found = came_late(Disturbed(5, 5, 5, -5), 1, stepper)
     assert found is not None
     assert found.ranks == ()
     assert stepper.steps == 1 + 45
@@ -105,17 +113,18 @@ def test_a_rank_that_is_late_for_a_stretch_of_steps_is_not_named() -> None:
 
 def test_who_gets_gradients_last_does_not_come_late_to_the_next_step() -> None:
     """Ranks begin each step together, before they are asked who comes late."""
-    said, stepper = list[str](), Stepper(BETWEEN_PASSES)
+    said = list[str]()
 
     class Ranks(TwoRanks):
         def meet(self) -> None:
             said.append("meets")
 
-    def step() -> None:
-        said.append("steps")
-        stepper.step()
+    class Steps(Stepper):
+        def step(self) -> None:
+            said.append("steps")
+            super().step()
 
-    assert arrivals.came_late(Ranks(), 10**6, step, stepper.put) is not None
+    assert came_late(Ranks(), 1, Steps(BETWEEN_PASSES)) is not None
     assert said == ["steps", *["meets", "steps", "meets"] * 45]
 
 
@@ -126,7 +135,7 @@ def test_who_gets_gradients_last_does_not_come_late_to_the_next_step() -> None:
 def test_steps_end_when_nobody_can_be_named(late_ms: tuple[int, ...], rounds: int) -> None:
     """Looks after 5, 15, 30, and 45 steps."""
     stepper = Stepper(BETWEEN_PASSES)
-    found = arrivals.came_late(Disturbed(*late_ms), 10**6, stepper.step, stepper.put)
+    found = came_late(Disturbed(*late_ms), 1, stepper)
     assert found is not None
     assert found.ranks == ()
     assert (stepper.steps, stepper.is_left_alone) == (1 + rounds, True)

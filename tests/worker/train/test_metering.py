@@ -50,7 +50,7 @@ def test_steps_in_which_ranks_meet_are_metered_too(
 ) -> None:
     late = Lateness(ranks=(), core_time=(1, 2, 3, 4))
 
-    def came_late(group: object, step_ns: int, step: Callable[[], object], put: object) -> Lateness:
+    def came_late(counted: object, step_ns: int, step: Callable[[], object], put: object) -> Lateness:
         for _ in range(4):
             step()
         return late

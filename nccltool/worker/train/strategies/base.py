@@ -186,6 +186,8 @@ class Strategy:
         """How many ranks hold the same parameters, before a DTensor's shares are taken into account."""
         self.scaler = Scaler(setup.device) if setup.is_half else None
         """Of the loss; None where its type needs none. The backward pass begins at `scaled`."""
+        self._places = dict[Any, tuple[tuple[int, ...], tuple[int, ...]]]()
+        """Shape, mesh, and placements of a DTensor -> shape and offset of this rank's part."""
 
     def share(self) -> Replicas:
         """Have one model between the ranks of each replica; each replica has its part of the batch."""
@@ -296,9 +298,12 @@ class Strategy:
         """The part of a tensor of the reference that this rank holds of `mine`, one of `named_parameters`."""
         if not hasattr(mine, "to_local"):
             return full
-        from torch.distributed.tensor._utils import compute_local_shape_and_global_offset
+        key = full.shape, mine.device_mesh, mine.placements
+        if key not in self._places:
+            from torch.distributed.tensor._utils import compute_local_shape_and_global_offset
 
-        shape, offset = compute_local_shape_and_global_offset(full.shape, mine.device_mesh, mine.placements)
+            self._places[key] = compute_local_shape_and_global_offset(*key)
+        shape, offset = self._places[key]
         for dimension, (length, start) in enumerate(zip(shape, offset, strict=True)):
             full = full.narrow(dimension, min(start, full.shape[dimension]), length)
         return full
