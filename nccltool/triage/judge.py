@@ -125,7 +125,14 @@ def _line(timeline: Timeline, event: LogEvent) -> LogLine:
 def _best(timeline: Timeline, best: _Weighed, left: float) -> Candidate:
     """With what a run found that its clues do not say, behind the strongest of them."""
     known = _candidate(best, left)
-    return replace(known, why=(*known.why[:1], *own_run.others_told(timeline, best.clues), *known.why[1:]))
+    told = (*known.why[:1], *own_run.others_told(timeline, best.clues), *_of_earlier(timeline), *known.why[1:])
+    return replace(known, why=told)
+
+
+def _of_earlier(timeline: Timeline) -> Iterator[str]:
+    """What an earlier run in the same log ended with."""
+    if event := timeline.earlier:
+        yield f"an earlier run in this log failed at line {event.line}: {event.text.strip()[:100]}"
 
 
 def _candidate(one: _Weighed, left: float) -> Candidate:

@@ -45,6 +45,15 @@ echo
     torch.down       `Horovod has been shut down|EngineDeadError|scheduler is dead|Raylet is dead`
     job.exit         `srun: error: ` => Timed out waiting for job step to complete
 state
+    job.begun        `Setting OMP_NUM_THREADS environment variable for each process`
+    job.begun        `API server version `
+    job.begun        `server_args=ServerArgs(`
+    job.begun        `[runner.py:` => \bcmd = \S
+    job.begun        `***** Running training *****`
+    job.begun        `using world size: ` => ^using world size: \d
+    job.begun        `Initializing distributed: GLOBAL_RANK: 0,`
+    job.begun        `tarted at|tarting at|tart time` => (?i)^\W*(?:the )?(?:job|run|script|training)\b.{0,40}\b
+               (?:started at|starting at|start time)
     job.pod-pending  `FailedScheduling|nsufficient nvidia.com/gpu`
 """,
     NAME=_NAME,

@@ -11,6 +11,7 @@ from nccltool.triage.timeline.job_course import JobCourse
 from nccltool.triage.timeline.milestones import Milestones
 from nccltool.triage.timeline.model import NO_HOST, Timeline
 from nccltool.triage.timeline.observed import ObservedCommunicator, ObservedHost
+from nccltool.triage.timeline.reruns import Reruns, decides
 from nccltool.triage.timeline.trials import Trials
 
 _KEPT = 64
@@ -24,7 +25,11 @@ _ENDS = ("torchrun.exit", "torchrun.failed", "mpi.exit", "job.exit")
 class TimelineBuilder:
     """Takes events as they come, and tells the timeline so far."""
 
-    def __init__(self) -> None:
+    def __init__(self, is_rerun: bool = False) -> None:
+        """`is_rerun`: of the last run alone of a log that has several."""
+        self._reruns = None if is_rerun else Reruns()
+        self._newest: TimelineBuilder | None = None
+        """What the last run of the log says, where it has several."""
         self._events: dict[str, list[LogEvent]] = {}
         self._counts: Counter[str] = Counter()
         self._kept: Counter[tuple[str, str | int | None]] = Counter()
@@ -56,6 +61,10 @@ class TimelineBuilder:
                 self._host(event.host).add(event)
             return
         number = self._order.setdefault(event.file, len(self._order))
+        if self._reruns and self._reruns.begins(event):
+            self._newest = TimelineBuilder(is_rerun=True)
+        if self._newest:
+            self._newest.add(event)
         self._counts[event.kind] += 1
         self._course.add(event, (number, event.line))
         self._trials.add(event)
@@ -112,7 +121,15 @@ class TimelineBuilder:
         self._communicators.setdefault(name, ObservedCommunicator(id=name, size=size)).add(event, host)
 
     def timeline(self, lines_read: int) -> Timeline:
-        """What is known now: to be looked at before more is added."""
+        """What is known now, of several runs of one log by the last: to be looked at before more is added."""
+        whole = self._of_all(lines_read)
+        if self._newest is None or len(self._order) > 1:
+            return whole
+        last = self._newest._of_all(lines_read)
+        first = whole.troubles()[:1]
+        return replace(last, earlier=first[0] if first else None) if decides(whole, last) else whole
+
+    def _of_all(self, lines_read: int) -> Timeline:
         hosts = dict(self._hosts)
         unplaced = dict.fromkeys(event.get("version") for event in self._unplaced)
         if unplaced and not any(host.versions for host in hosts.values()):

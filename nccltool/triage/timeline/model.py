@@ -54,6 +54,8 @@ class Timeline:
     steps_before: int
     """Steps, rows of tests and answers of servers before the first failure."""
     lines_read: int
+    earlier: LogEvent | None = None
+    """The first failure of an earlier run in the same log, where the last one decides."""
 
     def of(self, *kinds: str) -> tuple[LogEvent, ...]:
         """The events of these kinds, in their order."""
