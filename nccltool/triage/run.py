@@ -138,6 +138,8 @@ def _remedy(timeline: Timeline, diagnosis: RankedCauses) -> str:
     """What the run itself recommends, else what fixes the known defect, else the cause's remedy; "" = its page."""
     own: Callable[[Timeline], str] = getattr(causes.find(diagnosis.root_cause), "remedy", lambda timeline: "")
     label = diagnosis.root_cause
+    if label == "other" and (hint := catalog.hint(timeline)):
+        return f"{hint} {' '.join(causes.section(label, 'Fix').split())}"
     return own_run.remedy(timeline, label) or catalog.remedy(timeline, label) or own(timeline)
 
 

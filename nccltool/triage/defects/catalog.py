@@ -84,9 +84,23 @@ def offender(label: str, found: Sequence[Shown]) -> Offender | None:
 def remedy(timeline: Timeline, label: str) -> str:
     """What to install or set for the most certain defect of a cause that a log shows; "" if it shows none."""
     own = [one.defect for one in shown(timeline) if one.defect.cause == label]
-    if not own:
+    return _steps(max(own, key=_strength)) if own else ""
+
+
+def hint(timeline: Timeline) -> str:
+    """For a log that names no cause: the most certain defect of the releases in it; "" if there is none."""
+    found = [one.defect for one in shown(timeline)]
+    if not found:
         return ""
-    surest = max(own, key=lambda defect: defect.strength)
+    surest = max(found, key=_strength)
+    return f"This may be a known defect: {surest.what}. To rule it out, {_steps(surest)}."
+
+
+def _strength(defect: Defect) -> float:
+    return defect.strength
+
+
+def _steps(surest: Defect) -> str:
     newer = f"install {surest.span.library} {surest.span.before} or newer" if surest.span.before else ""
     steps = [part for part in (newer, surest.instead and f"work around it: {surest.instead}") if part]
     return f"{'; or '.join(steps) or 'try the newest release'} ({surest.url})"

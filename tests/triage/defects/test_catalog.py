@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import pytest
 
-from nccltool.triage import causes
+from nccltool.triage import causes, run
 from nccltool.triage.causes.base import HINT
 from nccltool.triage.defects import catalog
 from nccltool.triage.defects.base import HANG, Defect, Driver, Nodes, Over, RankCount, release
@@ -157,3 +157,12 @@ def test_the_library_of_a_pair_is_what_to_change() -> None:
     found = judge(timeline(log)).offender
     assert found
     assert (found.kind, found.name) == ("library", "libfabric")
+
+
+def test_a_defect_without_proof_is_a_hint_where_no_cause_is_known() -> None:
+    log = "NCCL version 2.29.2+cuda13.0\nNCCL INFO NET/IB : Using [0]mlx5_0:1/IB\n(hangs)\n"
+    told = run.incident(timeline(log), ())
+    assert told.root_cause == "other"
+    assert "known defect: NCCL 2.29.2 has a regression" in told.findings[0].remedy
+    assert "install NCCL 2.29.3 or newer" in told.findings[0].remedy
+    assert catalog.hint(timeline(log.replace("2.29.2", "2.29.3"))) == ""
