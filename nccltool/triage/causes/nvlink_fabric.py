@@ -46,9 +46,10 @@ from nccltool.triage.causes.base import (
     stopped,
 )
 from nccltool.triage.logs.kernel import NVLINK_XIDS
+from nccltool.triage.timeline import expectations
 
 DECIDES = "`systemctl status nvidia-fabricmanager` and `nvidia-smi -q | grep -A3 Fabric` on the host"
-EXPLAINS = frozenset({"gpu-fault", "app-error", "nccl-bug"})
+EXPLAINS = frozenset({"gpu-fault", "app-error", "nccl-bug", "slow-path"})
 
 SOURCES = ("transport/nvls",)
 SIGNS = {
@@ -74,6 +75,9 @@ def clues(timeline: Timeline) -> Given:
         yield Clue(0.85, "CUDA rejected a call that NVLS needs", event)
     if event := _stood(timeline):
         yield Clue(TYPICAL, "NCCL stalled while it set up multicast memory", event)
+    inactive = timeline.first("fabric.inactive") if timeline.has("fabric.active") else None
+    if inactive and (timeline.failed or timeline.has("bench.below") or expectations.missed(timeline)):
+        yield Clue(0.75, "a GPU has NVLinks that are inactive beside ones that work", inactive)
     if timeline.failed and (down := stopped(timeline, "fabricmanager")):
         yield Clue(TYPICAL, "the fabric manager service is not running", down)
     if event := timeline.first("kernel.xid", where=lambda e: e.get("xid") in NVLINK_XIDS):

@@ -33,6 +33,7 @@ If all settings are right and the bandwidth is still low, send the fabric team t
 import re
 
 from nccltool.triage.causes.base import FITS, HINT, TYPICAL, Clue, Clues, Given, LogEvent, Offender, Timeline
+from nccltool.triage.timeline import expectations
 
 DECIDES = "bandwidth of ib_write_bw between the same hosts, compared with all_reduce_perf"
 EXPLAINS = frozenset({"none", "other"})
@@ -109,6 +110,9 @@ def _told_to_wait(timeline: Timeline) -> Given:
         yield Clue(
             TYPICAL, f"NCCL_IB_HCA={one.get('value')} allows one HCA, and less was measured than expected", one
         )
+    if short := expectations.missed(timeline):
+        told = f"{short.measured:g} {short.unit} were measured, and {short.wanted:g} {short.unit} expected"
+        yield Clue(0.6, told, short.event)
     if event := timeline.first("bench.below"):
         unit = event.get("unit", "GB/s")
         yield Clue(0.6, f"{event.get('rate')} {unit} were measured, {event.get('wanted')} expected", event)

@@ -29,6 +29,7 @@ Send the platform vendor the dumped topology.
 """
 
 from nccltool.triage.causes.base import FITS, HINT, SAYS, TYPICAL, Clue, Clues, Given, Offender, Timeline
+from nccltool.triage.timeline import expectations
 
 DECIDES = "whether the job works with NCCL_TOPO_FILE and NCCL_GRAPH_FILE unset, and the dumped topology"
 
@@ -75,7 +76,7 @@ def _unpaired(timeline: Timeline) -> Given:
     without = any(name.startswith("NET/IB") for name in timeline.transports) and not any(
         name.endswith("GDRDMA") for name in timeline.transports
     )
-    if file and (without or timeline.has("bench.below")):
+    if file and (without or timeline.has("bench.below") or expectations.missed(timeline)):
         yield Clue(0.65, f"{file.get('name')} is set, and the path that NCCL found is not the fast one", file)
 
 

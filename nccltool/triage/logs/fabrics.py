@@ -75,6 +75,8 @@ echo
     ucx.failed          `UCX  ERROR` => (?:\b(?P<where>\w+\.(?:cc?|cpp|h)):\d+ +)?UCX +ERROR (?P<error>.+)
     nvshmem.failed      `nvshmem` (?:initialization failed|setup connections failed)
 state
+    fabric.inactive  `<inactive>` => ^\s*Link \d+: <inactive>
+    fabric.active    `Link ` => ^\s*Link \d+: [\d.]+ GB/s
     nvshmem.version     `vshmem|VSHMEM` => (?i)nvshmem[a-z\d-]*?[^\w.]{1,12}?v?(?P<version>\d+\.\d+)\.\d+\b(?:
                         .*nvshmem[a-z\d-]*?[^\w.]{1,12}?v?(?P<other>\d+\.\d+)\.\d+\b)?
     ib.memlock-device   `evice: ` => ^\s+(?:Local d|D)evice: +(?P<hca>mlx\w+|bnxt\w+)

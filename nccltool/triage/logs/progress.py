@@ -27,6 +27,7 @@ state
     job.progress     `Batchsize: ` => \bEpoch (?P<step>\d+) \|
     job.progress     `Train: ` => ^Train: \d+ \[ *(?P<step>\d+)/\d+
     job.progress     `step_avg:` => step:(?P<step>\d+)/\d+
+    job.progress     `s/step` => (?i)\bstep\W{1,3}(?P<step>\d+)\b.*?(?P<time>\d+\.\d+) ?(?P<unit>m?s)/step\b
     job.progress     `ms/step|us/step|s/step` => ^\W*(?P<step>\d+)/\d+ .*\d[mu]?s/step\b
     job.progress     `s/it` => ^{BAR}.*?(?P<step>\d[\d.]*k?)/\d[\d.]*k? \[.*?[\d.]+s/it
     job.progress     `finished iteration `(?P<step>\d+)
@@ -71,6 +72,7 @@ state
                      Encod|Extract|Token|Download|Fetch|
                      Generating|Filter|Prepar|Process)[\w ]*).*?(?P<done>\d+)/(?P<of>\d+) \[
     job.serving      `Application startup complete|The server is fired up and ready|Uvicorn running on`
+    job.serving      `Started HTTPService|Started GRPCInferenceService`
     job.serving      `Starting vLLM API server|Starting vLLM server`
     job.serving      `Started server process|Server is ready to receive|init engine (profile, create kv cache`
 """,

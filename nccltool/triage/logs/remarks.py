@@ -61,6 +61,11 @@ state
                         expected|required|wanted|at least) (?P<wanted>\d+(?:\.\d+)?) ?G[Bb]/s
     bench.wanted        `GB/s` => ^\W*(?:expected|wanted|should be) (?:about |at least |some )?
                         (?P<wanted>\d+(?:\.\d+)?) ?GB/s
+    job.wanted          `xpected|arget|aseline` => (?i)^\W{0,3}(?:expected|target|baseline)\b[^\d%]{0,40}?
+                        (?P<wanted>\d+(?:\.\d+)?) ?(?P<unit>GB/s|s/(?:step|it)\b|s per step)
+    job.wanted          `TTFT|TPOT|ITL` => (?i)^\W{0,3}(?:expected|target|baseline|goal|SLO)\b.{0,30}\b
+                        (?P<name>TTFT|TPOT|ITL)\b[^\d]{0,20}(?P<wanted>\d+(?:\.\d+)?) ?(?P<unit>ms)\b
+    bench.serving       `(ms):` => ^(?:Mean|Median) (?P<name>TTFT|TPOT|ITL) \(ms\):\s+(?P<ms>\d+\.\d+)
     bench.below         `GB/s` => (?P<rate>\d+(?:\.\d+)?) ?GB/s (?:<|is (?:less|lower) than|is below|below|
                         vs\.? expected) (?:expected |threshold |the )?(?P<wanted>\d+(?:\.\d+)?) ?GB/s
     job.said-ok         ` ok|ok ` => ^(?:[^\s|]+ ){0,4}ok\b[\s\d./]*$|\b(?P<all>\d+)/(?P=all) .{0,20}\bok\b
@@ -94,13 +99,25 @@ state
                         \W{1,3}(?P<gpu>[\da-f]{4}:[\da-f]{2}:[\da-f.]+))?
 success
     job.judged-good   `PASS` => ^(?:--- )?PASS(?:: [\w./-]+ \([\d.]+ ?s\))?$|\bresult=PASS\b
+    job.judged-good   `PASS` => ^\W*(?:(?i:overall|result|verdict|status|test result)\W{1,3})PASS(?:ED)?\W*$
     job.judged-good   ` passed` => \btest\w*(?:\[[\w.-]+\])? passed$
+    job.completed     `  PASSED  ] ` => ^\[  PASSED  \] [1-9]\d* tests?\b
+    job.completed     `tests passed` => ^100% tests passed\b
+    job.completed     `test result: ok`
+    job.completed     `inished|ompleted` => (?i)^(?!.*(?:[%|]|load|captur|compil|prepar)).*\b(?:(?:finished|
+                      completed)\b.{0,40}\b(\d+)(?:/| of )\1\b|(\d+)/\2\b.{0,30}\b(?:finished|completed)\b)
+    job.completed     `inished |nded |ompleted |xited ` => (?i)\b(?:finished|ended|completed|exited) (?:
+                      successfully|normally|ok|fine|cleanly|without errors?)\b
+    job.completed     `prompts |requests |samples |files |shards ` => (?i)\ball (?:\d+ )?(?:prompts|requests|
+                      samples|files|shards) (?:are |were |have been )?(?:finished|completed|processed|done)\b
+    job.completed     `Total wall time:` \d
+    job.completed     `run complete|un finished` => (?i)\brun (?:complete|finished)\W*$
     job.completed     `OK` => ^OK(?: \(skipped=\d+\))?$
     job.completed     ^(?:=+ )?\d+` passed`\b(?!.*fail).*\bin [\d.]+ ?s
     job.completed     `weep finished|tudy finished|est trial|est trial:` => ^(?:.*\b)?(?:[Ss]weep|[Ss]tudy) finis
                      hed|^Best trial
     job.completed     `rainer was signaled to stop|ignaling Trainer to stop`
-    job.completed     ^(?:exit )?`status 0`$
+    job.completed     ^(?:\S+ )?(?:exit )?`status 0`$
     job.completed     `All processes entering MPI_Finalize|uccessfully completed|uccessfully finished`
 """,
     REMARK=_REMARK,
