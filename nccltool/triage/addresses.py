@@ -10,8 +10,10 @@ _NOT_FABRICS = re.compile(
 _NOT_ROUTED = re.compile(r"^\[?(?:127\.|::1\b|fe80:|169\.254\.|0\.0\.0\.0)")
 _DOCKER = re.compile(r"^172\.1[7-9]\.|^172\.2\d\.0\.|^192\.168\.122\.|^10\.88\.0\.")
 """Default networks of Docker, libvirt and Podman."""
-OF_DOCKER = "172.17.0.1"
-"""What docker0 has on every host where nobody changed it."""
+_OF_EVERY_HOST = re.compile(r"^(?:172\.17\.0\.1|192\.168\.122\.1)(?::\d+)?$")
+"""What docker0 has on every host where nobody changed it, and virbr0, the bridge of libvirt's network `default`
+(https://wiki.libvirt.org/VirtualNetworking.html)."""
+_OF_LIBVIRT = re.compile(r"^192\.168\.122\.")
 
 
 def is_virtual(interface: str) -> bool:
@@ -27,3 +29,13 @@ def is_unreachable(address: str) -> bool:
 def is_of_containers(address: str) -> bool:
     """Whether an address is in a network that container engines make by default."""
     return bool(_DOCKER.match(address))
+
+
+def is_of_every_host(address: str) -> bool:
+    """Whether every host has this address itself, on a bridge to its own containers or virtual machines."""
+    return bool(_OF_EVERY_HOST.match(address))
+
+
+def is_of_libvirt(address: str) -> bool:
+    """Whether an address is in libvirt's network `default`, which ends at its host."""
+    return bool(_OF_LIBVIRT.match(address))

@@ -145,8 +145,10 @@ def _of_source(timeline: Timeline, beginnings: tuple[str, ...]) -> Given:
             return
     known = any(event.family not in ("app", "job", "torchrun") for event in timeline.failures())
     trace = timeline.first("nccl.trace")
-    if trace and not known and not timeline.has("nccl.warning") and files.search(trace.get("where")):
-        yield Clue(0.4, f"an error was raised in {trace.get('where')}", trace)
+    told_where = timeline.first("nccl.warning", where=lambda e: e.get("where"))
+    strength = FITS if timeline.has("nccl.warning") else 0.4
+    if trace and not known and not told_where and files.search(trace.get("where")):
+        yield Clue(strength, f"an error was raised in {trace.get('where')}", trace)
 
 
 def stopped(timeline: Timeline, service: str) -> LogEvent | None:

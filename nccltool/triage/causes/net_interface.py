@@ -31,7 +31,13 @@ Contact the network team if the interface for this traffic is missing, down, or 
 
 import re
 
-from nccltool.triage.addresses import OF_DOCKER, is_of_containers, is_unreachable, is_virtual
+from nccltool.triage.addresses import (
+    is_of_containers,
+    is_of_every_host,
+    is_of_libvirt,
+    is_unreachable,
+    is_virtual,
+)
 from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Clues, Given, LogEvent, Offender, Timeline
 
 DECIDES = "interface and subnet in each host's Bootstrap line, compared with `ip -br addr` there"
@@ -49,7 +55,7 @@ SIGNS = {
 }
 _CONNECTS = (
     *("nccl.connect-failed", "nccl.retry", "gloo.connect-failed", "store.retry", "store.timeout"),
-    *("net.no-answer", "ucx.peer-closed"),
+    *("net.no-answer", "net.no-route", "ucx.peer-closed"),
 )
 
 
@@ -97,8 +103,10 @@ def _to_itself(timeline: Timeline) -> LogEvent | None:
             continue
         if is_unreachable(peer) and (several or event.family == "gloo") and event.family != "store":
             return event
-        if peer.startswith("172.17.") and (timeline.nodes > 1 or peer == OF_DOCKER):
+        if is_of_every_host(peer) or (peer.startswith("172.17.") and timeline.nodes > 1):
             return event  # every host has the default bridge, with the same addresses
+        if event.kind == "net.no-route" and is_of_libvirt(peer):
+            return event
         if is_of_containers(peer) and timeline.nodes > 1 and timeline.first("nccl.bootstrap", where=_is_bridge):
             return event
     return None

@@ -27,7 +27,7 @@ every job on these hosts. For one job, set NCCL_SOCKET_IFNAME to another network
 Send the network team the source, the destination, the port, and the time of the failure.
 """
 
-from nccltool.triage.addresses import OF_DOCKER, is_of_containers, is_unreachable
+from nccltool.triage.addresses import is_of_containers, is_of_every_host, is_of_libvirt, is_unreachable
 from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Clues, Given, LogEvent, Offender, Timeline
 
 EXPLAINS = frozenset({"rdzv-store"})
@@ -69,8 +69,10 @@ def clues(timeline: Timeline) -> Given:
     yield from _in_mesh(timeline)
     if event and is_of_containers(event.get("peer")):
         yield Clue(FITS, "the address belongs to a container network that is local to its host", event)
-    if own := timeline.first(*_PEERS, "net.no-answer", where=lambda e: e.get("peer") == OF_DOCKER):
+    if own := timeline.first(*_PEERS, "net.no-answer", where=lambda e: is_of_every_host(e.get("peer"))):
         yield Clue(-0.6, "every host has that address on its own bridge of containers", own)
+    elif private := timeline.first("net.no-route", where=lambda e: is_of_libvirt(e.get("peer"))):
+        yield Clue(-0.6, "the address is in a network of virtual machines that ends at its host", private)
     if timeline.hung and timeline.nodes > 1 and not timeline.has("nccl.init-complete", "nccl.rings"):
         yield Clue(0.5, "ranks on several hosts started init, and none completed it", timeline.hung)
     retries = timeline.of("nccl.retry")

@@ -96,7 +96,7 @@ def clues(timeline: Timeline) -> Given:
             yield Clue(0.4, f"{clue.why}, but the job had begun and made no progress", clue.event)
             continue
         by_hand = kind in _PATIENCE or (kind == "job.sigterm" and clue.event and _BY_HAND.search(clue.event.text))
-        if by_hand and not timeline.steps_before and (kind != "job.time-limit" or timeline.has(*_BEGUN)):
+        if by_hand and not timeline.steps_before and (timeline.hung or timeline.has(*_BEGUN)):
             yield Clue(0.25, f"{clue.why}, but the job had made no progress", clue.event)
             continue
         if clue.event and _OF_MEMORY.search(clue.event.text):

@@ -61,6 +61,7 @@ _SURVIVED = _one_of(r"""
     \b(?:timeout|time[ _-]out)\w*\b\W{1,3}\d|\bexpected\b.{0,20}\b(?:warning|behavio)|known (?:issue|warning)
     \bTL_\w+ +ERROR failed to initialize|wandb: (?:ERROR|WARNING)
     \b(?:can|could|may|might) (?:lead|cause|result)\b|<NO-CARRIER,
+    informational|\bnot supported, using \w|\bwill keep trying\b|in file gds_|sys/fs/cgroup|unlink domain socket
     \bno (?:violations?|faults?)\b|already been registered|\bset\b.{0,30}\bto (?:avoid|silence|suppress)
 """)
 """Words of lines that tell at once that it went on, or that count nothing."""

@@ -76,7 +76,8 @@ failure
     ib.register-failed   `allocate MR` => Couldn't allocate MR|[Ff]ailed to (?:allocate|create) MR
 doubt
     ib.port-counters     `SymbolErrorCounter|LinkDownedCounter` => (?:SymbolErrorCounter|LinkDownedCounter)
-                         [ .:=]*[1-9]\d*
+                         (?: increased by)?[ .:=]*[1-9]\d*
+    ib.port-counters     `symbol_error|link_downed|link_error_recovery`(?:_counter)?[ .:=]+[1-9]\d*
     ib.port-counters     `req_transport_retries_exceeded|local_ack_timeout_err|out_of_sequence|packet_seq_err`
                          [ =:]+[1-9]\d{2,}
     ib.port-counters     `link_down_events_phy|rx_symbol_err_phy|rx_crc_errors_phy`: *[1-9]\d*

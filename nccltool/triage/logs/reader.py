@@ -268,6 +268,8 @@ def _settled(events: list[LogEvent]) -> list[LogEvent]:
         events = [event for event in events if event.family not in ("gdr", "gdrcopy")]
     if len(events) < 2:
         return events
+    if any(event.kind == "plugin.broken" for event in events):
+        events = [event for event in events if event.kind != "version.library"]
     if any(event.kind not in _VAGUE for event in events):
         events = [event for event in events if event.kind != "log.complaint"]
     if any(event.role == "failure" and event.kind not in ("app.exception", "nccl.warning") for event in events):

@@ -49,9 +49,10 @@ failure
     app.launch      ^(?:\S+: )?`error: `(?:unrecognized|the following|argument|invalid choice)
     app.launch      `command not found` => (?:torchrun|mpirun|srun|python\S*|deepspeed|accelerate): command not
     shm.sigbus      `code: -7|code -7` => exit\s?code:? -7\b
-    app.nccl-crash  ` ras` => ^\s*(?:\[ *\d+\]|#\d+|\d+ +0x[0-9a-f]+)\s+(?:(?:0x[0-9a-f]+|\(unknown\)|\d+) +)?(?:
-                     in )?
+    app.nccl-crash  ` ras` => ^\s*(?:\[ *\d+\]|#\d+|\d+ +0x[0-9a-f]+|(?:PC: )?@ +0x[0-9a-f]+)\s+(?:
+                    (?:0x[0-9a-f]+|\(unknown\)|\d+) +)?(?:in )?
                     (?P<symbol>ras[A-Z]\w+)\b
+    app.stopped     ^`[  FAILED  ] `\d+ tests?\b
     app.launch      `ninja: build stopped|Error compiling objects|rror building extension`
 echo
     app.abort       `terminate called|*** SIGABRT`
@@ -72,8 +73,9 @@ state
 """,
     before={" nccl": "]0123456789abcdefn \t", " ras": "]0123456789abcdefn \t"},
     OF_NCCL=(
-        r"(?:transport|graph|misc|device|include)/\w+\.(?:cc|cu|h|hpp|cpp):\d+: |"
-        r"\b(?:enqueue|proxy|bootstrap|channel|group)\.cc:\d+: "
+        r"(?:(?:transport|graph|misc|device|include)/\w+\.(?:cc|cu|h|hpp|cpp):\d+: |"
+        r"\b(?:enqueue|proxy|bootstrap|channel|group)\.cc:\d+:? |"
+        r"\b[NR]CCL WARN )"
     ),
     OPTIONAL=r"(?:module|ml|conda|nvidia-smi|numactl|ib\w+|ls\w+)\b",
 )

@@ -16,6 +16,8 @@ DECISIVE = ("bench.average", "bench.osu", "torchrun.succeeded", "job.completed",
 _TEST_BEGINS = ("bench.begin", "bench.header")
 _STEPS_ON = 3
 """Steps of training behind a failure that say that it ended nothing: ranks that do not know of it make fewer."""
+_OF_A_REQUEST = {"app.exception", "app.echo"}
+"""What a server logs of a request that it cannot serve, and goes on."""
 _COMPLAINTS = {"hvd.stalled", "hvd.row", "job.stalled"}
 """Words of who waits, and ends nothing by that: one step says that the wait was over."""
 _DEADLY = {
@@ -25,10 +27,14 @@ _DEADLY = {
 """Failures that no process survives: steps behind them are those of other ranks, unless the job was restarted."""
 _BY_THE_TRAINER = re.compile(
     r"train_runtime|Trainer\.fit|^\s*\d+\s+(?:\S+\s+)*COMPLETED\b.*\b0:0|COMPLETED ExitCode 0:0|"
-    r"WEXITSTATUS 0$|signaled to stop|Job \S+ is successfully completed|^OK\b|^\W*\d+ passed\b"
+    r"WEXITSTATUS 0$|signaled to stop|Job \S+ is successfully completed|^OK\b|^\W*\d+ passed\b|"
+    r"(?i:\btotal training time|with status completed|\bexit status 0$|"
+    r"\b(?:finished|completed|ended) successfully\b)"
 )
 """Ends that only the program itself prints, or the scheduler's record of the whole job."""
-_TESTS = re.compile(r"^\W*\d+ passed\b(?!.*(?:fail|error))|^OK\b")
+_TESTS = re.compile(
+    r"^\W*\d+ passed\b(?!.*(?:fail|error))|^OK\b|^\[  PASSED  \]|^100% tests passed|^test result: ok"
+)
 """The summary of tests that all passed: what failed before, they expected."""
 _MOVES = ("job.progress", "bench.row")
 _GOES_ON = re.compile(
@@ -93,6 +99,8 @@ class JobCourse:
         self._is_open = False
         """No work is behind the last failure: a word about an end, as `echo done` in a script, takes none back."""
         self._steps_before = 0
+        self._serves, self._only_requests = False, True
+        """A server had started, and all that failed since were its answers to requests."""
         self._only_links, self._links_back = True, False
         """Links went down, and nothing else failed; they came up again."""
         self._has_begun = False
@@ -127,7 +135,8 @@ class JobCourse:
             return True
         if self._links_back:
             return True
-        enough = 1 if self._only_waited or self._only_light else _STEPS_ON
+        survived = self._only_waited or self._only_light or self._only_requests
+        enough = 1 if survived else _STEPS_ON
         if len(self._steps_since) >= enough and not self._changed_since:
             return True
         if self._last_success is None:
@@ -137,6 +146,7 @@ class JobCourse:
         return self._last_success > self._last_failure and not self._changed_since and not self._is_open
 
     def _follow(self, event: LogEvent, place: Place) -> None:
+        self._serves = self._serves or event.kind == "job.serving"
         if event.kind in _MOVES and self._last_failure is None:
             self._steps_before += 1
         if event.role in ("failure", "echo"):
@@ -181,6 +191,7 @@ class JobCourse:
         self._only_waited = self._only_waited and event.kind in _COMPLAINTS
         is_light = _GOES_ON.search(event.text) is not None or bool(event.get("child"))
         self._only_light = self._only_light and is_light
+        self._only_requests = self._only_requests and self._serves and event.kind in _OF_A_REQUEST
         self._deadly = self._deadly or event.kind in _DEADLY
         self._is_open = self._is_open or not _is_an_ending(event)
 

@@ -1,0 +1,97 @@
+"""How a job came to its end: who ended it, and what says that it ended well."""
+
+import pytest
+
+from nccltool.triage.judge import judge
+from nccltool.triage.logs.reader import LogReader
+from nccltool.triage.timeline.builder import TimelineBuilder
+
+
+def cause_of(log: str) -> str:
+    reader, builder = LogReader(), TimelineBuilder()
+    builder.take(reader.read("a.log", [log.encode()]))
+    return judge(builder.timeline(reader.lines_read)).root_cause
+
+
+def test_a_user_who_pressed_ctrl_c_ended_a_job_of_which_nothing_else_is_known() -> None:
+    assert cause_of("$ bash run.sh\nLoading model\n^C\n") == "preempted"
+    assert cause_of("$ bash run.sh\nNCCL version 2.21.5+cuda12.4\n^C\n") == "other"
+
+
+_STEPS = "step 1 loss 2.0\nstep 2 loss 1.9\nstep 3 loss 1.8\n"
+_SERVES = "INFO:     Application startup complete.\n"
+_TOO_LONG = "ERROR 11-04 09:15:20 [serving_chat.py:244] ValueError: the prompt has more than 8192 tokens\n"
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        "init.cc:1822 NCCL WARN Invalid rank requested : 9/8\n[  PASSED  ] 2 tests.\n",
+        _SERVES + _TOO_LONG + '"POST /v1/completions HTTP/1.1" 200 OK\n',
+        "error: connection refused (will keep trying)\nrun finished: 5/5 rounds\n",
+        "all 40 prompts finished\nERROR Engine core proc EngineCore_0 died unexpectedly, shutting down client.\n",
+        "slurmstepd: error: unable to open '/sys/fs/cgroup/memory.max' for writing: Permission denied\n" + _STEPS,
+        "failed to load 'draft': unable to load shared library: libx.so.8\nStarted HTTPService at :8000\n",
+        "[n2:2011] PMIX ERROR: ERROR in file gds_ds12_lock_pthread.c at line 168\nTotal wall time: 0:00:42\n",
+        "gpu 0 <-> 1 : P2P not supported, using SHM\nRESULT: PASS\n",
+        "RuntimeError: Error: clocks throttled\nbench: exit status 0\n",
+        "WARNING: Open MPI accepted a TCP connection from what appears to be a another Open MPI process but\n"
+        "total training time: 3:10:02\n",
+    ],
+)
+def test_a_run_that_tells_of_its_good_end_is_healthy(log: str) -> None:
+    assert cause_of(log) == "none"
+
+
+@pytest.mark.parametrize(
+    ("cause", "log"),
+    [
+        ("nccl-bug", "init.cc:1822 NCCL WARN Assertion `x` failed\n[  PASSED  ] 0 tests.\n"),
+        ("app-error", _SERVES + _TOO_LONG + '"POST /v1/completions HTTP/1.1" 500 Internal Server Error\n'),
+        ("app-error", "ValueError: the prompt is too long\nstep 1 loss 2.0\n"),
+        ("other", "Failed to load the draft model\nloading shards: 100% Completed | 49/49 [08:58<00:00]\n"),
+    ],
+)
+def test_what_resembles_a_good_end_is_none(cause: str, log: str) -> None:
+    assert cause_of(log) == cause
+
+
+@pytest.mark.parametrize(
+    ("cause", "suspect", "log"),
+    [
+        ("net-interface", "192.168.122.1", "Message:    connect() to 192.168.122.1:1024 failed\n"),
+        ("net-interface", "192.168.122.195", "n1: 192.168.122.195:44319 failed: No route to host (113)\n"),
+        (
+            "plugin",
+            "",
+            "n1:7:7 [0] NCCL INFO NET/Plugin: Could not find: libnccl-net.so. libcudart.so: cannot open shared"
+            " object file: No such file or directory\nn1:7:7 [0] plugin/net.cc:390 NCCL WARN Failed to initialize"
+            " any NET plugin\n",
+        ),
+        (
+            "plugin",
+            "",
+            "n1:7:7 [0] NCCL WARN vendor-tuner: could not parse line 12, init failed\n"
+            "n1:7:7 [0] NCCL INFO plugin/tuner.cc:66 -> 2\n",
+        ),
+        (
+            "nccl-bug",
+            "",
+            "NCCL version 2.26.2+cuda12.8\n*** SIGSEGV received at time=1762 on cpu 11 ***\n"
+            "PC: @     0x7f11  (unknown)  rasCollConnsRun()\n",
+        ),
+        (
+            "nvlink-fabric",
+            "",
+            "bus bandwidth 28.9 GB/s below threshold 110 GB/s\n\t Link 0: 26.562 GB/s\n\t Link 4: <inactive>\n",
+        ),
+        ("ib-link", "", "$ ibdiagnet -r\n Link SymbolErrorCounter increased by 8120 during test\nNET/IB: Got"
+         " completion with error 12, opcode 0, len 0, vendor err 129\n"),
+    ],
+)  # fmt: skip
+def test_what_names_the_layer_names_the_cause(cause: str, suspect: str, log: str) -> None:
+    reader, builder = LogReader(), TimelineBuilder()
+    builder.take(reader.read("a.log", [log.encode()]))
+    found = judge(builder.timeline(reader.lines_read))
+    assert found.root_cause == cause, found.candidates
+    assert not suspect or (found.offender and found.offender.name == suspect)
