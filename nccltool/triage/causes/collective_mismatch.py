@@ -27,6 +27,8 @@ padding. Blast radius: this job.
 Send the owner of the training code both calls and their stacks from the flight recorder.
 """
 
+import re
+
 from nccltool.triage.causes.base import (
     FITS,
     TYPICAL,
@@ -69,6 +71,8 @@ def clues(timeline: Timeline) -> Given:
         yield Clue(0.9, why, one.event)
     elif (event := timeline.first("app.rank-done")) and timeline.timeouts:
         yield Clue(0.75, "a rank left its loop while others waited in a collective", event)
+    elif event := _skipped(timeline):
+        yield Clue(0.85, "a rank that did not join the collective had skipped work just before", event)
     elif event := _places_differ(timeline):
         yield Clue(0.8, "every rank waited, and not all in the same call", event)
     elif event := _lists_differ(timeline):
@@ -81,6 +85,24 @@ def clues(timeline: Timeline) -> Given:
         yield Clue(0.85, "ranks made calls of different sizes", odd)
     elif odd := _calls_differ(timeline):
         yield Clue(0.8, "ranks made different calls at the same position", odd)
+
+
+def _skipped(timeline: Timeline) -> LogEvent | None:
+    """The last line in which a rank that is not among those that timed out says that it leaves something out."""
+    waiting = {timeout.rank for timeout in timeline.timeouts if timeout.rank is not None}
+    first = timeline.earliest(timeout.event for timeout in timeline.timeouts)
+    if len(waiting) < 2 or first is None:
+        return None
+    told = [event for event in timeline.of("job.rank-skips") if timeline.before(event, first)]
+    return next((event for event in reversed(told) if _who(timeline, event) not in (None, *waiting)), None)
+
+
+_RANK = re.compile(r"(?i)\brank[ :=_]?(\d{1,5})\b")
+
+
+def _who(timeline: Timeline, event: LogEvent) -> int | None:
+    own, named = timeline.rank_of(event), _RANK.search(event.text)
+    return own if own is not None else int(named[1]) if named else None
 
 
 def _call(timeout: CollectiveTimeout) -> str:
@@ -206,6 +228,8 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
         return Offender("rank", odd)
     if timeline.timeouts and (found := timeline.part("rank", "app.rank-done", name="rank")):
         return found
+    if not _differing(timeline) and (skips := _skipped(timeline)):
+        return Offender("rank", str(_who(timeline, skips)))
     if not _differing(timeline) and (early := _places_differ(timeline)) and early.rank is not None:
         return Offender("rank", str(early.rank))
     if differing := _differing(timeline):

@@ -59,9 +59,9 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     """The host; where no line names it, the limit that is shown."""
     if found := timeline.part("device", "ib.memlock-device", "ib.no-memory", name="hca"):
         return found
-    refusing = timeline.host_named(*SIGNS)
-    if (event := _limit(timeline)) and refusing and len(timeline.hosts) != 1:
-        return Offender("limit", event.get("name"))
-    if (event := _limit(timeline)) and not refusing:
-        return Offender("limit", event.get("name"))
+    refusing, limit = timeline.host_named(*SIGNS), _limit(timeline)
+    if limit and limit.get("name").startswith("ulimit"):  # somebody asked on the host that has it
+        return refusing or clues.host_or_rank()
+    if limit and not (refusing and len(timeline.hosts) == 1):
+        return Offender("limit", limit.get("name"))
     return refusing or clues.host_or_rank()

@@ -145,6 +145,7 @@ class IncrementalLogReader:
         self._file = shown_name(file)
         self._channels = channel_lines.ChannelLines()
         self._ends = tracebacks.Tracebacks()
+        self._answers = shell.Answers()
         self._writers = nccl.PlainInfoLines(self._file)
         own = (torchrun.reader(), remarks.reader(), self._ends.events)
         self._readers = (*(events for _, events in _STATELESS), *own)
@@ -172,7 +173,7 @@ class IncrementalLogReader:
         """The events of whole lines."""
         for number, raw in self._worth_reading(piece):
             for part in line_decoder.parts(raw):
-                if part in self._dull and not self._ends.waits(number):
+                if part in self._dull and not self._waits(number):
                     continue
                 text = line_decoder.clean(part)
                 found = self._of(number, text)
@@ -181,9 +182,13 @@ class IncrementalLogReader:
                     channels = [event for event in found if event.kind == "nccl.channel"]
                     alike.event = channels[-1] if channels else alike.event
                     alike.handed += sum(event in wanted for event in channels)
-                elif not wanted and not self._ends.waits(number):
+                elif not wanted and not self._waits(number):
                     self._learn(part, number, text, found)
                 yield from wanted
+
+    def _waits(self, number: int) -> bool:
+        """Whether the line of this number is read whatever it contains."""
+        return number == self._answers.number or self._ends.waits(number)
 
     def _is_wanted(self, event: LogEvent) -> bool:
         kind = event.kind
@@ -212,6 +217,8 @@ class IncrementalLogReader:
     def _of(self, number: int, text: str) -> list[LogEvent]:
         there = literals(text)
         waits = self._ends.waits(number)
+        if number == self._answers.number and not waits:
+            return list(self._answers.events(prefixes.line(self._file, number, text)))
         if not there and not waits:
             return []
         asked = {index for literal in there for index in _ASKED.get(literal, ())}
@@ -224,6 +231,8 @@ class IncrementalLogReader:
             events += self._readers[index](line)
         if waits and _OF_TRACEBACKS not in asked:
             events += self._ends.events(line)
+        if "ulimit" in text:
+            self._answers.asked(number, text)
         return _settled(events)
 
     def _worth_reading(self, piece: channel_lines.LineBlock) -> Iterator[tuple[int, bytes]]:
@@ -232,7 +241,8 @@ class IncrementalLogReader:
         places = self._of_interest(piece, lines)
         index, following = 0, next(places, len(numbers))
         while index < len(numbers):
-            if not self._ends.waits(numbers[index]):
+            number = numbers[index]
+            if number != self._answers.number and not self._ends.waits(number):
                 while following < index:
                     following = next(places, len(numbers))
                 index = following

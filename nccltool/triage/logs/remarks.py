@@ -61,8 +61,8 @@ state
                         expected|required|wanted|at least) (?P<wanted>\d+(?:\.\d+)?) ?G[Bb]/s
     bench.wanted        `GB/s` => ^\W*(?:expected|wanted|should be) (?:about |at least |some )?
                         (?P<wanted>\d+(?:\.\d+)?) ?GB/s
-    job.wanted          `xpected|arget|aseline` => (?i)^\W{0,3}(?:expected|target|baseline)\b[^\d%]{0,40}?
-                        (?P<wanted>\d+(?:\.\d+)?) ?(?P<unit>GB/s|s/(?:step|it)\b|s per step)
+    job.wanted          `xpected: |xpected |arget: |aseline: ` => (?i)^\W{0,3}(?:expected|target|baseline)\b
+                        [^\d%]{0,40}?(?P<wanted>\d+(?:\.\d+)?) ?(?P<unit>GB/s|s/(?:step|it)\b|s per step)
     job.wanted          `TTFT|TPOT|ITL` => (?i)^\W{0,3}(?:expected|target|baseline|goal|SLO)\b.{0,30}\b
                         (?P<name>TTFT|TPOT|ITL)\b[^\d]{0,20}(?P<wanted>\d+(?:\.\d+)?) ?(?P<unit>ms)\b
     bench.serving       `(ms):` => ^(?:Mean|Median) (?P<name>TTFT|TPOT|ITL) \(ms\):\s+(?P<ms>\d+\.\d+)
@@ -72,6 +72,9 @@ state
     job.said-ok         `passed` => ^(?:NCCL|RCCL) \d[\d.]+: passed$
     job.said-ok         `100%` => (?i)(?:request|prompt|generat|infer|eval|test|step|epoch|train)[^|]{0,40}100%
                         \|[^|]*\| *(?P<all>\d+)/(?P=all)\b
+    job.rank-skips      `kipped|kipping|o tokens|o ops |mpty batch|mpty shard|dle batch|arly return|
+                        ing early` => (?i)^(?!.*(?:overflow|skipped=|skipping step)).*\b(?:skip(?:ped|ping)|
+                        no (?:tokens|ops)\b|empty (?:batch|shard)|idle batch|early return|returning early)
     job.progress        `iters/s` => (?P<of>iters)/s\W{1,3}(?P<rate>\d+(?:\.\d+)?)
     shell.note          ^\[`note`s?\] (?P<note>.{3,200})$
     job.at-work         `%` => ^(?P<what>.{0,80}?)\b(?P<done>\d{1,3})%\|.*\[.*\d ?(?:examples|
@@ -145,6 +148,8 @@ def reader() -> Callable[[SourceLine], Iterator[LogEvent]]:
 
     def events(line: SourceLine) -> Iterator[LogEvent]:
         for item, fields in PATTERNS.found(line.text):
+            if item.kind == "job.rank-skips" and line.rank is None and "ank" not in line.text:
+                continue  # of nobody in particular
             if item.kind == "job.stack-of" or (item.kind == "job.stack" and "py-spy: " in line.text):
                 stacks.begin(line)
             if item.kind == "job.stack":

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from nccltool.triage.logs.base import LogEvent, SourceLine
-from nccltool.triage.logs.patterns import event, table
+from nccltool.triage.logs.patterns import LogPattern, event, table
 
 PATTERNS = table(r"""
 state
@@ -112,3 +112,27 @@ def events(line: SourceLine) -> Iterator[LogEvent]:
             if match["name"] not in named:
                 named.add(match["name"])
                 yield event(item, line, match.groupdict())
+
+
+_ASKS = re.compile(r"\bulimit (?:-[HS] )?-[HS]?(?P<limit>[ln])['\")\s]*$")
+_LIMITS = {"l": "shell.memlock", "n": "shell.files"}
+"""Option of ulimit -> the kind of event of what it prints."""
+
+
+class Answers:
+    """The line behind a command that asks for one limit: a number that alone says nothing."""
+
+    def __init__(self) -> None:
+        self.number, self._limit = 0, ""
+        """`number`: of the line that is an answer."""
+
+    def asked(self, number: int, text: str) -> None:
+        """A command, in the line of this number."""
+        if match := _ASKS.search(text):
+            self.number, self._limit = number + 1, match["limit"]
+
+    def events(self, line: SourceLine) -> Iterator[LogEvent]:
+        """The limit, where the line is a number."""
+        if line.text.strip().isdecimal():
+            fields = {"name": f"ulimit -{self._limit}", "limit": line.text.strip()}
+            yield event(LogPattern(_LIMITS[self._limit], "state"), line, fields)

@@ -95,3 +95,23 @@ def test_what_names_the_layer_names_the_cause(cause: str, suspect: str, log: str
     found = judge(builder.timeline(reader.lines_read))
     assert found.root_cause == cause, found.candidates
     assert not suspect or (found.offender and found.offender.name == suspect)
+
+
+_WAITS = "".join(
+    f"[rank{rank}]: [Rank {rank}] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=7, "
+    "OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600001 milliseconds\n"
+    for rank in (0, 2, 3)
+)
+
+
+def test_a_rank_that_left_something_out_made_other_calls() -> None:
+    assert cause_of("[rank1] sample 87719: too short, skipped\n" + _WAITS) == "collective-mismatch"
+    assert cause_of("[rank1] loading shard 9 of 40\n" + _WAITS) == "straggler-timeout"
+    assert cause_of("[rank2] sample 87719: too short, skipped\n" + _WAITS) == "straggler-timeout"
+
+
+def test_a_limit_is_what_stands_behind_the_command_that_asks_for_it() -> None:
+    failed = "ERROR:api:failed (exitcode: -6) local_rank: 0 (pid: 71) of binary: python\n"
+    assert cause_of(failed + "$ docker run --rm train bash -c 'ulimit -l'\n64\n") == "ib-memlock"
+    assert cause_of(failed + "$ ulimit -l\nunlimited\n") == "other"
+    assert cause_of(failed + "$ docker run --rm train nproc\n64\n") == "other"
