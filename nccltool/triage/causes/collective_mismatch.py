@@ -237,6 +237,8 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     told = _told_calls_differ(timeline) or _pair_differs(timeline) or _stacks_differ(timeline)
     if told and timeline.rank_of(told) is not None:
         return Offender("rank", str(timeline.rank_of(told)))
+    if timeline.has("mpi.truncated") and (reporting := timeline.part("rank", "mpi.reported", name="rank")):
+        return reporting
     listed = _lists_differ(timeline)
     if listed and (who := listed.get("ranks") or ("" if listed.task is None else str(listed.task))).isdigit():
         return Offender("rank", who)

@@ -38,7 +38,7 @@ SIGNS_OF_FAILURE = {"limits.shared": (TYPICAL, "a process could not open memory 
 SIGNS = {"limits.files": (SAYS, "a process reached the limit on open files")}
 _UNREAD = re.compile(r"(?i)could not load \S*/\S+\.(?:dat|co|hsaco|so)\b")
 """A file that a library has, and could not open."""
-_PID = re.compile(r"\b(\d{2,7}):\d{2,7}\b ")
+_PID = re.compile(r"(?<![\d:+.-])(\d{2,7}):\d{2,7} \[\d")
 _SOCKETS = "NCCL_NSOCKS_PERTHREAD"
 
 
@@ -63,4 +63,6 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
         if event.host is None and event.pid is None and (pid := _PID.search(event.text)):
             return Offender("process", pid[1])
     failed = (event.pid for event in timeline.failures() if event.pid is not None)
-    return clues.host_or_rank() or next((Offender("process", str(pid)) for pid in failed), None)
+    found = clues.host_or_rank() or next((Offender("process", str(pid)) for pid in failed), None)
+    raised = timeline.part("process", "app.exception", "app.echo", name="child")
+    return found or raised

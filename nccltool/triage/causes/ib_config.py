@@ -174,7 +174,15 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     observed = timeline.hosts.get(refused.host or "") if refused else None
     if observed and observed.hcas:
         return Offender("device", observed.hcas[0])
+    if timeline.has("ib.qp-failed") and (only := _only_hca(timeline)):
+        return Offender("device", only)
     without = next((host for host in timeline.hosts.values() if "Socket" in host.networks), None)
     if without and len(timeline.networks) > 1:
         return Offender("host", without.name)
     return clues.host_or_rank()
+
+
+def _only_hca(timeline: Timeline) -> str | None:
+    """The HCA that all hosts use, where it is one: a queue pair that fails is on it."""
+    used = {hca for host in timeline.hosts.values() for hca in host.hcas}
+    return used.pop() if len(used) == 1 else None

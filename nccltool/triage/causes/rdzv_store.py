@@ -126,4 +126,10 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
         return Clues([Clue(FITS, "", met)]).host_or_rank()
     if own := _own_address(timeline, clues):
         return Offender("address", own)
-    return timeline.first_part("host", *_NAMING, name="host") or clues.host_or_rank()
+    absent_tasks = {event.get("task") for event in timeline.of("store.absent")}
+    if len(absent_tasks) == 1 and not timeline.has("store.unanswered"):
+        return Offender("rank", absent_tasks.pop())
+    if named := timeline.first_part("host", *_NAMING, name="host"):
+        return named
+    asked = timeline.first("store.unanswered", where=lambda e: e.get("host") and e.get("port"))
+    return Offender("address", f"{asked.get('host')}:{asked.get('port')}") if asked else clues.host_or_rank()

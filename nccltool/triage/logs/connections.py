@@ -62,7 +62,7 @@ state
 doubt
     net.no-ping          `packets transmitted, 0 received`
     net.refused          `dial tcp` \[?(?P<peer>[\w.:-]+)\]?:(?P<port>\d+): .*connection refused
-    store.unanswered     `onnect to remote host` => (?:ipv[46]:)?(?P<host>[\d.]+)?(?::(?P<port>\d+))?.*connect to
+    store.unanswered     `onnect to remote host` => ^(?:.*?ipv4:(?P<host>[\d.]+):(?P<port>\d+))?.*onnect to
                          [ ]remote host: .*Connection refused
     store.unanswered     `to GCS` => (?i)(?:fail|unable|could not)\w* .*gcs\b(?!.*{NO_ANSWER})(?:.*?
                          [ ](?P<host>[\d.]{7,15}))?(?::(?P<port>\d+))?

@@ -72,5 +72,6 @@ failure
                          .{0,12}\b
                          (?:gpu|cuda|device)
 doubt
-    torch.guessed-gpu    (?:\[?[Rr]ank ?(?P<rank>\d+)\]?)?.*`using GPU 0 `(?:to perform barrier|as device used by)
+    torch.guessed-gpu    ^(?:.*?\[?[Rr]ank ?(?P<rank>\d+)\]?)?.*`using GPU 0 `(?:
+                         to perform barrier|as device used by)
 """)

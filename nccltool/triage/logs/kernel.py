@@ -15,7 +15,7 @@ failure
                         [ ](?P<detail>.*))?
     kernel.xid          `Detected XID `(?P<xid>\d+) for GPU (?P<gpu>\d+)
     kernel.sxid         `SXid` \((?:PCI:)?(?P<switch>[\da-fA-F:.]+)\): (?P<xid>\d+)
-    kernel.gpu-lost     (?:GPU (?:at PCI:)?(?P<gpu>[\da-fA-F]{4,8}:[\da-fA-F:.]+))?.*`fallen off the bus`
+    kernel.gpu-lost     ^(?:.*?GPU (?:at PCI:)?(?P<gpu>[\da-fA-F]{4,8}:[\da-fA-F:.]+))?.*`fallen off the bus`
     kernel.gpu-lost     `nable to determine the device handle` => device handle for [Gg][Pp][Uu] ?(?:\d+: )?
                         (?P<gpu>[\da-fA-F:.]+[\da-fA-F])
     kernel.gpu-lost     `GPU is lost|GPU requires reset|GPU recovery action changed`

@@ -38,7 +38,7 @@ failure
     ib.no-such-device    `o active port|o available RNIC|o usable HCA|o usable IB|o available HCA` => ^
                          (?!libfabric|.*(?:UCX|NCCL INFO)).*
     ib.qp-failed         `RDMA_CM_EVENT_` => RDMA_CM_EVENT_(?:ADDR_ERROR|ROUTE_ERROR|CONNECT_ERROR)
-    ib.completion        (?:{DEVICE}: )?.*`WC error: `(?P<status>\d+), Message
+    ib.completion        ^(?:.*?{DEVICE}: )?.*`WC error: `(?P<status>\d+), Message
     ib.open-failed       `ailed to process command ` => \befa\b.*\(opcode
     ib.no-manager        `multicast join failed for`
     ib.no-manager        `tate:` => ^\s*State:\s*Initializ|^\s*state:\s+(?:2: INIT|PORT_INIT)

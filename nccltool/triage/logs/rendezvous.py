@@ -70,7 +70,7 @@ echo
     store.get-failed      `wait timeout after` (?P<limit>\d+)ms
     store.get-failed      `Socket Timeout|Wait timeout for key|seconds waiting for key: `
 doubt
-    store.lookup-retry    `gai error` => \((?P<host>[\w.-]+), (?P<port>\d+)\) cannot be retrieved
+    store.lookup-retry    `gai error` => \((?P<host>[^\s,()]+), (?P<port>\d+)\) cannot be retrieved
     store.retry           `client socket has failed to connect` => failed to connect to \[?(?P<host>[\w.:-]+?)\]?:
                           (?P<port>\d+) \(errno: (?P<errno>\d+) - (?P<error>[\w ]+)
     store.no-hostname     `hostname of the client socket cannot be retrieved`
@@ -82,5 +82,6 @@ state
     store.endpoint        (?i)\bm`aster addr`(?:ess)?: +(?P<host>[\w.-]+)(?:.*port: +(?P<port>\d+))?
     store.endpoint        `rendezvous: endpoint `(?P<host>[A-Za-z0-9][\w.-]*):(?P<port>\d+)
     store.endpoint        `tcp://`\[?(?P<host>[\w.:-]+?)\]?:(?P<port>\d+)
+    store.absent          ^`/job:`\S+/task:(?P<task>\d+)$
     store.listening       `has started to listen`
 """)

@@ -121,7 +121,7 @@ echo
     mpi.exit         `MPI_ERRORS_ARE_FATAL`
     mpi.exit         `MPI_ABORT was invoked` => invoked on rank (?P<rank>\d+)
     job.actor-died   `ActorDiedError|Worker unexpectedly exits|WorkerCrashedError|NodeDiedError|OwnerDiedError`
-    job.actor-died   (?:address: (?P<peer>[\d.]+))?.*`has been marked dead because`
+    job.actor-died   ^(?:.*?address: (?P<peer>[\d.]+))?.*`has been marked dead because`
     mpi.peer-closed  `peer process has unexpectedly disconnected`
     job.task-lost    ` heartbeat timeout` => /task:(?P<lost>\d+) heartbeat timeout
     job.task-lost    `has been set to ERROR in coordination` => /task:(?P<lost>\d+) has been set
@@ -130,6 +130,7 @@ echo
 doubt
     host.memory-limit  hit memory(?:\+swap)? `limit at `(?:least once|some point)
 state
+    mpi.reported     `reported by process `\[\d+,(?P<rank>\d+)\]
     job.restarted    `restart count `[1-9]
     job.restarted    `equeued ` => ^Requeued (?:SLURM )?job \d+
     job.restarted    `estor` => (?i)\brestor(?:ed|ing) (?:all )?(?:states?|checkpoint|training) (?:from|at)\b

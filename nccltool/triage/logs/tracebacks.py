@@ -59,7 +59,7 @@ echo
     app.abort       ^(?!srun).*`Aborted (core dumped)`
     app.abort       `Fatal Python error: Aborted`
 state
-    app.child       `Process ` => ^Process [\w.:-]+:$
+    app.child       `Process ` => ^Process (?P<process>[\w.:-]+):$
     app.traceback   `Traceback (most recent call last)`
     app.chained     `above exception`
     app.ignored     `Exception ignored in`
@@ -120,8 +120,8 @@ class _Open:
     chained: bool = False
     ignored: bool = False
     """Python goes on after it: an exception in a destructor."""
-    child: bool = False
-    """In a process that the program started: the program itself goes on."""
+    child: str = ""
+    """The process that the program started, where it is raised in one: the program itself goes on."""
     path: str = ""
     about: str = ""
     """The cause that the library of a frame is about."""
@@ -147,7 +147,7 @@ class Tracebacks:
         self._opened: dict[str, _Open] = {}
         self._chained: set[str] = set()
         self._ignored: set[str] = set()
-        self._children: set[str] = set()
+        self._children: dict[str, str] = {}
         self._begun: SourceLine | None = None
         """The last first line of a traceback that named its rank; the lines behind it may not."""
 
@@ -169,7 +169,7 @@ class Tracebacks:
             elif item.kind == "app.ignored":
                 self._ignored.add(line.label)
             elif item.kind == "app.child":
-                self._children.add(line.label)
+                self._children[line.label] = fields["process"]
             elif item.kind == "app.frame":
                 _frame(now, fields)
             elif item.kind != "app.exception":
@@ -192,8 +192,9 @@ class Tracebacks:
     def _open(self, line: SourceLine) -> _Open:
         self._begun = line if line.rank is not None else None
         label = line.label
-        now = _Open(line.number, label in self._chained, label in self._ignored, label in self._children)
-        for told in (self._chained, self._ignored, self._children):
+        child = self._children.pop(label, "")
+        now = _Open(line.number, label in self._chained, label in self._ignored, child)
+        for told in (self._chained, self._ignored):
             told.discard(label)
         self._opened[line.label] = now
         return now
@@ -218,7 +219,7 @@ def _end(line: SourceLine, now: _Open | None) -> LogEvent | None:
     about = fields | ({"frame": now.path} if now and now.path else {})
     if now and now.ignored:
         return event(_IGNORED, line, about)
-    about |= {"child": "yes"} if now and now.child else {}
+    about |= {"child": now.child} if now and now.child else {}
     is_echo = _is_echo(fields) or (now is not None and now.chained)
     if not is_echo and (subject := complaints.of_exception(line.text)):
         about |= {"about": subject}

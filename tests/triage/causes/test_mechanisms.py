@@ -371,6 +371,14 @@ LOGS = [
     ("gpu-fault", None, _FAILED + "| ERR!   ERR! ERR!             ERR! / ERR! |\n"),
     ("preempted", "trainer-1", "trainer-0   1/1   Running   0   3h\ntrainer-1   0/1   Evicted   0   3h\n"),
     ("rdzv-store", None, _PENDING),
+    ("rdzv-store", "5", "w0 | Original error: DEADLINE_EXCEEDED: Barrier timed out. # of tasks that reached the"
+     " barrier: 7/8. Some timed out task names:\nw0 | /job:jax_worker/replica:0/task:5\n"),
+    ("rdzv-store", "10.0.0.9:13305", "".join(f"[rank{n}] UNAVAILABLE: failed to connect to all addresses; last"
+     " error: ipv4:10.0.0.9:13305: Failed to connect to remote host: Connection refused\n" for n in (0, 3))),
+    ("collective-mismatch", "3", "[n1:3311] *** An error occurred in MPI_Bcast\n[n1:3311] *** reported by process"
+     " [3811,3]\n[n1:3311] *** MPI_ERR_TRUNCATE: message truncated\n"),
+    ("fd-limit", "ForkPoolWorker-57", "Process ForkPoolWorker-57:\nTraceback (most recent call last):\n"
+     '  File "pool.py", line 114, in worker\nOSError: [Errno 24] Too many open files\n'),
     ("preempted", None, "step 9 loss 2.1\n[taskcluster:error] Task aborted: worker-shutdown\n"),
 ]  # fmt: skip
 
