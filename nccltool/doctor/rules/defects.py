@@ -3,6 +3,8 @@
 import re
 from collections.abc import Callable, Mapping
 
+from nccltool.core.findings import Severity
+from nccltool.core.unknown import Unknown
 from nccltool.doctor import report
 from nccltool.doctor.rules.base import (
     JudgedHost,
@@ -110,3 +112,36 @@ def gdaki_with_small_mtu(host: JudgedHost, variable: Variable, kind: int) -> Res
                 remedy = f"ip link set dev {escaped(name)} mtu 9000, or NCCL_GIN_TYPE=2"
                 yield report.about(variable, message, remedy)
                 return
+
+
+_LIKELY = 0.6
+"""How strong a defect must be to be a warning: its reports name these conditions, not only similar ones."""
+_PREFIXES = ("NCCL_", "RCCL_", "TORCH_NCCL_")
+
+
+@rule("BUG005", "warning", covers=(), needs=("versions", "nvidia", "amd", "kernel", "cpu"))
+def known_defect(host: JudgedHost) -> Results:
+    """The installed release has a known defect that these settings, or this hardware, trigger.
+
+    Why: Public reports describe a crash, a hang, or wrong results of this release under these conditions. Where
+    only hardware or the size of the job fits, or the reports are few, the finding is only a hint.
+    Example: NCCL_SET_THREAD_NAME=1 with NCCL 2.12.7
+    Instead: install a release without the defect, or use the workaround that the finding names
+    Source: the issue or release notes that each finding names; https://github.com/NVIDIA/nccl/releases
+    """
+    if isinstance(host.nccl, Unknown) and next(host.settings.beginning(*_PREFIXES), None) is None:
+        return
+    known(host.nccl)
+    from nccltool.doctor import known_defects  # triage's catalog takes longer to import than all other rules
+
+    for found in known_defects.of(host):
+        defect, span = found.defect, found.defect.span
+        newer = f"install {span.library} {span.before} or newer" if span.before else ""
+        remedy = "; or ".join(part for part in (defect.instead, newer) if part) or "try the newest release"
+        message = f"{span.library} {escaped(found.release)}: {defect.what}"
+        severity: Severity = "warning" if defect.strength >= _LIKELY and found.is_certain else "info"
+        if found.variable is None:
+            name = f"{span.library} {escaped(found.release)}"
+            yield report.host(name, message, remedy, evidence=(defect.url,), severity=severity)
+        else:
+            yield report.about(found.variable, message, remedy, evidence=(defect.url,), severity=severity)

@@ -235,10 +235,12 @@ class Span:
     """The first release without the defect; "" if none is known."""
 
     def has(self, known: Releases) -> bool:
+        return any(map(self.holds, known.get(self.library, frozenset())))
+
+    def holds(self, one: Release) -> bool:
+        """Whether a release of the library is among them."""
         end = release(self.before)
-        return any(
-            release(self.since) <= one and (not end or one < end) for one in known.get(self.library, frozenset())
-        )
+        return release(self.since) <= one and (not end or one < end)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
