@@ -17,7 +17,7 @@ PREFIXES = (
     "UCX_", "FI_", "RDMAV_", "IBV_", "MLX5_", "SHARP_", "HCOLL_", "OMPI_MCA_", "OMPI_COMM_WORLD_", "PMI",
     "PRTE_MCA_", "HYDRA_", "I_MPI_", "MV2_", "MPICH_", "OMP_", "KMP_", "GOMP_", "HSA_", "ROCR_", "HIP_",
     "GPUDIRECTTCPX_", "NVSHMEM_", "DEEPEP_", "EFA_", "PET_", "NIXL_", "VLLM_", "SGLANG_", "MOONCAKE_",
-    "ACCELERATE_", "FSDP_", "PARALLELISM_CONFIG_", "DEEPSPEED_", "NVTE_",
+    "ACCELERATE_", "FSDP_", "PARALLELISM_CONFIG_", "DEEPSPEED_", "NVTE_", "HOROVOD_", "GGML_CUDA_",
 )  # fmt: skip
 """Names that begin like this are kept, in any letter case: a wrong case is a finding."""
 NAMES = frozenset({
@@ -34,9 +34,11 @@ NAMES = frozenset({
     "SLURM_TRES_PER_TASK", "SLURM_STEP_NUM_TASKS", "SLURM_STEP_NUM_NODES", "SLURM_SUBMIT_HOST",
     "JOB_COMPLETION_INDEX", "OPAL_PREFIX", "OPENMPI_VERSION", "RAY_ADDRESS", "FQ_RAY_IP",
     "TRTLLM_USE_NIXL_KVCACHE", "HTTP_PROXY", "HTTPS_PROXY", "GRPC_PROXY", "NO_PROXY", "NO_GRPC_PROXY",
+    "JAX_COORDINATOR_ADDRESS", "JAX_NUM_PROCESSES", "JAX_PROCESS_ID", "PADDLE_MASTER", "PADDLE_TRAINER_ENDPOINTS",
+    "PADDLE_TRAINER_ID", "PADDLE_TRAINERS_NUM", "DMLC_PS_ROOT_URI", "TF_CONFIG", "MLX4_SINGLE_THREADED",
     "XLA_PYTHON_CLIENT_MEM_FRACTION", "XLA_CLIENT_MEM_FRACTION", "TF_FORCE_UNIFIED_MEMORY",
 })  # fmt: skip
-"""SLURM_ is not admitted as a prefix: clusters put tokens there."""
+"""SLURM_ is not admitted as a prefix, only a slip in one of its names: clusters put tokens there."""
 _SECRET = re.compile(
     r"TOKEN|SECRET|PASSW|CREDENTIAL|PRIVATE|API_?KEY|ACCESS_?KEY|SIGNATURE|BEARER|COOKIE", re.IGNORECASE
 )
@@ -67,7 +69,7 @@ def is_kept(name: str) -> bool:
         upper in NAMES
         or upper.startswith(PREFIXES)
         or engine_names.is_known(name)
-        or (spelling.is_near_prefix(name) and bool(spelling.meant(name)))
+        or ((upper.startswith("SLURM_") or spelling.is_near_prefix(name)) and bool(spelling.meant(name)))
     )
 
 
