@@ -105,12 +105,14 @@ def name_without_address(host: JudgedHost) -> Results:
     """The host name does not resolve on this host.
 
     Why: Gloo cannot resolve its own host name and falls back to loopback, which other nodes cannot reach. torchrun
-    publishes a name that no node can resolve.
+    publishes a name that no node can resolve. On one node, old releases of Gloo, MPI, and Python programs that ask
+    for the address of their host fail.
     Example: a container whose name is not in /etc/hosts
     Instead: add a line to /etc/hosts or a DNS record, or use GLOO_SOCKET_IFNAME and torchrun --local-addr
     Source: pytorch, torch/csrc/distributed/c10d/ProcessGroupGloo.cpp (createDefaultDevice)
     """
-    if known(host.facts.names.addresses) == () and host.several_nodes:
+    alone = host.nodes == 1 and host.local_ranks == 1
+    if known(host.facts.names.addresses) == () and not alone:
         name = escaped(known(host.facts.names.hostname)[:80])
         message, remedy = f"{name} does not resolve on this host", f"echo '<address> {name}' >> /etc/hosts"
         yield report.host(name, message, remedy, evidence=("getaddrinfo returns no address",))

@@ -173,8 +173,9 @@ def diagnostics_left_on(host: JudgedHost) -> Results:
     detail = host.variable("TORCH_DISTRIBUTED_DEBUG")
     found = [detail] if detail and detail.value.upper() == "DETAIL" else []
     found += [variable for name in _COSTLY if (variable := _on(host, name))]
+    alone = host.nodes == 1 and host.local_ranks == 1  # nobody to wait for
     for variable in found:
-        severity: Severity | None = "warning" if variable.name in _COSTLIEST else None
+        severity: Severity | None = "warning" if variable.name in _COSTLIEST and not alone else None
         yield report.better_unset(variable, f"{variable.name} slows every step", part="", severity=severity)
 
 

@@ -117,6 +117,10 @@ def _is_rail(one: Interface) -> bool:
     return one.arp_type == _INFINIBAND or one.driver == _SLINGSHOT
 
 
+def _is_link_local(address: str) -> bool:
+    return ipaddress.ip_address(address.partition("%")[0]).is_link_local
+
+
 @rule("NETIF042", "warning", covers=(), needs=("network", "rdma"))
 def sockets_over_bridges(host: JudgedHost) -> Results:
     """TCP carries the traffic, and NCCL uses bridges or veths of containers beside the interfaces of the host.
@@ -129,10 +133,12 @@ def sockets_over_bridges(host: JudgedHost) -> Results:
     """
     if host.settings.names(IFNAME) or not host.several_nodes:
         return
-    names = [one.name for one in host.interfaces.chosen]
-    inner = [name for name in names if name.startswith(_OVERLAYS) or interfaces.is_inside(name)]
-    if inner and len(inner) < len(names) and not host.active_ports:
-        outer = next(name for name in names if name not in inner)
+    chosen = host.interfaces.chosen
+    inner = [one.name for one in chosen if one.name.startswith(_OVERLAYS) or interfaces.is_inside(one.name)]
+    # a veth beside a tunnel with nothing but a link-local address is a container's own way out
+    outer = next((one.name for one in chosen if one.name not in inner and not _is_link_local(one.address)), None)
+    uses_rdma = isinstance(host.facts.rdma.devices, tuple) and host.active_ports
+    if inner and outer and not uses_rdma:
         message = f"NCCL also uses {listed(inner, 3)}, which other hosts cannot reach"
         remedy = f"export NCCL_SOCKET_IFNAME={escaped(outer)}"
         yield report.interface(inner[0], message, remedy, evidence=present(host))

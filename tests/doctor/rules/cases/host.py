@@ -15,6 +15,8 @@ _LOOPED = named("n1", hosts_lines=(_LOOP,))
 _GOVERNED: dict[str, Any] = {"nvidia": nvidia()}
 _NICS = tuple(f"ens{number}" for number in range(8))
 
+_NAMELESS = HostNames(hostname="n1", addresses=())
+
 CASES = (
     of(
         "HOST001",
@@ -57,9 +59,9 @@ CASES = (
     ),
     of(
         "HOST004",
-        fires=[host(names=HostNames(hostname="n1", addresses=()))],
-        silent=[host(names=named()), host(names=HostNames(hostname="n1", addresses=()), nodes=1)],
-        unknown=[host(), host(names=HostNames(hostname="n1", addresses=()), nodes=None)],
+        fires=[host(names=_NAMELESS, nodes=nodes) for nodes in (2, 1, None)],
+        silent=[host(names=named()), host(names=_NAMELESS, nodes=1, local_ranks=1)],
+        unknown=[host()],
     ),
     of(
         "HOST005",
