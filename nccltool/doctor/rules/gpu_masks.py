@@ -4,7 +4,8 @@ import re
 
 from nccltool.core.text import counted
 from nccltool.doctor import report
-from nccltool.doctor.rules.base import JudgedHost, Results, Variable, escaped, for_text, known
+from nccltool.doctor.rules.base import JudgedHost, Results, Variable, escaped, for_text, known, rule
+from nccltool.hosts import hip_mask
 
 _INDICES = re.compile(r"\d{1,4}(,\d{1,4})*", re.ASCII)
 _AMD_WORD = re.compile(r"\d{1,4}|GPU-[0-9a-fA-F]+|-1", re.ASCII)
@@ -101,3 +102,28 @@ def container_sees_more(host: JudgedHost, variable: Variable, text: str) -> Resu
     if seen > len(set(named_gpus)):
         message = f"it names {counted(len(set(named_gpus)), 'GPU')}, and this process sees {seen}"
         yield report.about(variable, message, "run the container without --privileged, and do not mount /dev")
+
+
+_MASKS = ("ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES")
+
+
+@rule("CUD021", "warning", covers=(), needs=("versions", "amd", "nvidia"), library="RCCL")
+def several_amd_masks(host: JudgedHost) -> Results:
+    """Several variables choose among the GPUs of AMD.
+
+    Why: HIP counts what ROCR_VISIBLE_DEVICES leaves, and the two order GPUs differently, so equal lists need not
+    mean equal GPUs. Ray refuses ROCR_VISIBLE_DEVICES. RCCL and vLLM have had bugs where HIP_VISIBLE_DEVICES and
+    CUDA_VISIBLE_DEVICES are both set, even to the same list.
+    Example: ROCR_VISIBLE_DEVICES=0 and HIP_VISIBLE_DEVICES=0
+    Instead: unset ROCR_VISIBLE_DEVICES, and keep HIP_VISIBLE_DEVICES=0
+    Source: ROCm documentation, GPU isolation techniques; https://github.com/ray-project/ray/issues/53737;
+    https://github.com/vllm-project/vllm/pull/46636
+    """
+    found = [one for name in _MASKS if (one := host.variable(name)) is not None and one.value.strip()]
+    is_amd = any(one.name != "CUDA_VISIBLE_DEVICES" for one in found)
+    if len(found) < 2 or not is_amd or hip_mask.hidden_by_rocr({one.name: one.value for one in found}):
+        return
+    if len({one.value.strip() for one in found}) > 1 and found[0].name != "ROCR_VISIBLE_DEVICES":
+        return  # CUD013 tells more
+    extra, kept = (found[0], found[1]) if found[0].name == "ROCR_VISIBLE_DEVICES" else (found[-1], found[0])
+    yield report.about(extra, f"{kept.name} is set, too", f"set only {kept.name}")

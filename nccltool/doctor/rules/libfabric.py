@@ -45,6 +45,20 @@ def fork_support_not_off(_: JudgedHost, variable: Variable, text: str) -> Result
         yield report.better_unset(variable, message, part="")
 
 
+@for_text("PLG037", "warning", "MLX5_SINGLE_THREADED", "MLX4_SINGLE_THREADED", covers=())
+def adapter_without_locks(_: JudgedHost, variable: Variable, text: str) -> Results:
+    """MLX5_SINGLE_THREADED is 1.
+
+    Why: The driver of the adapter then takes no locks. NCCL, UCX, and NVSHMEM use an adapter from several threads:
+    queues are corrupted, and jobs hang or crash.
+    Example: MLX5_SINGLE_THREADED=1
+    Instead: unset MLX5_SINGLE_THREADED
+    Source: linux-rdma/rdma-core providers/mlx5/mlx5.c (single_threaded_app)
+    """
+    if text.strip() == "1":
+        yield report.better_unset(variable, "several threads use an adapter, whose driver then takes no locks")
+
+
 @for_text("PLG020", "error", "FI_PROVIDER", covers=())
 def unknown_provider(host: JudgedHost, variable: Variable, text: str) -> Results:
     """FI_PROVIDER names no provider of libfabric, or, with several nodes, only one inside the host.
@@ -78,14 +92,20 @@ def no_peer_access(_: JudgedHost, variable: Variable, text: str) -> Results:
         yield report.better_unset(variable, "adapters may not access GPU memory")
 
 
-@for_text("PLG022", "warning", "FI_TCP_IFACE", "FI_SOCKETS_IFACE", "NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME", covers=())
+_INTERFACES = (
+    *("FI_TCP_IFACE", "FI_SOCKETS_IFACE", "NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME", "I_MPI_HYDRA_IFACE"),
+    *("HOROVOD_GLOO_IFACE", "MPICH_NETWORK_INTERFACE"),
+)
+
+
+@for_text("PLG022", "warning", *_INTERFACES, covers=())
 def neighbor_told_loopback(host: JudgedHost, variable: Variable, text: str) -> Results:
-    """The interface of libfabric's TCP provider, or of NVSHMEM's startup, exists only inside the host.
+    """The interface of a library beside NCCL, or of its startup, exists only inside the host.
 
     Why: The other nodes are told an address that is their own, or that they cannot reach: startup fails or hangs.
     Example: NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME=lo
     Instead: NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME=eth0
-    Source: libfabric manual, fi_tcp.7; NVSHMEM documentation, environment variables
+    Source: libfabric manual, fi_tcp.7; NVSHMEM, Intel MPI, and Horovod documentation, environment variables
     """
     words = list(values.split(text.removeprefix("=")))
     if words and not text.startswith("^") and all(map(is_inside, words)) and host.nodes != 1:

@@ -110,3 +110,16 @@ def loopback_among_interfaces(host: JudgedHost, variable: Variable, text: str) -
         kept = ",".join(word for word in words if not _is_inner(word))
         message = f"{escaped(inner[0][:40])} has the same address on every host"
         yield report.better_set(variable, kept, message, part=inner[0])
+
+
+@for_text("MPI006", "error", "I_MPI_FABRICS", covers=())
+def intel_mpi_inside_host(host: JudgedHost, variable: Variable, text: str) -> Results:
+    """I_MPI_FABRICS allows only shared memory in a job of several nodes.
+
+    Why: shm connects processes of one host. Intel MPI ends with an error in MPI_Init.
+    Example: I_MPI_FABRICS=shm with two nodes
+    Instead: I_MPI_FABRICS=shm:ofi
+    Source: Intel MPI Library developer reference, communication fabrics control
+    """
+    if text.strip().lower() == "shm" and not isinstance(host.nodes, Unknown) and host.nodes > 1:
+        yield report.better_set(variable, "shm:ofi", "shared memory connects no hosts")

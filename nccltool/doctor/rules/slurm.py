@@ -2,6 +2,7 @@
 
 import re
 
+from nccltool.core.text import counted
 from nccltool.doctor import report
 from nccltool.doctor.rules.base import JudgedHost, Results, Variable, for_number, for_text, known, rule
 
@@ -136,3 +137,25 @@ def _tasks_of_a_node(host: JudgedHost) -> tuple[Variable, int] | None:
     nodes = host.integer("SLURM_JOB_NUM_NODES" if of_step is None else "SLURM_STEP_NUM_NODES")
     tasks = of_step or host.number("SLURM_NTASKS")
     return (tasks[0], tasks[1] // nodes) if tasks is not None and nodes and tasks[1] >= 2 * nodes > 0 else None
+
+
+_COUNT = re.compile(r"(?:[\w.-]+:)*(\d{1,3})(?:\(.*\))?")
+"""Of --gpus-per-node: 4, gpu:4, or a100:4(S:0-1)."""
+
+
+@for_text("LCH030", "warning", "SLURM_GPUS_PER_NODE", "SLURM_GPUS_ON_NODE", covers=())
+def more_tasks_than_gpus(host: JudgedHost, variable: Variable, text: str) -> Results:
+    """Slurm starts more tasks on a node than the job has GPUs there.
+
+    Why: Each task is a rank of its own without torchrun. Two ranks then share a GPU, and NCCL refuses a duplicate
+    GPU, or the last ranks find an invalid device.
+    Example: SLURM_GPUS_PER_NODE=4 and SLURM_NTASKS_PER_NODE=8
+    Instead: sbatch --gpus-per-node=8 --ntasks-per-node=8
+    Source: Slurm documentation, sbatch, --gpus-per-node and --ntasks-per-node
+    """
+    found = _COUNT.fullmatch(text.strip())
+    tasks = _tasks_of_a_node(host)
+    if found is None or tasks is None or not 0 < int(found[1]) < tasks[1]:
+        return
+    message = f"{tasks[1]} tasks per node share {counted(int(found[1]), 'GPU')}"
+    yield report.about(tasks[0], message, "request a GPU for each task, or one task for each GPU", part="")

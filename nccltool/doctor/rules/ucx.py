@@ -3,8 +3,9 @@
 import re
 from collections.abc import Sequence
 
+from nccltool.core.unknown import Unknown
 from nccltool.doctor import report
-from nccltool.doctor.rules.base import JudgedHost, Results, Variable, escaped, for_text
+from nccltool.doctor.rules.base import JudgedHost, Results, Variable, escaped, for_text, listed, rule
 from nccltool.hosts.nccl import values
 from nccltool.hosts.nccl.interfaces import is_inside
 
@@ -223,3 +224,37 @@ def ucx_unfit_for_nixl(host: JudgedHost, variable: Variable, text: str) -> Resul
     elif not text.startswith("^") and not any(map(_OF_GPUS.fullmatch, _transports(text))):
         message = "the list leaves out cuda_copy or rocm_copy: NIXL cannot register GPU memory"
         yield report.about(variable, message, "add cuda_copy and cuda_ipc, or rocm_copy and rocm_ipc")
+
+
+_BRIDGES = (
+    *("docker", "br-", "virbr", "veth", "cni", "flannel", "cilium", "cali", "podman", "lxc", "vxlan"),
+    "weave",
+)
+"""Beginnings of names of what connects the containers of one host."""
+
+
+@rule("PLG038", "warning", covers=(), needs=("network",))
+def ucx_over_bridges(host: JudgedHost) -> Results:
+    """UCX may use TCP, and nothing keeps it from the bridges of containers.
+
+    Why: UCX spreads TCP connections over all interfaces that are up. An address such as 172.17.0.1 of docker0
+    exists on every host: connections reach the wrong host, or are refused.
+    Example: UCX_TLS=tcp,cuda_copy and UCX_NET_DEVICES=all
+    Instead: UCX_NET_DEVICES=eth0
+    Source: UCX documentation, FAQ, network devices; https://github.com/openucx/ucx/issues/9908
+    """
+    transports, devices = host.variable("UCX_TLS"), host.variable("UCX_NET_DEVICES")
+    words = _transports(transports.value) if transports and not transports.value.startswith("^") else []
+    wanted = devices.value.strip() if devices else "all"
+    if "tcp" not in words or wanted != "all" or host.nodes == 1:
+        return
+    addresses = host.facts.network.addresses
+    variable = devices or transports
+    if variable is None or (isinstance(addresses, Unknown) and devices is None):
+        return
+    inner = () if isinstance(addresses, Unknown) else {one.interface for one in addresses}
+    found = sorted(name for name in inner if name.startswith(_BRIDGES))
+    if found or isinstance(addresses, Unknown):
+        what = listed(found, 3) if found else "bridges of containers such as docker0"
+        message = f"TCP also uses {what}, over which no other host can be reached"
+        yield report.about(variable, message, "export UCX_NET_DEVICES=<interface between the nodes>")

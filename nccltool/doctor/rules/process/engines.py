@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from nccltool.core.text import counted, named
 from nccltool.core.versions import parse
 from nccltool.doctor import report
-from nccltool.doctor.rules.base import JudgedHost, Results, Variable, escaped, for_text, known, rule
+from nccltool.doctor.rules.base import JudgedHost, Results, Variable, escaped, for_text, for_value, known, rule
 from nccltool.hosts.facts import or_none
 from nccltool.hosts.nccl import engine_names
 
@@ -135,3 +135,22 @@ def removed_from_engine(host: JudgedHost) -> Results:
             if version is not None and since is not None and version >= since:
                 message = f"{engine} {escaped(str(version))} no longer reads {variable.name}: removed in {since}"
                 yield report.better_unset(variable, message, part="")
+
+
+@for_value("P2P034", "warning", "GGML_CUDA_P2P", covers=(), needs=("nvidia",))
+def peer_access_of_llama(host: JudgedHost, variable: Variable, text: str) -> Results:
+    """GGML_CUDA_P2P lets llama.cpp copy between GPUs directly, and these are not known to have NVLink.
+
+    Why: Over PCIe, an IOMMU or ACS may drop such copies without an error: output is corrupt, or the program
+    crashes. Any value turns it on, 0 too.
+    Example: GGML_CUDA_P2P=1 on a host with PCIe GPUs
+    Instead: unset GGML_CUDA_P2P
+    Source: llama.cpp docs/build.md, GGML_CUDA_P2P;
+    https://github.com/unslothai/unsloth/blob/main/studio/NVLINK_P2P.md
+    """
+    gpus = or_none(host.facts.nvidia.gpus) or ()
+    joined = [gpu for gpu in gpus if any(link.active for link in or_none(gpu.nvlinks) or ())]
+    if len(gpus) == 1 or (gpus and len(joined) == len(gpus)):
+        return
+    off = " (any value turns it on)" if _OFF.fullmatch(text) else ""
+    yield report.better_unset(variable, f"copies between GPUs without NVLink may be lost{off}")

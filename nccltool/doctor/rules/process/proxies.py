@@ -2,6 +2,7 @@
 
 import ipaddress
 
+from nccltool.core.unknown import Unknown
 from nccltool.doctor import report
 from nccltool.doctor.rules.base import JudgedHost, Results, escaped, is_loopback_name, rule
 
@@ -36,6 +37,30 @@ def meeting_through_proxy(host: JudgedHost) -> Results:
         message = f"gRPC connects to {shown} ({name}) through the proxy{why}"
         yield report.about(variable, message, f"add {shown} to no_proxy")
         return
+
+
+_WEB_PROXIES = ("http_proxy", "https_proxy")
+
+
+@rule("LCH028", "warning", covers=())
+def proxy_without_exceptions(host: JudgedHost) -> Results:
+    """A proxy of the web is set in a job of several nodes, and no_proxy is not.
+
+    Why: Programs that connect nodes by HTTP or gRPC, such as Ray, TensorFlow, Paddle, Horovod, and etcd, then ask
+    the proxy for a node. It cannot reach the nodes: the job hangs at its start, or ends with a timeout.
+    Example: http_proxy=http://proxy:3128 with two nodes
+    Instead: no_proxy=localhost,127.0.0.1,10.0.0.0/8, with the names and the subnet of the nodes
+    Source: gRPC documentation, default HTTP proxy mapper; https://github.com/PaddlePaddle/Paddle/issues/17915
+    """
+    exempt = any(host.get(name) for name in ("no_proxy", "NO_PROXY", "no_grpc_proxy"))
+    if exempt or isinstance(host.nodes, Unknown) or host.nodes == 1:
+        return
+    if any(_host(host.get(name) or "") not in _NO_ADDRESS for name in _MEETING_POINTS):
+        return  # LCH026 tells more
+    variable = next((one for name in _WEB_PROXIES if (one := host.variable(name)) is not None), None)
+    if variable is not None and variable.value.strip():
+        message = "connections by HTTP or gRPC between the nodes go to the proxy: no_proxy is not set"
+        yield report.about(variable, message, "export no_proxy=localhost,127.0.0.1,<subnet of the nodes>")
 
 
 def _host(text: str) -> str:

@@ -162,7 +162,11 @@ CASES = (
     ),
     of(
         "PLG022",
-        fires=[*_all("FI_TCP_IFACE", "lo"), *_all("NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME", "docker0", "=lo")],
+        fires=[
+            *_all("FI_TCP_IFACE", "lo"),
+            *_all("NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME", "docker0", "=lo"),
+            *_all("HOROVOD_GLOO_IFACE", "lo"),
+        ],
         silent=[
             host(),
             *_all("FI_TCP_IFACE", "eth0"),

@@ -1,0 +1,81 @@
+"""Where the processes of frameworks beside torch meet, and how these number them."""
+
+import re
+from collections.abc import Iterator
+
+from nccltool.doctor import report
+from nccltool.doctor.rules.base import (
+    JudgedHost,
+    Results,
+    Variable,
+    escaped,
+    for_number,
+    for_text,
+    is_loopback_name,
+    is_unspecified,
+)
+from nccltool.hosts.facts import or_none
+
+_MEETING = {
+    "RAY_ADDRESS": "Ray",
+    "JAX_COORDINATOR_ADDRESS": "JAX",
+    "DMLC_PS_ROOT_URI": "the parameter server",
+    "PADDLE_MASTER": "Paddle",
+    "HOROVOD_GLOO_RENDEZVOUS_ADDR": "Horovod",
+}
+"""Variable -> who connects to the address."""
+_SEVERAL = {"PADDLE_TRAINER_ENDPOINTS": "Paddle", "TF_CONFIG": "TensorFlow"}
+"""Variable with the addresses of all nodes -> who connects to them."""
+_ADDRESS = re.compile(r"(?P<host>\[[0-9a-fA-F:]+\]|[\w.-]+):\d{1,5}(?!\d)")
+
+
+@for_text("LCH029", "warning", *_MEETING, *_SEVERAL, covers=())
+def coordinator_at_loopback(host: JudgedHost, variable: Variable, text: str) -> Results:
+    """The processes of a framework meet at a loopback address in a job of several nodes.
+
+    Why: Each node looks for the coordinator on itself. Only the first node finds one; the others wait until they
+    time out, or start a cluster of their own.
+    Example: JAX_COORDINATOR_ADDRESS=localhost:1234 with two nodes
+    Instead: JAX_COORDINATOR_ADDRESS=<address of the first node>:1234
+    Source: JAX documentation, jax.distributed.initialize; Ray documentation, configuring Ray; TensorFlow
+    documentation, TF_CONFIG; Horovod, Paddle, and MXNet documentation, environment variables
+    """
+    if (or_none(host.nodes) or 0) < 2:
+        return
+    who = _MEETING.get(variable.name) or _SEVERAL[variable.name]
+    inside = next(
+        (one for one in _hosts(variable.name, text) if is_loopback_name(one) or is_unspecified(one)), None
+    )
+    if inside is not None:
+        message = f"each node looks for {who} on itself: {escaped(inside[:40])} means the same host everywhere"
+        remedy = f"set {variable.name} to addresses in the network that connects the nodes"
+        yield report.about(variable, message, remedy, part=inside)
+
+
+def _hosts(name: str, text: str) -> Iterator[str]:
+    if name in _SEVERAL:
+        yield from (found["host"].strip("[]") for found in _ADDRESS.finditer(text))
+        return
+    rest = text.strip().rpartition("://")[2].partition("/")[0]
+    found = _ADDRESS.fullmatch(rest)
+    yield found["host"].strip("[]") if found else rest
+
+
+_RANKS = {"JAX_PROCESS_ID": "JAX_NUM_PROCESSES", "PADDLE_TRAINER_ID": "PADDLE_TRAINERS_NUM"}
+
+
+@for_number("LCH031", "error", *_RANKS, covers=())
+def process_beyond_number(host: JudgedHost, variable: Variable, process: int) -> Results:
+    """The number of a process of JAX or Paddle is negative, or not below the number of processes.
+
+    Why: The coordinator refuses the process, or waits for one that never comes.
+    Example: JAX_PROCESS_ID=2 and JAX_NUM_PROCESSES=2
+    Instead: JAX_PROCESS_ID=1
+    Source: JAX documentation, jax.distributed.initialize; Paddle documentation, distributed environment variables
+    """
+    size = host.integer(_RANKS[variable.name])
+    if process < 0 or (size is not None and size > 0 and process >= size):
+        why = (
+            f"{size} processes are numbered from 0 to {size - 1}" if size else "the first process has the number 0"
+        )
+        yield report.about(variable, why, f"number the processes from 0, below {_RANKS[variable.name]}")
