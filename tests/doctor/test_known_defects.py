@@ -32,4 +32,4 @@ _MEGATRON = (Setting(name="megatron-core", value="0.11.0"),)
 )
 def test_what_is_found(looked_at: JudgedHost, found: set[tuple[str, str | None]]) -> None:
     seen = known_defects.of(looked_at)
-    assert {(one.defect.name, one.variable.name if one.variable else None) for one in seen} == found
+    assert {(one.defect.name, one.variable) for one in seen} == found

@@ -140,8 +140,9 @@ def known_defect(host: JudgedHost) -> Results:
         remedy = "; or ".join(part for part in (defect.instead, newer) if part) or "try the newest release"
         message = f"{span.library} {escaped(found.release)}: {defect.what}"
         severity: Severity = "warning" if defect.strength >= _LIKELY and found.is_certain else "info"
-        if found.variable is None:
+        variable = host.variable(found.variable) if found.variable else None
+        if variable is None:
             name = f"{span.library} {escaped(found.release)}"
             yield report.host(name, message, remedy, evidence=(defect.url,), severity=severity)
         else:
-            yield report.about(found.variable, message, remedy, evidence=(defect.url,), severity=severity)
+            yield report.about(variable, message, remedy, evidence=(defect.url,), severity=severity)

@@ -39,6 +39,9 @@ _UNRELATED = 1.0
 """A word left out and another one added: together, a word replaced by one that has nothing to do with it."""
 
 
+_PHRASE_STARTS = frozenset(phrase.partition(" ")[0] for phrase, _ in name_words.PHRASES)
+
+
 class _Neighbor(msgspec.Struct, frozen=True):
     """Names that another library reads, and where they were read."""
 
@@ -100,7 +103,25 @@ def meant(name: str) -> tuple[Guess, ...]:
         return ()
     if name.startswith(engine_names.BEGINNINGS):
         return tuple(Guess(one, 1.0) for one in engine_names.meant(name)[:_NAMED])
-    return _meant(name)
+    return _meant(name) if _may_be_meant(name) else ()
+
+
+def _may_be_meant(name: str) -> bool:
+    """Whether to compare a name with all others. Where its first word is misspelled, the rest of it must be right
+    (_guess): PIP_CERT, which is a slip away from HIP, is none of a library."""
+    first, *rest = [word for word in name.upper().split("_") if word] or [name]
+    joined = any(first.startswith(one) or one.startswith(first) or one in rest for one in _first_words())
+    return joined or "_".join(rest) in _rests()
+
+
+@cache
+def _first_words() -> frozenset[str]:
+    return frozenset(name.partition("_")[0].upper() for name in (*variables.every(), *neighbors()))
+
+
+@cache
+def _rests() -> frozenset[str]:
+    return frozenset(name.partition("_")[2].upper() for name in (*variables.every(), *neighbors()))
 
 
 @cache
@@ -353,10 +374,13 @@ def _candidates_for(given: _Word) -> Iterator[_Word]:
 
 def _word(name: str, handicap: float) -> _Word:
     words = tuple(word for word in name.upper().split("_") if word) or (name,)
-    text = f" {' '.join(words)} "
-    for phrase, short in name_words.PHRASES:
-        text = text.replace(f" {phrase} ", f" {short} ")
-    return _Word(name, words, tuple(text.split()), handicap, Counter(name.upper()))
+    plain = words
+    if not _PHRASE_STARTS.isdisjoint(words):  # few names have one
+        text = f" {' '.join(words)} "
+        for phrase, short in name_words.PHRASES:
+            text = text.replace(f" {phrase} ", f" {short} ")
+        plain = tuple(text.split())
+    return _Word(name, words, plain, handicap, Counter(name.upper()))
 
 
 def _differ(one: Counter[str], other: Counter[str]) -> int:
