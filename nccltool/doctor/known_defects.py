@@ -18,6 +18,8 @@ from nccltool.triage.defects.catalog import DEFECTS
 
 _PACKAGES = {"megatron-core": "megatron"}
 """Package -> the name of the library in the catalog."""
+_LONGEST = 200
+"""Letters of a value that a condition can be about."""
 _NVSHMEM = re.compile(r"nvidia-nvshmem-cu\d+")
 
 
@@ -57,7 +59,7 @@ def of(host: JudgedHost) -> tuple[FoundDefect, ...]:
     return _found(
         _Situation(
             releases=tuple(_releases(host)),
-            settings=tuple((one.name, one.value) for one in host.settings.all()),
+            settings=tuple((one.name, one.value) for one in host.settings.all() if len(one.value) <= _LONGEST),
             hardware=frozenset(_hardware(host)),
             nodes=nodes,
             ranks=nodes * local_ranks if nodes and local_ranks else None,

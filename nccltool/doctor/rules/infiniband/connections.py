@@ -24,6 +24,9 @@ _CODE_POINTS = (10, 14, 18, 22, 26, 30, 34, 38, 46)
 """Assured and expedited forwarding (RFC 2597, RFC 3246), where the class of the same number has ECN bits."""
 _LARGEST_TABLE = 128
 """Entries of partition tables of today's adapters."""
+_FEWEST_RETRIES_SEEN = 5
+"""What three bits hold of NCCL_IB_RETRY_CNT=13. 14 is published: NVIDIA/NeMo-Framework-Launcher
+csp_tools/oci/nccl.sh, 26e42fa9 (2025-04-18)."""
 _LOWEST_DEFAULT = 14
 """NCCL_IB_TIMEOUT of NCCL before 2.14, in hosts/nccl/ib_retries.py: no release waits for less."""
 
@@ -221,16 +224,18 @@ def timeout_beyond_torch(host: JudgedHost) -> Results:
 def retries_out_of_range(_: JudgedHost, variable: Variable, count: int) -> Results:
     """NCCL_IB_RETRY_CNT is outside the range 0 to 7.
 
-    Why: The field has three bits, so of 10 an adapter may keep 2. Others refuse the queue pair.
+    Why: The field has three bits, so of 10 an adapter may keep 2. The effect depends on the adapter: NVIDIA's
+    launcher for Oracle sets 14, so the finding is only a hint if three bits hold at least 5.
     Example: NCCL_IB_RETRY_CNT=10
     Instead: NCCL_IB_RETRY_CNT=7
     Source: NCCL user guide, NCCL_IB_RETRY_CNT
     """
     if not 0 <= count <= ib_retries.RETRIES:
         kept = count % (ib_retries.RETRIES + 1)
+        hint = 0 < count <= 2 * ib_retries.RETRIES + 1 and kept >= _FEWEST_RETRIES_SEEN
         message = f"a retry count must be 0 to 7; an adapter that reads three bits retries {kept} times"
         remedy = "unset NCCL_IB_RETRY_CNT (default: 7)"
-        yield report.better_unset(variable, message, remedy)
+        yield report.better_unset(variable, message, remedy, severity="info" if hint else "warning")
 
 
 @for_number("IB035", "warning", "NCCL_IB_RETRY_CNT")

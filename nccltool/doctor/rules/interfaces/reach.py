@@ -137,8 +137,8 @@ def sockets_over_bridges(host: JudgedHost) -> Results:
     inner = [one.name for one in chosen if one.name.startswith(_OVERLAYS) or interfaces.is_inside(one.name)]
     # a veth beside a tunnel with nothing but a link-local address is a container's own way out
     outer = next((one.name for one in chosen if one.name not in inner and not _is_link_local(one.address)), None)
-    uses_rdma = isinstance(host.facts.rdma.devices, tuple) and host.active_ports
-    if inner and outer and not uses_rdma:
+    # all of NCCL starts over the first one, whatever carries the traffic later
+    if inner and outer and (inner[0] == chosen[0].name or not host.active_ports):
         message = f"NCCL also uses {listed(inner, 3)}, which other hosts cannot reach"
         remedy = f"export NCCL_SOCKET_IFNAME={escaped(outer)}"
         yield report.interface(inner[0], message, remedy, evidence=present(host))

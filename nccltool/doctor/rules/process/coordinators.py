@@ -26,7 +26,7 @@ _MEETING = {
 """Variable -> who connects to the address."""
 _SEVERAL = {"PADDLE_TRAINER_ENDPOINTS": "Paddle", "TF_CONFIG": "TensorFlow"}
 """Variable with the addresses of all nodes -> who connects to them."""
-_ADDRESS = re.compile(r"(?P<host>\[[0-9a-fA-F:]+\]|[\w.-]+):\d{1,5}(?!\d)")
+_ADDRESS = re.compile(r"(?<![\w.-])(?P<host>\[[0-9a-fA-F:]+\]|[\w.-]+):\d{1,5}(?!\d)")
 
 
 @for_text("LCH029", "warning", *_MEETING, *_SEVERAL, covers=())

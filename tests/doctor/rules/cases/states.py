@@ -30,6 +30,7 @@ _NO_KFD = DeviceFile(path="/dev/kfd", readable=True, writable=False)
 _SHARED = net(nic("eno1", "192.168.3.8/20"), nic("enp37s0f0", "192.168.0.8/20"))
 _APART = net(nic("eno1", "192.168.3.8/24"), nic("enp37s0f0", "192.168.0.8/24"))
 _RAILS = net(*(nic(f"eth{number}", f"10.0.0.{number + 1}/24") for number in range(8)))
+_VETH_FIRST = net(nic("cali7", "172.20.0.1/16"), nic("eno1", "192.168.3.8/24"))
 _BRIDGES = net(nic("bond0", "192.168.1.161/24"), nic("br-05ab", "172.19.0.1/16"), nic("veth6163", "172.20.0.1/16"))
 
 CASES = (
@@ -110,14 +111,14 @@ CASES = (
     ),
     of(
         "NETIF042",
-        fires=[host(network=_BRIDGES, rdma=NONE), host(network=_BRIDGES)],
+        fires=[host(network=_BRIDGES, rdma=NONE), host(network=_VETH_FIRST)],
         silent=[
             host({"NCCL_SOCKET_IFNAME": "bond0"}, network=_BRIDGES, rdma=NONE),
             host(network=_BRIDGES, rdma=ETHERNET),
             host(network=_BRIDGES, rdma=NONE, nodes=1),
             host(network=_APART, rdma=NONE),
         ],
-        unknown=[UNREAD, host()],
+        unknown=[UNREAD, host(), host(network=_BRIDGES)],
     ),
     of(
         "CON008",
