@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 
+from nccltool.core.findings import Severity
 from nccltool.doctor import report
 from nccltool.doctor.rules.base import JudgedHost, Results, Variable, for_text, known
 from nccltool.hosts.facts import or_none
@@ -90,17 +91,19 @@ def libfabric_without_companions(host: JudgedHost, variable: Variable, text: str
     """NVSHMEM uses libfabric, but a variable that it needs is not set.
 
     Why: The transport cannot register memory of CUDA's virtual memory management, which NVSHMEM uses by default.
-    On Slingshot, optimized registrations fail as well. Initialization or the first operation then fails.
+    On Slingshot, optimized registrations fail as well. Initialization or the first operation then fails. On EFA,
+    only a hint: AWS publishes jobs without it.
     Example: NVSHMEM_REMOTE_TRANSPORT=libfabric alone
     Instead: export NVSHMEM_DISABLE_CUDA_VMM=1, and on Slingshot FI_CXI_OPTIMIZED_MRS=false
-    Source: NVSHMEM release notes, limitations
+    Source: NVSHMEM release notes, limitations; awslabs/awsome-distributed-ai 95b939cd, deepep-benchmark
     """
     if text.strip().lower() != "libfabric":
         return
+    provider = (host.get("NVSHMEM_LIBFABRIC_PROVIDER") or "cxi").strip().lower()
     if (host.get("NVSHMEM_DISABLE_CUDA_VMM") or "").strip().lower() not in _YES:
         fix = report.export("NVSHMEM_DISABLE_CUDA_VMM", "1")
-        yield report.about(variable, "libfabric needs NVSHMEM_DISABLE_CUDA_VMM=1", fix=fix)
-    cxi = (host.get("NVSHMEM_LIBFABRIC_PROVIDER") or "cxi").strip().lower() == "cxi"
-    if cxi and (host.get("FI_CXI_OPTIMIZED_MRS") or "").strip().lower() not in _NO:
+        severity: Severity | None = "info" if provider == "efa" else None
+        yield report.about(variable, "libfabric needs NVSHMEM_DISABLE_CUDA_VMM=1", fix=fix, severity=severity)
+    if provider == "cxi" and (host.get("FI_CXI_OPTIMIZED_MRS") or "").strip().lower() not in _NO:
         fix = report.export("FI_CXI_OPTIMIZED_MRS", "false")
         yield report.about(variable, "libfabric needs FI_CXI_OPTIMIZED_MRS=false on Slingshot", fix=fix)

@@ -108,7 +108,8 @@ _SPARK = re.compile(r"\bbusId f01000\b")
 def _plain(timeline: Timeline) -> bool:
     begun = timeline.of("nccl.init-start", "nccl.init-complete")
     shown = timeline.first("bench.device", where=lambda e: _WITHOUT.search(e.get("gpu")))
-    return shown is not None or any(_SPARK.search(event.text) for event in begun)
+    named = timeline.first("log.mention", where=lambda e: e.get("name") == "GB10")
+    return bool(shown or named) or any(_SPARK.search(event.text) for event in begun)
 
 
 def _lacks(names: Iterable[str]) -> bool:

@@ -83,14 +83,20 @@ def clues(timeline: Timeline) -> Given:
 
 
 def _is_ordinary(timeline: Timeline) -> bool:
-    """Whether one host reaches what its PCIe does, and nothing says that more was expected."""
+    """Whether hosts reach what their PCIe or RDMA does, and nothing says that more was expected."""
     best = _best(timeline)
     told = timeline.has("bench.below", "bench.wanted", "shell.pcie-slow", "shell.note", "job.nothing-more")
     several = timeline.nodes > 1 or len({event.get("node") for event in timeline.of("bench.device")}) > 1
     several = (
         several or any(name.startswith("NET/") for name in timeline.transports) or timeline.has("shell.verbs")
     )
-    return best is not None and not several and not told and float(best.get("busbw")) * 1e9 >= _OF_PCIE
+    if best is None or told:
+        return False
+    if not several:
+        return float(best.get("busbw")) * 1e9 >= _OF_PCIE
+    rdma = bool(timeline.networks) and not any("Socket" in name for name in timeline.networks)
+    prepared = all(timeline.before(tool, best) for tool in timeline.of("shell.tool"))
+    return rdma and prepared and float(best.get("busbw")) * 1e9 >= _SLOW_FOR_BASEBOARDS
 
 
 _OF_PCIE = 10e9

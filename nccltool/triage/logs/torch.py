@@ -163,9 +163,9 @@ failure
     data.check-failed    `o not match|oes not match|on't match` => [1-9]\d* of \d+ (?:values|elements|entries|num
                      bers)\b
                          .{0,40}(?:do|does) ?n.t match|rank (?P<of>\d+).*\bdo not match the reference
-    data.check-failed    `onsistency|ONSISTENCY|eplica|parity` => (?i)\b(?:consistency check|replica|parity check
-                     )\b.{0,60}
-                         \b(?:fail\w*|differs?|mismatch)
+    data.check-failed    `onsistency|ONSISTENCY|eplica|parity` => (?i)\b(?:(?:consistency|parity) check\b.{0,60}\b
+                         fail(?:s|ed|ure)?\b|(?:consistency check|replicas?|parity check)\b.{0,60}\b
+                         (?:differs?|mismatch))
     data.check-failed    `ismatching ` => \b[1-9]\d* mismatching (?:results|values|elements)
     data.check-failed    `wrong results` => (?i)\b(?:returns?|computes?|gives?|produces?) wrong results
 echo

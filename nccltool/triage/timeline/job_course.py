@@ -28,7 +28,9 @@ _DEADLY = {
 _BY_THE_TRAINER = re.compile(
     r"train_runtime|Trainer\.fit|^\s*\d+\s+(?:\S+\s+)*COMPLETED\b.*\b0:0|COMPLETED ExitCode 0:0|"
     r"WEXITSTATUS 0$|signaled to stop|Job \S+ is successfully completed|^OK\b|^\W*\d+ passed\b|"
-    r"(?i:\btotal training time|with status completed|\bexit status 0$|"
+    r"-> (?:FINISHED|SUCCEEDED)\W*$|\berror=None|\bshutdown result: OK|"
+    r"\b(?P<all>\d+)(?:/| of )(?P=all) .*passed\b|"
+    r"(?i:\btotal training time|with status completed|\bexit (?:status|code) 0$|\ball (?:\d+ )?replicas reached|"
     r"\b(?:finished|completed|ended) successfully\b)"
 )
 """Ends that only the program itself prints, or the scheduler's record of the whole job."""

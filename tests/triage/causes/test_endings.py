@@ -19,6 +19,7 @@ def test_a_user_who_pressed_ctrl_c_ended_a_job_of_which_nothing_else_is_known() 
 
 
 _STEPS = "step 1 loss 2.0\nstep 2 loss 1.9\nstep 3 loss 1.8\n"
+_UNRESOLVED = "ssh: Could not resolve hostname n2: Name or service not known\n"
 _SERVES = "INFO:     Application startup complete.\n"
 _TOO_LONG = "ERROR 11-04 09:15:20 [serving_chat.py:244] ValueError: the prompt has more than 8192 tokens\n"
 
@@ -35,6 +36,12 @@ _TOO_LONG = "ERROR 11-04 09:15:20 [serving_chat.py:244] ValueError: the prompt h
         "[n2:2011] PMIX ERROR: ERROR in file gds_ds12_lock_pthread.c at line 168\nTotal wall time: 0:00:42\n",
         "gpu 0 <-> 1 : P2P not supported, using SHM\nRESULT: PASS\n",
         "RuntimeError: Error: clocks throttled\nbench: exit status 0\n",
+        _UNRESOLVED + "[runner] 4 of 4 passed, report written\n",
+        _UNRESOLVED + "(TrainController pid=7) [State Transition] RUNNING -> FINISHED.\n",
+        _UNRESOLVED + "Result(metrics={'step': 200}, error=None)\n",
+        _UNRESOLVED + "all replicas reached step 100, state dicts equal\n",
+        "W tpu_helper.cc:271] Could not open libtpu.so: No such file\nDistributed task shutdown result: OK\n",
+        "INFO:torchft::manager: [Replica train_0] Subscribed to failures at http://n1:1\n" + _STEPS,
         "WARNING: Open MPI accepted a TCP connection from what appears to be a another Open MPI process but\n"
         "total training time: 3:10:02\n",
     ],
@@ -48,6 +55,10 @@ def test_a_run_that_tells_of_its_good_end_is_healthy(log: str) -> None:
     [
         ("nccl-bug", "init.cc:1822 NCCL WARN Assertion `x` failed\n[  PASSED  ] 0 tests.\n"),
         ("app-error", _SERVES + _TOO_LONG + '"POST /v1/completions HTTP/1.1" 500 Internal Server Error\n'),
+        ("rdzv-store", _UNRESOLVED + "[runner] 3 of 4 passed\n"),
+        ("rdzv-store", _UNRESOLVED + "[runner] 4 of 4 passed, but 1 failed to clean up\n"),
+        ("rdzv-store", _UNRESOLVED + "Result(metrics={}, error=HostsUnreachable())\n"),
+        ("data-corruption", "Replica 2: parameters differ after step 7\n"),
         ("app-error", "ValueError: the prompt is too long\nstep 1 loss 2.0\n"),
         ("other", "Failed to load the draft model\nloading shards: 100% Completed | 49/49 [08:58<00:00]\n"),
     ],
@@ -115,3 +126,25 @@ def test_a_limit_is_what_stands_behind_the_command_that_asks_for_it() -> None:
     assert cause_of(failed + "$ docker run --rm train bash -c 'ulimit -l'\n64\n") == "ib-memlock"
     assert cause_of(failed + "$ ulimit -l\nunlimited\n") == "other"
     assert cause_of(failed + "$ docker run --rm train nproc\n64\n") == "other"
+
+
+_FAST = (
+    "n1:1:2 [0] NCCL INFO Using network IB\n"
+    "n1:1:2 [0] NCCL INFO comm 0x5 rank 0 nranks 2 cudaDev 0 busId 1 - Init COMPLETE\n"
+    "n2:1:2 [0] NCCL INFO comm 0x6 rank 1 nranks 2 cudaDev 0 busId 1 - Init COMPLETE\n"
+    "  1073741824     268435456     float     sum      -1    23333   {rate}   {rate}      0"
+    "    23329   {rate}   {rate}      0\n# Avg bus bandwidth    : {rate}\n"
+)
+_TOOL = "$ ib_write_bw -d mlx5_0 10.0.0.2\n 65536      5000             108.71             108.68      0.207\n"
+
+
+@pytest.mark.parametrize(
+    ("cause", "log"),
+    [
+        ("none", _TOOL + _FAST.format(rate="46.02")),
+        ("slow-path", _FAST.format(rate="46.02") + _TOOL),
+        ("slow-path", _TOOL + _FAST.format(rate="3.01")),
+    ],
+)
+def test_who_looked_at_the_network_before_a_fast_test_doubted_nothing(cause: str, log: str) -> None:
+    assert cause_of(log) == cause

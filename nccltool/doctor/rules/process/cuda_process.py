@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 
+from nccltool.core.findings import Severity
 from nccltool.doctor import report
 from nccltool.doctor.rules.base import JudgedHost, Results, Variable, escaped, for_text
 from nccltool.hosts.facts import or_none
@@ -55,13 +56,16 @@ def cuda_debugging_left_on(_: JudgedHost, variable: Variable, text: str) -> Resu
     """A variable for testing or debugging CUDA is set.
 
     Why: CUDA compiles all kernels again in each process, or stops the GPU at an error until a debugger comes.
-    Starts take minutes, or the other ranks hang.
+    Starts take minutes, or the other ranks hang. CUDA_CACHE_DISABLE is only a hint: sites set it
+    where the cache is on a shared file system.
     Example: CUDA_DEVICE_WAITS_ON_EXCEPTION=1
     Instead: unset CUDA_DEVICE_WAITS_ON_EXCEPTION
-    Source: CUDA programming guide, appendix of environment variables; cuda-gdb documentation
+    Source: CUDA programming guide, appendix of environment variables; cuda-gdb documentation;
+    boeschf/nccl-benchmark-on-alps launch_wrapper, 1dcfe67b
     """
     if text.strip() == "1":
-        yield report.better_unset(variable, _LEFT[variable.name])
+        severity: Severity | None = "info" if variable.name == "CUDA_CACHE_DISABLE" else None
+        yield report.better_unset(variable, _LEFT[variable.name], severity=severity)
 
 
 @for_text("CUD018", "error", "LD_LIBRARY_PATH", covers=(), needs=("nvidia",))
