@@ -1,6 +1,7 @@
 """The documents that nccltool writes, by their kind, as types: their JSON Schemas are made of these."""
 
 from collections.abc import Mapping
+from typing import Literal
 
 import msgspec
 
@@ -70,6 +71,7 @@ class TriagedJob(msgspec.Struct, kw_only=True):
     findings: tuple[Finding, ...]
     root_cause: str
     confidence: float
+    settled_by: Literal["lines", "words"] = "lines"
     unknown: float | None = None
     offender: Offender | None
     suspects: tuple[Offender, ...] = ()
@@ -87,6 +89,7 @@ class TriageDocument(RunDocument, kw_only=True):
 
     root_cause: str
     confidence: float
+    settled_by: Literal["lines", "words"] = "lines"
     unknown: float | None = None
     offender: Offender | None
     suspects: tuple[Offender, ...] = ()

@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from nccltool.core.documents import SCHEMA, RunInfo, encoded
 from nccltool.core.findings import Finding
@@ -49,6 +50,8 @@ class RankedCauses:
 
     root_cause: str = "none"
     confidence: float = 0.0
+    settled_by: Literal["lines", "words"] = "lines"
+    """words: no line settles it; the log has the words of known cases of this kind."""
     unknown: float = 1.0
     """How probable it is that the cause is none of the candidates."""
     offender: Offender | None = None

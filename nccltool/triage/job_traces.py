@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from nccltool.triage.logs.base import CUT, UNREAD, LogEvent
+from nccltool.triage.logs.base import CUT, UNREAD, WORDS, LogEvent
 from nccltool.triage.timeline.job_course import DECISIVE
 
 OF_ANY_TEXT = frozenset(
     {
         *("app.frame", "app.traceback", "shell.command", "torchrun.row", "nccl.version", "bench.command"),
-        *("job.id", CUT, UNREAD),
+        *("job.id", CUT, UNREAD, WORDS),
     }
 )
 """Kinds of events that prose and programs contain too."""

@@ -10,6 +10,7 @@ How it is weighed, so that anybody can follow it:
 4. The highest score wins. Its confidence is that score, less half of what the runner-up has, told as how often
    answers of such a score are right (_RIGHT): the shares that `scripts/bench failures` measured on its third and
    fourth round before they were used to improve the causes.
+5. Where that is not enough to settle it, the words of the logs have a say (wording/second_opinion.py).
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,11 +18,12 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from nccltool.triage import causes, complaints, contrasts, own_run, suspects
-from nccltool.triage.causes.base import ECHOES, Cause, Clue, Clues, all_clues, whoever
+from nccltool.triage.causes.base import ECHOES, HINT, Cause, Clue, Clues, all_clues, whoever
 from nccltool.triage.defects import catalog
 from nccltool.triage.incident import Candidate, LogLine, Offender, RankedCauses
 from nccltool.triage.logs.base import LogEvent
 from nccltool.triage.timeline.model import Timeline
+from nccltool.triage.wording import likeness, second_opinion
 
 STRONG = 0.55
 """A score above FITS: more than "looks like it"."""
@@ -36,6 +38,8 @@ _AMONG_OTHERS = 0.47
 these stood other candidates, and in this share of them one of these was right."""
 _UNSEEN_FAILURE = 0.08
 """The share of healthy answers that were wrong there: 11 of 146."""
+_RIVALS = 4
+"""Candidates beside the answer that are told."""
 LEAST = 0.3
 """A candidate below this is not worth a line, and a failure whose best cause is below it is `other`."""
 
@@ -69,22 +73,44 @@ def judge(timeline: Timeline) -> RankedCauses:
     weighed = [_weigh(label, timeline, known) for label in causes.LABELS]
     scored = [replace(one, score=_share_left(timeline, one, weighed) * one.score) for one in weighed]
     ranked = sorted((one for one in scored if one.score > 0), key=lambda one: -one.score)
-    best, runner_up = ranked[0], next((one for one in ranked[1:] if one.score >= LEAST), None)
-    decisive = [best, runner_up] if runner_up else [best]
-    left = 1 - (runner_up.score if runner_up else 0.0) / 2
+    left = 1 - max((one.score for one in ranked[1:2] if one.score >= LEAST), default=0.0) / 2
+    sure = _told(ranked[0].score * left)
+    by_words = _with_words(timeline, ranked, sure)
+    best, confidence = by_words or (ranked[0], sure)
+    others = [one for one in ranked if one.label != best.label]
+    decisive = [best, *(one for one in others[:1] if one.score >= LEAST)]
     first, offender = _first_failure(timeline, best), _offender(timeline, best, known)
-    rivals = tuple(_candidate(one, left) for one in ranked[1:6] if one.label != "other")[:4]
+    rivals = tuple(
+        _candidate(one, min(confidence, _told(one.score * left)))
+        for one in others[: _RIVALS + 1]
+        if one.label != "other"
+    )[:_RIVALS]
     return RankedCauses(
         root_cause=best.label,
-        confidence=_told(best.score * left),
-        unknown=_unknown(best.label, _told(best.score * left), rivals),
+        confidence=confidence,
+        settled_by="words" if by_words else "lines",
+        unknown=_unknown(best, confidence, rivals),
         offender=offender,
         suspects=suspects.alike(best.label, timeline, best.clues, offender),
         first_failure=_line(timeline, first) if first else None,
-        candidates=(_best(timeline, best, left), *rivals),
+        candidates=(_best(timeline, best, confidence), *rivals),
         evidence=tuple(_line(timeline, event) for event in _one_a_line(best.clues.proofs())[:6]),
         decides="; ".join(f"{one.label}: {one.cause.DECIDES}" for one in decisive),
     )
+
+
+def _with_words(timeline: Timeline, ranked: Sequence[_Weighed], sure: float) -> tuple[_Weighed, float] | None:
+    """Another cause than the first, with its confidence, where words speak for it and no line settles it."""
+    first, *others = ranked
+    rivals = [one.label for one in others[: _RIVALS + 1] if one.label != "other"][:_RIVALS]
+    words = frozenset[str]() if timeline.has(own_run.KIND) else timeline.words  # a run has seen what happened
+    said = second_opinion.opinion(first.label, sure, rivals, words)
+    if said is None:
+        return None
+    telling = ", ".join(likeness.telling(words, said.cause))
+    own = next((one.clues for one in others if one.label == said.cause != "none"), Clues())
+    clue = Clue(HINT, f"known cases of this kind have these words: {telling}")
+    return _Weighed(said.cause, 0.0, Clues((*own, clue))), said.confidence
 
 
 def _offender(timeline: Timeline, best: _Weighed, known: Sequence[catalog.Shown]) -> Offender | None:
@@ -122,9 +148,9 @@ def _line(timeline: Timeline, event: LogEvent) -> LogLine:
     )
 
 
-def _best(timeline: Timeline, best: _Weighed, left: float) -> Candidate:
+def _best(timeline: Timeline, best: _Weighed, confidence: float) -> Candidate:
     """With what a run found that its clues do not say, behind the strongest of them."""
-    known = _candidate(best, left)
+    known = _candidate(best, confidence)
     told = (*known.why[:1], *own_run.others_told(timeline, best.clues), *_of_earlier(timeline), *known.why[1:])
     return replace(known, why=told)
 
@@ -135,10 +161,9 @@ def _of_earlier(timeline: Timeline) -> Iterator[str]:
         yield f"an earlier run in this log failed at line {event.line}: {event.text.strip()[:100]}"
 
 
-def _candidate(one: _Weighed, left: float) -> Candidate:
-    """`left`: what the runner-up leaves of each score, so that no candidate is surer than the answer."""
+def _candidate(one: _Weighed, confidence: float) -> Candidate:
     why = dict.fromkeys(clue.why for clue in sorted(one.clues, key=lambda clue: -clue.strength))
-    return Candidate(root_cause=one.label, confidence=_told(one.score * left), why=tuple(why))
+    return Candidate(root_cause=one.label, confidence=confidence, why=tuple(why))
 
 
 def _told(score: float) -> float:
@@ -149,11 +174,11 @@ def _told(score: float) -> float:
     return _RIGHT[-1][1]
 
 
-def _unknown(label: str, confidence: float, rivals: Sequence[Candidate]) -> float:
+def _unknown(best: _Weighed, confidence: float, rivals: Sequence[Candidate]) -> float:
     """How probable it is that the cause is none of the candidates."""
-    if label == "none":
+    if best.label == "none" and best.score:
         return _UNSEEN_FAILURE
-    left = 1.0 if label == "other" else 1 - confidence
+    left = 1.0 if best.label == "other" else 1 - confidence
     named = any(one.root_cause != "none" for one in rivals)
     return round(left * (1 - _AMONG_OTHERS if named else 1), 2)
 
@@ -211,7 +236,7 @@ def _comes_after(timeline: Timeline, other: _Weighed, one: _Weighed) -> bool:
 
 def _first_failure(timeline: Timeline, best: _Weighed) -> LogEvent | None:
     """The first line that shows this cause; where it has none, the first failure at all."""
-    if best.label == "none":
+    if best.label == "none" and best.score:
         return None
     own = [clue.event for clue in best.clues if clue.event and clue.strength >= 0.4]
     said = [event for event in own if event.role in ("failure", "echo")]

@@ -120,12 +120,11 @@ def _until(end: float, chunks: Iterator[bytes]) -> Iterator[bytes]:
 def incident(timeline: Timeline, command: tuple[str, ...]) -> Incident:
     diagnosis = judge(timeline)
     is_found = diagnosis.root_cause != "none"
+    is_doubted = diagnosis.settled_by == "words" or timeline.has(own_run.UNTOLD, CUT, UNREAD)
     return Incident(
         **{part.name: getattr(diagnosis, part.name) for part in fields(diagnosis)},
         info=_info(timeline, command),
-        verdict=verdict(
-            failed=is_found, can_tell=_tells(timeline) and not timeline.has(own_run.UNTOLD, CUT, UNREAD)
-        ),
+        verdict=verdict(failed=is_found, can_tell=_tells(timeline) and not is_doubted),
         ends_early=timeline.ends_early,
         unread=timeline.unread,
         findings=(_finding(diagnosis, _remedy(timeline, diagnosis)),) if is_found else (),

@@ -150,6 +150,8 @@ def _found(incident: Incident) -> str:
     match incident.verdict.status:
         case "pass":
             return f"no failure found, {read}"
+        case "unknown" if incident.settled_by == "words":
+            return f"probably no failure (confidence {incident.confidence:.2f}), {read}"
         case "unknown" if incident.ends_early and incident.lines_read:
             return f"no failure found before an early end, {read}"
         case "unknown" if incident.unread and incident.lines_read:

@@ -15,8 +15,8 @@ from benchmarks import extent
 ALL = (
     *("startup", "overhead", "adaptive", "lateness", "sweep", "drills"),
     *("hosts", "judging", "settings", "ranks", "scale", "links", "train", "clean"),
-    *("triage", "failures", "imports", "serve", "report", "history", "localize", "pairs", "plan", "chaos", "fuzz"),
-    *("attacks", "attach", "attach_far", "plan_links", "trace", "states"),
+    *("triage", "failures", "wording", "imports", "serve", "report", "history", "localize", "pairs", "plan"),
+    *("chaos", "fuzz", "attacks", "attach", "attach_far", "plan_links", "trace", "states"),
 )
 
 

@@ -9,7 +9,18 @@ from tests.incidents import LOGS
 SHM = LOGS["shm-64m-pod"]
 
 KEYS = [
-    *("schema", "kind", "status", "exit_code", "run", "findings", "root_cause", "confidence", "unknown"),
+    *(
+        "schema",
+        "kind",
+        "status",
+        "exit_code",
+        "run",
+        "findings",
+        "root_cause",
+        "confidence",
+        "settled_by",
+        "unknown",
+    ),
     *(
         "offender",
         "suspects",

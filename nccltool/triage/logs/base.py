@@ -21,6 +21,8 @@ CUT = "log.cut"
 """The kind of the last event of a packed log that ends early: what followed is missing."""
 UNREAD = "log.unread"
 """The kind of the event of a file in a folder that could not be read: what it says is missing."""
+WORDS = "log.words"
+"""The kind of the event at the end of a log that has its words (wording/words.py)."""
 LONGEST_TEXT = 600
 """Characters of a line that an event keeps."""
 

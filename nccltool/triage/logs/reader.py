@@ -46,8 +46,9 @@ from nccltool.triage.logs import (
     torchrun,
     tracebacks,
 )
-from nccltool.triage.logs.base import CUT, UNREAD, LogEvent
+from nccltool.triage.logs.base import CUT, UNREAD, WORDS, LogEvent
 from nccltool.triage.logs.patterns import literals
+from nccltool.triage.wording.words import TextSample, words_of
 
 _DIALECTS = (
     *(torch, gloo, rendezvous, connections, schedulers, slurm, kubernetes, job_ids, kernel, limits, cuda, fabrics),
@@ -101,6 +102,13 @@ def unread(file: str, lines: int, why: str) -> LogEvent:
     return LogEvent(kind=UNREAD, role="doubt", text=shown_name(why), file=shown_name(file), line=lines)
 
 
+def _worded(file: str, lines: int, sample: TextSample) -> Iterator[LogEvent]:
+    """The words of a log of so many lines, if it has any."""
+    if words := words_of(line_decoder.clean(json_file_logs.unwrapped(sample.text, times=False))):
+        said = {"words": " ".join(sorted(words))}
+        yield LogEvent(kind=WORDS, role="state", text="", file=shown_name(file), line=lines, fields=said)
+
+
 def shown_name(file: str) -> str:
     """A name may not be UTF-8, documents are."""
     return file.encode(errors="backslashreplace").decode()
@@ -116,15 +124,19 @@ class LogReader:
         self.lines_of: Counter[str] = Counter()
 
     def read_file(self, file: str) -> Iterator[LogEvent]:
-        """The events of one file; behind them, that it ends early. Raises BadInput when it cannot be read."""
-        content, before = log_files.LogContent(file), self.lines_read
+        """The events of one file; behind them its words, and that it ends early.
+
+        Raises BadInput when it cannot be read.
+        """
+        content, before, sample = log_files.LogContent(file), self.lines_read, TextSample()
         try:
-            yield from self.read(file, content)
+            yield from self.read(file, sample.of(content))
         except BadInput as error:
             if file not in self._may_skip:
                 raise
             yield unread(file, self.lines_read - before, error.message)
         self.lines_of[file] += self.lines_read - before
+        yield from _worded(file, self.lines_read - before, sample)
         if content.ends_early:
             yield cut(file, self.lines_read - before)
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from nccltool.core.text import whole
-from nccltool.triage.logs.base import CUT, LogEvent, family_of
+from nccltool.triage.logs.base import CUT, WORDS, LogEvent, family_of
 from nccltool.triage.timeline.exits import exit_of, timeouts_of
 from nccltool.triage.timeline.job_course import JobCourse
 from nccltool.triage.timeline.milestones import Milestones
@@ -49,12 +49,16 @@ class TimelineBuilder:
         self._course = JobCourse()
         self._trials = Trials()
         self._milestones = Milestones()
+        self._words: set[str] = set()
 
     def take(self, events: Iterable[LogEvent]) -> None:
         for event in events:
             self.add(event)
 
     def add(self, event: LogEvent) -> None:
+        if event.kind == WORDS:
+            self._words.update(event.get("words").split())
+            return
         if event.repeats:
             self._counts[event.kind] += event.repeats
             if event.host:
@@ -126,8 +130,9 @@ class TimelineBuilder:
         if self._newest is None or len(self._order) > 1:
             return whole
         last = self._newest._of_all(lines_read)
-        first = whole.troubles()[:1]
-        return replace(last, earlier=first[0] if first else None) if decides(whole, last) else whole
+        if not decides(whole, last):
+            return whole
+        return replace(last, words=whole.words, earlier=next(iter(whole.troubles()), None))
 
     def _of_all(self, lines_read: int) -> Timeline:
         hosts = dict(self._hosts)
@@ -153,6 +158,7 @@ class TimelineBuilder:
             odd=self._milestones.odd(),
             steps_before=self._course.steps_before,
             lines_read=lines_read,
+            words=frozenset(self._words),
         )
 
     def _last_of(self, kind: str) -> list[LogEvent]:

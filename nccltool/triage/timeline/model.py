@@ -54,6 +54,8 @@ class Timeline:
     steps_before: int
     """Steps, rows of tests and answers of servers before the first failure."""
     lines_read: int
+    words: frozenset[str] = frozenset()
+    """Those of the logs, of long ones a sample; empty while logs are followed."""
     earlier: LogEvent | None = None
     """The first failure of an earlier run in the same log, where the last one decides."""
 
