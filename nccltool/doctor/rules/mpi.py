@@ -112,14 +112,15 @@ def loopback_among_interfaces(host: JudgedHost, variable: Variable, text: str) -
         yield report.better_set(variable, kept, message, part=inner[0])
 
 
-@for_text("MPI006", "error", "I_MPI_FABRICS", covers=())
+@for_text("MPI006", "warning", "I_MPI_FABRICS", covers=())
 def intel_mpi_inside_host(host: JudgedHost, variable: Variable, text: str) -> Results:
     """I_MPI_FABRICS allows only shared memory in a job of several nodes.
 
-    Why: shm connects processes of one host. Intel MPI ends with an error in MPI_Init.
+    Why: shm connects only processes of one host. Intel MPI 2019 does not know it alone, and with Slurm's bootstrap
+    the variable has no effect.
     Example: I_MPI_FABRICS=shm with two nodes
     Instead: I_MPI_FABRICS=shm:ofi
-    Source: Intel MPI Library developer reference, communication fabrics control
+    Source: Intel MPI Library developer reference for Linux 2019 to 2021.14, communication fabrics control
     """
     if text.strip().lower() == "shm" and not isinstance(host.nodes, Unknown) and host.nodes > 1:
         yield report.better_set(variable, "shm:ofi", "shared memory connects no hosts")
