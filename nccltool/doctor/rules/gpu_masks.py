@@ -112,12 +112,12 @@ def several_amd_masks(host: JudgedHost) -> Results:
     """Several variables choose among the GPUs of AMD.
 
     Why: HIP counts what ROCR_VISIBLE_DEVICES leaves, and the two order GPUs differently, so equal lists need not
-    mean equal GPUs. Ray refuses ROCR_VISIBLE_DEVICES. RCCL and vLLM have had bugs where HIP_VISIBLE_DEVICES and
+    mean equal GPUs. Ray 2.45 refuses ROCR_VISIBLE_DEVICES. RCCL has crashed where HIP_VISIBLE_DEVICES and
     CUDA_VISIBLE_DEVICES are both set, even to the same list.
     Example: ROCR_VISIBLE_DEVICES=0 and HIP_VISIBLE_DEVICES=0
     Instead: unset ROCR_VISIBLE_DEVICES, and keep HIP_VISIBLE_DEVICES=0
-    Source: ROCm documentation, GPU isolation techniques; https://github.com/ray-project/ray/issues/53737;
-    https://github.com/vllm-project/vllm/pull/46636
+    Source: ROCm documentation, GPU isolation techniques; https://github.com/mcmonkeyprojects/SwarmUI/issues/565;
+    https://github.com/ray-project/ray/issues/53737; https://github.com/vllm-project/vllm/pull/46851
     """
     found = [one for name in _MASKS if (one := host.variable(name)) is not None and one.value.strip()]
     is_amd = any(one.name != "CUDA_VISIBLE_DEVICES" for one in found)

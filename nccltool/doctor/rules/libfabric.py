@@ -45,18 +45,18 @@ def fork_support_not_off(_: JudgedHost, variable: Variable, text: str) -> Result
         yield report.better_unset(variable, message, part="")
 
 
-@for_text("PLG037", "warning", "MLX5_SINGLE_THREADED", "MLX4_SINGLE_THREADED", covers=())
+@for_value("PLG037", "warning", "MLX5_SINGLE_THREADED", "MLX4_SINGLE_THREADED", covers=())
 def adapter_without_locks(_: JudgedHost, variable: Variable, text: str) -> Results:
     """MLX5_SINGLE_THREADED is 1.
 
-    Why: The driver of the adapter then takes no locks. NCCL, UCX, and NVSHMEM use an adapter from several threads:
-    queues are corrupted, and jobs hang or crash.
+    Why: The adapter's library then takes no locks, and queues share registers of the adapter. NCCL and UCX use it
+    from several threads: the library ends the process with "multithreading violation" where it notices that.
     Example: MLX5_SINGLE_THREADED=1
     Instead: unset MLX5_SINGLE_THREADED
-    Source: linux-rdma/rdma-core providers/mlx5/mlx5.c (single_threaded_app)
+    Source: rdma-core, providers/mlx5/mlx5.c (single_threaded_app) and mlx5.h (mlx5_spin_lock)
     """
-    if text.strip() == "1":
-        yield report.better_unset(variable, "several threads use an adapter, whose driver then takes no locks")
+    if text == "1":
+        yield report.better_unset(variable, "several threads use an adapter, whose library then takes no locks")
 
 
 @for_text("PLG020", "error", "FI_PROVIDER", covers=())

@@ -151,7 +151,8 @@ def more_tasks_than_gpus(host: JudgedHost, variable: Variable, text: str) -> Res
     GPU, or the last ranks find an invalid device.
     Example: SLURM_GPUS_PER_NODE=4 and SLURM_NTASKS_PER_NODE=8
     Instead: sbatch --gpus-per-node=8 --ntasks-per-node=8
-    Source: Slurm documentation, sbatch, --gpus-per-node and --ntasks-per-node
+    Source: https://slurm.schedmd.com/sbatch.html, --gpus-per-node and --ntasks-per-node; NCCL src/init.cc
+    (duplicate GPU)
     """
     found = _COUNT.fullmatch(text.strip())
     tasks = _tasks_of_a_node(host)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 
+from nccltool.core.findings import Severity
 from nccltool.core.unknown import Unknown
 from nccltool.doctor import report
 from nccltool.doctor.rules.base import JudgedHost, Results, Variable, escaped, for_text, listed, rule
@@ -226,22 +227,23 @@ def ucx_unfit_for_nixl(host: JudgedHost, variable: Variable, text: str) -> Resul
         yield report.about(variable, message, "add cuda_copy and cuda_ipc, or rocm_copy and rocm_ipc")
 
 
-_BRIDGES = (
-    *("docker", "br-", "virbr", "veth", "cni", "flannel", "cilium", "cali", "podman", "lxc", "vxlan"),
-    "weave",
-)
-"""Beginnings of names of what connects the containers of one host."""
+_BRIDGES = ("docker", "br-", "virbr", "cni", "podman", "lxc", "weave")
+"""Beginnings of names of bridges, which UCX leaves out since 1.16."""
+_ENDS = ("veth", "flannel", "cilium", "cali", "vxlan", "tmfifo_net")
+"""Of what else leads to containers or to a DPU of one host."""
 
 
 @rule("PLG038", "warning", covers=(), needs=("network",))
 def ucx_over_bridges(host: JudgedHost) -> Results:
-    """UCX may use TCP, and nothing keeps it from the bridges of containers.
+    """UCX may use TCP, and nothing keeps it from interfaces that lead only to containers or to a DPU.
 
-    Why: UCX spreads TCP connections over all interfaces that are up. An address such as 172.17.0.1 of docker0
-    exists on every host: connections reach the wrong host, or are refused.
+    Why: UCX may use any interface that is up. An address such as 172.17.0.1 exists on every host: connections
+    reach the wrong host, or are refused. Since 1.16, UCX leaves out bridges such as docker0, so these alone are a
+    hint.
     Example: UCX_TLS=tcp,cuda_copy and UCX_NET_DEVICES=all
     Instead: UCX_NET_DEVICES=eth0
-    Source: UCX documentation, FAQ, network devices; https://github.com/openucx/ucx/issues/9908
+    Source: https://docs.nvidia.com/doca/archive/3-0-0/DOCA+UCX; UCX, NEWS, 1.16.0;
+    https://github.com/openucx/ucx/issues/9383; https://github.com/openucx/ucx/issues/9908
     """
     transports, devices = host.variable("UCX_TLS"), host.variable("UCX_NET_DEVICES")
     words = _transports(transports.value) if transports and not transports.value.startswith("^") else []
@@ -253,8 +255,10 @@ def ucx_over_bridges(host: JudgedHost) -> Results:
     if variable is None or (isinstance(addresses, Unknown) and devices is None):
         return
     inner = () if isinstance(addresses, Unknown) else {one.interface for one in addresses}
-    found = sorted(name for name in inner if name.startswith(_BRIDGES))
+    found = sorted(name for name in inner if name.startswith((*_ENDS, *_BRIDGES)))
     if found or isinstance(addresses, Unknown):
-        what = listed(found, 3) if found else "bridges of containers such as docker0"
-        message = f"TCP also uses {what}, over which no other host can be reached"
-        yield report.about(variable, message, "export UCX_NET_DEVICES=<interface between the nodes>")
+        what = listed(found, 3) if found else "interfaces of containers"
+        message = f"TCP may also use {what}, over which no other host can be reached"
+        severity: Severity | None = "info" if found and all(one.startswith(_BRIDGES) for one in found) else None
+        remedy = "export UCX_NET_DEVICES=<interface between the nodes>"
+        yield report.about(variable, message, remedy, severity=severity)

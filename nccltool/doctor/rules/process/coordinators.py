@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 
+from nccltool.core.findings import Severity
 from nccltool.doctor import report
 from nccltool.doctor.rules.base import (
     JudgedHost,
@@ -17,7 +18,6 @@ from nccltool.doctor.rules.base import (
 from nccltool.hosts.facts import or_none
 
 _MEETING = {
-    "RAY_ADDRESS": "Ray",
     "JAX_COORDINATOR_ADDRESS": "JAX",
     "DMLC_PS_ROOT_URI": "the parameter server",
     "PADDLE_MASTER": "Paddle",
@@ -37,8 +37,9 @@ def coordinator_at_loopback(host: JudgedHost, variable: Variable, text: str) -> 
     time out, or start a cluster of their own.
     Example: JAX_COORDINATOR_ADDRESS=localhost:1234 with two nodes
     Instead: JAX_COORDINATOR_ADDRESS=<address of the first node>:1234
-    Source: JAX documentation, jax.distributed.initialize; Ray documentation, configuring Ray; TensorFlow
-    documentation, TF_CONFIG; Horovod, Paddle, and MXNet documentation, environment variables
+    Source: https://docs.jax.dev/en/latest/_autosummary/jax.distributed.initialize.html;
+    https://www.tensorflow.org/tutorials/distribute/multi_worker_with_keras; documentation of Paddle, Horovod, and
+    MXNet
     """
     if (or_none(host.nodes) or 0) < 2:
         return
@@ -68,14 +69,19 @@ _RANKS = {"JAX_PROCESS_ID": "JAX_NUM_PROCESSES", "PADDLE_TRAINER_ID": "PADDLE_TR
 def process_beyond_number(host: JudgedHost, variable: Variable, process: int) -> Results:
     """The number of a process of JAX or Paddle is negative, or not below the number of processes.
 
-    Why: The coordinator refuses the process, or waits for one that never comes.
-    Example: JAX_PROCESS_ID=2 and JAX_NUM_PROCESSES=2
-    Instead: JAX_PROCESS_ID=1
-    Source: JAX documentation, jax.distributed.initialize; Paddle documentation, distributed environment variables
+    Why: Paddle takes it as the rank, which NCCL refuses. JAX does not read its two variables; programs that pass
+    them on are refused by its coordinator, so the finding is a warning there.
+    Example: PADDLE_TRAINER_ID=2 and PADDLE_TRAINERS_NUM=2
+    Instead: PADDLE_TRAINER_ID=1
+    Source: Paddle, python/paddle/distributed/parallel.py (ParallelEnv); NCCL src/init.cc (ncclCommInitRankDev);
+    XLA, coordination_service.cc (RegisterTask);
+    https://docs.jax.dev/en/latest/_autosummary/jax.distributed.initialize.html
     """
     size = host.integer(_RANKS[variable.name])
     if process < 0 or (size is not None and size > 0 and process >= size):
         why = (
             f"{size} processes are numbered from 0 to {size - 1}" if size else "the first process has the number 0"
         )
-        yield report.about(variable, why, f"number the processes from 0, below {_RANKS[variable.name]}")
+        severity: Severity | None = None if variable.name.startswith("PADDLE") else "warning"
+        remedy = f"number the processes from 0, below {_RANKS[variable.name]}"
+        yield report.about(variable, why, remedy, severity=severity)

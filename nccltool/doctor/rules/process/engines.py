@@ -145,7 +145,7 @@ def peer_access_of_llama(host: JudgedHost, variable: Variable, text: str) -> Res
     crashes. Any value turns it on, 0 too.
     Example: GGML_CUDA_P2P=1 on a host with PCIe GPUs
     Instead: unset GGML_CUDA_P2P
-    Source: llama.cpp docs/build.md, GGML_CUDA_P2P;
+    Source: https://github.com/ggml-org/llama.cpp/blob/master/docs/build.md (Peer Access);
     https://github.com/unslothai/unsloth/blob/main/studio/NVLINK_P2P.md
     """
     gpus = or_none(host.facts.nvidia.gpus) or ()

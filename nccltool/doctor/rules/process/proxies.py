@@ -46,11 +46,13 @@ _WEB_PROXIES = ("http_proxy", "https_proxy")
 def proxy_without_exceptions(host: JudgedHost) -> Results:
     """A proxy of the web is set in a job of several nodes, and no_proxy is not.
 
-    Why: Programs that connect nodes by HTTP or gRPC, such as Ray, TensorFlow, Paddle, Horovod, and etcd, then ask
-    the proxy for a node. It cannot reach the nodes: the job hangs at its start, or ends with a timeout.
+    Why: Programs that connect nodes by HTTP or gRPC, such as Ray and JAX, then ask the proxy for a node. It cannot
+    reach the nodes: the job hangs at its start, or ends with a timeout. JAX warns of it, and Paddle's launcher
+    removes the two variables.
     Example: http_proxy=http://proxy:3128 with two nodes
     Instead: no_proxy=localhost,127.0.0.1,10.0.0.0/8, with the names and the subnet of the nodes
-    Source: gRPC documentation, default HTTP proxy mapper; https://github.com/PaddlePaddle/Paddle/issues/17915
+    Source: gRPC documentation, default HTTP proxy mapper; https://github.com/PaddlePaddle/Paddle/pull/17915;
+    https://docs.jax.dev/en/latest/_autosummary/jax.distributed.initialize.html
     """
     exempt = any(host.get(name) for name in ("no_proxy", "NO_PROXY", "no_grpc_proxy"))
     if exempt or isinstance(host.nodes, Unknown) or host.nodes == 1:

@@ -10,6 +10,7 @@ _PROXY = "http://proxy:3128"
 _JOINED = tuple(gpu(number, nvlinks=(NvLink(number=0, active=True),)) for number in (0, 1))
 _APART = tuple(gpu(number, nvlinks=()) for number in (0, 1))
 _BRIDGED = net(nic("eth0", "10.0.0.5/24"), nic("docker0", "172.17.0.1/16"))
+_OVERLAID = net(nic("eth0", "10.0.0.5/24"), nic("flannel.1", "10.244.0.0/32"))
 
 
 def _masks(**masks: str) -> JudgedHost:
@@ -35,8 +36,7 @@ CASES = (
         fires=[
             host({name: text})
             for name, text in (
-                ("RAY_ADDRESS", "127.0.0.1:6379"),
-                ("RAY_ADDRESS", "ray://localhost:10001"),
+                ("PADDLE_MASTER", "http://localhost:2379"),
                 ("JAX_COORDINATOR_ADDRESS", "[::1]:1234"),
                 ("DMLC_PS_ROOT_URI", "0.0.0.0"),
                 ("TF_CONFIG", '{"cluster": {"worker": ["n1:1", "localhost:2"]}}'),
@@ -45,9 +45,10 @@ CASES = (
         ],
         silent=[
             host(),
-            *(host({"RAY_ADDRESS": text}) for text in ("auto", "local", "10.0.0.4:6379", "ray://n1:10001")),
+            host({"RAY_ADDRESS": "127.0.0.1:6379"}),  # as KubeRay sets it for the head
+            *(host({"PADDLE_MASTER": text}) for text in ("10.0.0.4:6379", "etcd://n1:2379")),
             host({"TF_CONFIG": '{"cluster": {"worker": ["n1:1", "n2:2"]}}'}),
-            *(host({"RAY_ADDRESS": "127.0.0.1:6379"}, nodes=nodes) for nodes in (1, None)),
+            *(host({"JAX_COORDINATOR_ADDRESS": "127.0.0.1:6379"}, nodes=nodes) for nodes in (1, None)),
         ],
     ),
     of(
@@ -69,6 +70,7 @@ CASES = (
         "LCH031",
         fires=[
             host({"JAX_PROCESS_ID": "2", "JAX_NUM_PROCESSES": "2"}),
+            host({"PADDLE_TRAINER_ID": "2", "PADDLE_TRAINERS_NUM": "2"}),
             host({"PADDLE_TRAINER_ID": "-1"}),
         ],
         silent=[
@@ -89,13 +91,14 @@ CASES = (
     of(
         "PLG037",
         fires=[host({"MLX5_SINGLE_THREADED": "1"})],
-        silent=[host(), host({"MLX5_SINGLE_THREADED": "0"})],
+        silent=[host(), host({"MLX5_SINGLE_THREADED": "0"}), host({"MLX5_SINGLE_THREADED": "1 "})],
     ),
     of(
         "PLG038",
         fires=[
             host({"UCX_TLS": "tcp,cuda_copy", "UCX_NET_DEVICES": "all"}),
             host({"UCX_TLS": "tcp"}, network=_BRIDGED),
+            host({"UCX_TLS": "tcp"}, network=_OVERLAID),
         ],
         silent=[
             host(),
