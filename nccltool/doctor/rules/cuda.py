@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
+from nccltool.core.findings import Severity
 from nccltool.core.host_lists import fold
 from nccltool.core.text import counted, escaped
 from nccltool.core.unknown import Unknown
@@ -142,7 +143,8 @@ def other_gpu_order(hosts: Sequence[JudgedHost]) -> Results:
 def mixed_gpus(host: JudgedHost) -> Results:
     """The host has GPUs of different models, and CUDA_DEVICE_ORDER is not PCI_BUS_ID.
 
-    Why: CUDA numbers the fastest GPU first, so its numbers differ from nvidia-smi's.
+    Why: CUDA numbers the fastest GPU first, so its numbers differ from nvidia-smi's. Where CUDA_VISIBLE_DEVICES
+    chooses some of them by number, that may be another GPU than nvidia-smi shows, so this is a warning.
     Example: an L4 and an H100 in one host
     Instead: CUDA_DEVICE_ORDER=PCI_BUS_ID
     Source: CUDA C++ programming guide, environment variables
@@ -151,9 +153,14 @@ def mixed_gpus(host: JudgedHost) -> Results:
         return
     names = sorted({known(gpu.name) for gpu in host.gpus})
     if len(names) > 1:
+        chosen = [one.strip() for one in (host.get("CUDA_VISIBLE_DEVICES") or "").split(",")]
+        is_choice = all(map(str.isdecimal, chosen)) and len(set(chosen)) < len(host.gpus)
         message = "CUDA and nvidia-smi number the GPUs differently"
+        more = f"; CUDA_VISIBLE_DEVICES={escaped(','.join(chosen)[:40])} may choose others" if is_choice else ""
+        lines = (escaped(", ".join(names)[:160]),)
         fix = report.export("CUDA_DEVICE_ORDER", "PCI_BUS_ID")
-        yield report.variable("CUDA_DEVICE_ORDER", message, evidence=(escaped(", ".join(names)[:160]),), fix=fix)
+        severity: Severity | None = "warning" if is_choice else None
+        yield report.variable("CUDA_DEVICE_ORDER", message + more, evidence=lines, fix=fix, severity=severity)
 
 
 @for_value("CUD007", "error", "CUDA_VISIBLE_DEVICES", needs=("nvidia",))

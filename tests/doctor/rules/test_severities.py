@@ -2,11 +2,17 @@
 
 from dataclasses import replace
 
+import pytest
+
+from nccltool.core.findings import Severity
 from nccltool.core.versions import Version
 from nccltool.doctor import judge
 from nccltool.doctor.rules.base import NO_NCCL, OLDEST, JudgedHost
+from nccltool.hosts.facts import Rdma
 from nccltool.hosts.nccl import settings
-from tests.doctor.rules.base import Case
+from tests.doctor.rules.base import Case, host
+from tests.doctor.rules.machines import NONE, net, nic, plugin
+from tests.doctor.rules.parts import L40S, gpu, nvidia
 from tests.doctor.rules.test_cases import BY_RULE, RULES, of_each_rule
 
 RELEASES = (OLDEST, Version(2, 18, 3), Version(2, 23, 4), Version(2, 27, 7), Version(2, 30, 7))
@@ -36,3 +42,28 @@ def test_an_error_without_a_version_is_one_in_every_release(cases: tuple[Case, .
         if sure := _errors(case, None):
             for version in RELEASES:
                 assert sure <= _errors(case, version), f"{case} with NCCL {version}"
+
+
+_TWO_MODELS = nvidia(gpus=(gpu(0), gpu(1, L40S)))
+_OFF = {"NCCL_IB_DISABLE": "1"}
+_OVER_TCP = {"UCX_TLS": "tcp"}
+_ETH0 = nic("eth0", "10.0.0.5/24")
+
+
+@pytest.mark.parametrize(
+    ("code", "of", "severity"),
+    [
+        ("CUD006", host(nvidia=_TWO_MODELS), "info"),
+        ("CUD006", host({"CUDA_VISIBLE_DEVICES": "1,0"}, nvidia=_TWO_MODELS), "info"),
+        ("CUD006", host({"CUDA_VISIBLE_DEVICES": "GPU-1"}, nvidia=_TWO_MODELS), "info"),
+        ("CUD006", host({"CUDA_VISIBLE_DEVICES": "1"}, nvidia=_TWO_MODELS), "warning"),
+        ("IB002", host(_OFF, plugins=(plugin(),), rdma=NONE), "info"),
+        ("IB002", host(_OFF, plugins=(plugin(),), rdma=Rdma()), "warning"),
+        ("LCH031", host({"JAX_PROCESS_ID": "-1"}), "warning"),
+        ("LCH031", host({"PADDLE_TRAINER_ID": "-1"}), "error"),
+        ("PLG038", host(_OVER_TCP, network=net(_ETH0, nic("docker0", "172.17.0.1/16"))), "info"),
+        ("PLG038", host(_OVER_TCP, network=net(_ETH0, nic("flannel.1", "10.244.0.0/32"))), "warning"),
+    ],
+)
+def test_how_sure_a_finding_is_depends_on_the_host(code: str, of: JudgedHost, severity: Severity) -> None:
+    assert [one.severity for one in judge.judge([of], [RULES[code]]).problems] == [severity]

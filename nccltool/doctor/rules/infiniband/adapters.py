@@ -45,19 +45,24 @@ def rdma_switched_off(host: JudgedHost, variable: Variable, disabled: int) -> Re
 def switch_of_another_network(host: JudgedHost, variable: Variable, disabled: int) -> Results:
     """NCCL_IB_DISABLE is set, but NCCL loads a network plugin, which ignores it.
 
-    Why: The variable applies to NCCL's built-in network. The HPC-X, AWS, and Google plugins keep using RDMA.
+    Why: The variable applies to NCCL's built-in network. The HPC-X, AWS, and Google plugins keep using RDMA: that
+    of HPC-X reads NCCL_IBEXT_DISABLE. On a host without adapters for them, this is only a hint.
     Example: NCCL_IB_DISABLE=1 in an image with HPC-X
     Instead: set NCCL_NET=Socket to use TCP
-    Source: https://github.com/Mellanox/nccl-rdma-sharp-plugins
+    Source: https://github.com/Mellanox/nccl-rdma-sharp-plugins, src/ib_plugin.c;
+    https://github.com/NVIDIA/nccl-tests/issues/373
     """
     found = host.net_plugins if disabled else ()
     if found:
         message = "NCCL loads a network plugin, which ignores this variable"
         remedy = "for TCP: export NCCL_NET=Socket; for the built-in network: export NCCL_NET_PLUGIN=none"
         lines = tuple(escaped(one.library.path) for one in found[:4])
-        devices = or_none(host.facts.rdma.devices) or ()
-        adapters = [one for one in devices if or_none(one.driver) not in (None, "efa")]
-        severity: Severity | None = "warning" if adapters else None  # no TCP, which is what the setting asks for
+        devices = host.facts.rdma.devices
+        # who switches InfiniBand off without saying which adapters there are mostly has some
+        has_adapters = isinstance(devices, Unknown) or any(
+            or_none(one.driver) not in (None, "efa") for one in devices
+        )
+        severity: Severity | None = "warning" if has_adapters else None  # no TCP, which the setting asks for
         yield report.about(variable, message, remedy, evidence=lines, part="", severity=severity)
 
 

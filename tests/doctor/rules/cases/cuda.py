@@ -95,7 +95,11 @@ CASES = (
     ),
     of(
         "CUD006",
-        fires=[host(nvidia=_MIXED), host({"CUDA_DEVICE_ORDER": "FASTEST_FIRST"}, nvidia=_MIXED)],
+        fires=[
+            host(nvidia=_MIXED),
+            host({"CUDA_DEVICE_ORDER": "FASTEST_FIRST"}, nvidia=_MIXED),
+            *(host({"CUDA_VISIBLE_DEVICES": text}, nvidia=_MIXED) for text in ("1", "0,1", "GPU-0", "")),
+        ],
         silent=[
             host(nvidia=nvidia()),
             host(nvidia=NO_GPUS),

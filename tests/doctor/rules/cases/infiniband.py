@@ -4,7 +4,7 @@ from typing import Any
 
 from nccltool.core.unknown import Unknown
 from nccltool.doctor.rules.base import JudgedHost
-from nccltool.hosts.facts import Container, DeviceFile, FileFact, ProcessLimits, RdmaPort, Setting
+from nccltool.hosts.facts import Container, DeviceFile, FileFact, ProcessLimits, Rdma, RdmaPort, Setting
 from tests.doctor.rules.base import UNREAD, host, of
 from tests.doctor.rules.machines import EFA, ETHERNET, HIDDEN, NONE, hca, ib, net, nic, plugin, rdma, roce
 
@@ -82,6 +82,7 @@ CASES = (
         fires=[
             _off(plugins=(plugin(),)),
             host({"NCCL_IB_DISABLE": "1", "NCCL_NET_PLUGIN": "ofi"}, plugins=(plugin("libnccl-net-ofi.so"),)),
+            *(_off(plugins=(plugin(),), rdma=one) for one in (_HALF, NONE, Rdma())),
         ],
         silent=[
             host(),
