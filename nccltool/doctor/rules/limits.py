@@ -285,22 +285,26 @@ def numa_balancing(host: JudgedHost) -> Results:
         yield report.host(name, message, f"sysctl -w {name}=0", evidence=lines, severity=severity)
 
 
-@rule("LIM012", "error", covers=(), needs=("amd", "container"))
+@rule("LIM012", "error", covers=(), needs=("amd", "container", "versions", "nvidia"))
 def kfd_missing(host: JudgedHost) -> Results:
     """The host has GPUs of AMD, but no usable /dev/kfd.
 
     Why: ROCm opens this device. Without it, or without the permission to write to it, no GPU is found.
-    Example: docker run without --device=/dev/kfd
-    Instead: docker run --device=/dev/kfd --device=/dev/dri --group-add video
-    Source: ROCm documentation, running ROCm Docker containers
+    Distributions give it to the group render.
+    Example: docker run without --device=/dev/kfd, or a user who is only in the group video
+    Instead: docker run --device=/dev/kfd --device=/dev/dri --group-add video --group-add render
+    Source: ROCm documentation, running ROCm Docker containers; installation prerequisites, GPU access permissions;
+    https://github.com/ROCm/ROCm-docker/issues/116
     """
-    if not known(host.facts.amd.gpus):
+    gpus = host.facts.amd.gpus
+    unread = isinstance(gpus, Unknown) and host.library == "RCCL"
+    if not unread and not known(gpus):
         return
     file = host.facts.container.device("/dev/kfd")
-    if file is None or file.writable is False:
+    if (file is None and not unread) or (file is not None and file.writable is False):
         message = f"/dev/kfd {'is missing' if file is None else 'cannot be opened'}: ROCm finds no GPU"
-        remedy = "docker run --device=/dev/kfd --device=/dev/dri --group-add video"
-        lines = (f"{counted(len(known(host.facts.amd.gpus)), 'GPU')} of AMD in sysfs",)
+        remedy = "docker run --device=/dev/kfd --device=/dev/dri --group-add video --group-add render"
+        lines = ("it is not writable" if unread else f"{counted(len(known(gpus)), 'GPU')} of AMD in sysfs",)
         yield report.device("/dev/kfd", message, remedy, evidence=lines)
 
 

@@ -6,7 +6,7 @@ from nccltool.core.unknown import Unknown
 from nccltool.hosts.facts import Amd, AmdGpu, Container, Cpu, DeviceFile, Kernel, KernelModule, NvLink, Versions
 from tests.doctor.rules.base import UNREAD, host, of
 from tests.doctor.rules.machines import ETHERNET, NONE, net, nic, rdma
-from tests.doctor.rules.parts import A100, gpu, nvidia
+from tests.doctor.rules.parts import A100, NO_GPUS, gpu, nvidia
 
 
 def _of(**given: Any) -> Any:
@@ -96,9 +96,11 @@ CASES = (
         fires=[
             host(amd=_MI300, container=Container(devices=())),
             host(amd=_MI300, container=Container(devices=(_NO_KFD,))),
+            host(amd=Amd(driver="6.16.6"), nvidia=NO_GPUS, container=Container(devices=(_NO_KFD,))),
         ],
         silent=[
             host(amd=_MI300, container=Container(devices=(_KFD,))),
+            host(amd=Amd(driver="6.16.6"), nvidia=NO_GPUS, container=Container(devices=())),
             host(amd=Amd(driver="", gpus=()), container=Container(devices=())),
         ],
         unknown=[host(), host(amd=_MI300)],
