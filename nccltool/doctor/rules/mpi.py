@@ -3,14 +3,17 @@
 import re
 
 from nccltool.core.unknown import Unknown
+from nccltool.core.versions import Version, parse
 from nccltool.doctor import report
-from nccltool.doctor.rules.base import JudgedHost, Results, Variable, escaped, for_text
+from nccltool.doctor.rules.base import JudgedHost, Results, Variable, escaped, for_text, known, rule
+from nccltool.hosts.facts import or_none
 from nccltool.hosts.nccl import values
 from nccltool.hosts.nccl.interfaces import is_inside
 
 _FRAMEWORKS = tuple(f"OMPI_MCA_{name}" for name in ("btl", "pml", "mtl", "coll", "osc", "plm", "oob"))
 _INCLUDED = tuple(f"OMPI_MCA_{name}_tcp_if_include" for name in ("btl", "oob"))
 _INSIDE_HOST = {"self", "sm", "vader", "smcuda", "cma", "knem"}
+_OLD_RUNTIME, _PRRTE = "OMPI_MCA_orte_", Version(5, 0, 0)
 _NO_NAME = re.compile(r"[\^*?!=]")
 _ADAPTER = re.compile(r"(mlx[45]|bnxt_re|irdma|erdma|rdmap)_?\d+(:\d+)?", re.ASCII)
 
@@ -124,3 +127,32 @@ def intel_mpi_inside_host(host: JudgedHost, variable: Variable, text: str) -> Re
     """
     if text.strip().lower() == "shm" and not isinstance(host.nodes, Unknown) and host.nodes > 1:
         yield report.better_set(variable, "shm:ofi", "shared memory connects no hosts")
+
+
+@rule("MPI007", "warning", covers=(), needs=("versions",))
+def parameters_of_the_old_runtime(host: JudgedHost) -> Results:
+    """A parameter of Open MPI's former runtime (OMPI_MCA_orte_*) is set, and Open MPI is 5.0 or newer.
+
+    Why: Open MPI 5 starts processes with PRRTE, which has parameters of its own and ignores these. Without the
+    host file, for example, mpirun starts all ranks on one node, and the job seems to succeed.
+    Example: OMPI_MCA_orte_default_hostfile=/etc/mpi/hostfile with Open MPI 5.0
+    Instead: PRTE_MCA_prte_default_hostfile=/etc/mpi/hostfile
+    Source: https://www.open-mpi.org/software/ompi/major-changes.php; https://docs.open-mpi.org/en/v5.0.x/mca.html;
+    https://github.com/kubeflow/trainer/issues/4028
+    """
+    old = list(host.settings.beginning(_OLD_RUNTIME))
+    if not old or host.get("OMPI_MCA_orte_hnp_uri") is not None:  # a rank that the former runtime has started
+        return
+    version = parse(host.get("OPENMPI_VERSION") or "") or _of_library(host)  # images of NVIDIA set the variable
+    if version is None or version < _PRRTE:
+        return
+    for variable in old:
+        name = f"PRTE_MCA_prte_{variable.name.removeprefix(_OLD_RUNTIME)}"
+        if host.get(name) is None:
+            message = f"Open MPI {version.major}.{version.minor} does not read it"
+            yield report.about(variable, message, f"export {name}=...", part="")
+
+
+def _of_library(host: JudgedHost) -> Version | None:
+    packages = {one.name: or_none(one.value) for one in known(host.facts.versions.packages)}
+    return parse(packages.get("openmpi") or "")

@@ -96,7 +96,7 @@ class Versions(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     libnccl: tuple[Library, ...] | Unknown = NOT_READ
     """Every libnccl.so.2 that can be reached, in the order of the loader."""
     packages: tuple[Setting, ...] | Unknown = NOT_READ
-    """torch, megatron-core and nvidia-* wheels with their versions."""
+    """torch, megatron-core and nvidia-* wheels with their versions, and the series of Open MPI."""
     ofed: Text = NOT_READ
     """Version of mlx5_core where it names one (DOCA / MLNX_OFED); '' = the kernel's own driver."""
     libfabric: Text = NOT_READ

@@ -30,13 +30,15 @@ _PLUGIN = re.compile(
     r"lib[nr]ccl-(net|tuner|profiler|env|gin|collnet)\b.*\.so[.\d]*|libnccl-ofi-tuner\.so[.\d]*|lib[nr]ccl-\w+\.so"
 )
 _SYMBOL = re.compile(rb"nccl(?:Net|CollNet|Tuner|Profiler|Env|Gin)(?:Plugin)?_v\d+\b|nccl\w*Plugin_v\d+\b")
+_OPEN_MPI = {"20": "4.0", "30": "4.1", "40": "5.0"}
+"""Second number of libmpi.so.40 -> series: Spack, packages/openmpi/package.py, which lists it for each release."""
 _RCCL = re.compile(rb"RCCL version\s*:?\s*(\d+\.\d+\.\d+)")
 _VERSIONS = (re.compile(rb"NCCL version (\d+\.\d+\.\d+)"), re.compile(rb"aws-ofi-nccl[ -]v?(\d+\.\d+\.\d+)"))
 
 
 def versions(tree: Tree, env: Mapping[str, str], seconds: float) -> Versions:
     folders = tuple(_package_folders(tree, env))
-    packages = tuple(_packages(tree, folders))
+    packages = (*_packages(tree, folders), *_openmpi(tree, env, seconds))
     found = {one.name: one.value for one in packages}
     return Versions(
         nccltool=or_none(found.get("nccltool", "")) or "",
@@ -76,6 +78,15 @@ def _packages(tree: Tree, folders: tuple[str, ...]) -> Iterator[Setting]:
         if match and match[1] not in seen:
             seen.add(match[1])
             yield Setting(name=match[1].replace("_", "-"), value=match[2])
+
+
+def _openmpi(tree: Tree, env: Mapping[str, str], seconds: float) -> Iterator[Setting]:
+    """The series of the Open MPI that the loader finds: the number of its library tells, 40.40.7 is one of 5.0."""
+    (path,) = _found(tree, env, seconds, "libmpi.so.40")
+    name = tree.real(path) if path else ""
+    number = re.search(r"libmpi\.so\.40\.(\d+)\.\d+$", name) if isinstance(name, str) else None
+    if number and (series := _OPEN_MPI.get(number[1])):
+        yield Setting(name="openmpi", value=series)
 
 
 def _built_for(tree: Tree, folders: tuple[str, ...], what: str) -> Text:

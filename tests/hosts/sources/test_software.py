@@ -47,6 +47,25 @@ def test_no_libnccl(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("number", "series"),
+    [
+        ("40.40.7", ["5.0"]),
+        ("40.30.5", ["4.1"]),
+        ("40.20.3", ["4.0"]),
+        ("12.0.5", []),
+        ("40", []),
+        ("40.99.1", []),
+    ],
+)
+def test_the_series_of_open_mpi_is_that_of_its_library(tmp_path: Path, number: str, series: list[str]) -> None:
+    put(tmp_path, f"/opt/hpcx/ompi/lib/libmpi.so.{number}")
+    if number != "40":
+        (tmp_path / "opt/hpcx/ompi/lib/libmpi.so.40").symlink_to(f"libmpi.so.{number}")
+    found = software.versions(Tree.at(tmp_path), {"LD_LIBRARY_PATH": "/opt/hpcx/ompi/lib"}, 10.0)
+    assert [known(one.value) for one in known(found.packages) if one.name == "openmpi"] == series
+
+
+@pytest.mark.parametrize(
     ("content", "reason"),
     [
         (b"", "cannot be read: cannot mmap an empty file"),

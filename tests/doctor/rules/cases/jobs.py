@@ -2,19 +2,22 @@
 torchrun.py, gcp.py, master.py, and consistency.py.
 """
 
+from typing import Any
+
 from nccltool.doctor.rules.base import JudgedHost
-from nccltool.hosts.facts import Listener, Network, Nvidia
+from nccltool.hosts.facts import Listener, Network, Nvidia, Setting, Versions
 from tests.doctor.rules.base import UNREAD, host, of
 from tests.doctor.rules.machines import ETHERNET, LO, NONE, net, nic
 from tests.doctor.rules.parts import nvidia
 
 
-def _all(name: str, *texts: str) -> list[JudgedHost]:
-    return [host({name: text}) for text in texts]
+def _all(name: str, *texts: str, **parts: Any) -> list[JudgedHost]:
+    return [host({name: text}, **parts) for text in texts]
 
 
 _TAKEN = Network(interfaces=(LO[0],), addresses=(), listeners=(Listener(address="::", port=29400, uid=1000),))
 _FREE = Network(interfaces=(LO[0],), addresses=(), listeners=())
+_OPEN_MPI_4, _OPEN_MPI_5 = (Versions(packages=(Setting(name="openmpi", value=one),)) for one in ("4.1", "5.0"))
 _ENDPOINT = "PET_RDZV_ENDPOINT"
 _OTHER_ADDRESSES = ("SGLANG_HOST_IP", "VLLM_NIXL_SIDE_CHANNEL_HOST", "MOONCAKE_LOCAL_HOSTNAME")
 _IN_ETH0 = net(nic("eth0", "10.0.0.1/24"))
@@ -164,6 +167,22 @@ CASES = (
             *_all("OMPI_MCA_btl_tcp_if_include", "eth0", "lo"),
             host({"OMPI_MCA_btl_tcp_if_include": "eth0,lo"}, nodes=1),
         ],
+    ),
+    of(
+        "MPI007",
+        fires=[
+            *_all("OMPI_MCA_orte_default_hostfile", "/etc/mpi/hostfile", versions=_OPEN_MPI_5),
+            host({"OMPI_MCA_orte_keep_fqdn_hostnames": "1", "OPENMPI_VERSION": "5.0.7"}),
+        ],
+        silent=[
+            host(),
+            *_all("PRTE_MCA_prte_default_hostfile", "/etc/mpi/hostfile", versions=_OPEN_MPI_5),
+            *_all("OMPI_MCA_orte_default_hostfile", "/etc/mpi/hostfile", versions=_OPEN_MPI_4),
+            host({"OMPI_MCA_orte_default_hostfile": "/h", "OPENMPI_VERSION": "4.1.7"}, versions=_OPEN_MPI_5),
+            host({"OMPI_MCA_orte_rsh_agent": "ssh", "PRTE_MCA_prte_rsh_agent": "ssh", "OPENMPI_VERSION": "5.0.7"}),
+            host({"OMPI_MCA_orte_rsh_agent": "ssh", "OMPI_MCA_orte_hnp_uri": "1.0;tcp://10.0.0.4:5"}),
+        ],
+        unknown=[UNREAD, host({"OMPI_MCA_orte_rsh_agent": "ssh"})],
     ),
     of(
         "GCP006",
