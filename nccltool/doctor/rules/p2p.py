@@ -228,6 +228,40 @@ def cloned_machine(hosts: Sequence[JudgedHost]) -> Results:
                 break
 
 
+_FULL_NAMES, _BOOT_IDS = Version(2, 4, 6), Version(2, 5, 6)
+"""From the first on, NCCL compares whole names, from the second on also what a boot is known by."""
+
+
+@across("P2P035", "error", covers=(), needs=("boot_id", "names", "container"))
+def hosts_of_one_name(hosts: Sequence[JudgedHost]) -> Results:
+    """An old NCCL takes two hosts for one: their names are equal, before 2.4.6 up to the first dot.
+
+    Why: Before 2.5.6, NCCL tells hosts apart by their names. Ranks of both hosts then try CUDA IPC and shared
+    memory between them, and initialization fails.
+    Example: learngpu060.a and learngpu060.b with NCCL 2.4.2
+    Instead: install NCCL 2.5.6 or newer, or give the hosts other names
+    Source: https://github.com/NVIDIA/nccl/issues/187; NCCL 2.4.2 to 2.5.6, src/misc/utils.cu (getHostHash)
+    """
+    seen: dict[str, tuple[str, str | None]] = {}
+    told: set[str] = set()
+    for host in hosts:
+        if isinstance(host.nccl, Unknown) or host.nccl >= _BOOT_IDS or host.facts.container.inside is True:
+            continue  # names of containers are among their namespaces, which NCCL compares, too
+        name, boot = host.facts.names.hostname, or_none(host.facts.boot_id)
+        if isinstance(name, Unknown):
+            yield name
+            continue
+        seen_as = name.partition(".")[0] if host.nccl < _FULL_NAMES else name
+        other, other_boot = seen.setdefault(seen_as, (name, boot))
+        if seen_as not in told and (other != name or (boot and other_boot and boot != other_boot)):
+            told.add(seen_as)
+            shown = escaped(seen_as[:80])
+            message = f"NCCL {host.nccl} takes two hosts for one: it compares the host name {shown}"
+            remedy = "install NCCL 2.5.6 or newer, or give the hosts other names"
+            lines = (f"{escaped(other[:80])}, {escaped(name[:80])}",)
+            yield report.host(escaped(name[:80]), message, remedy, evidence=lines)
+
+
 def _serials(host: JudgedHost) -> Iterator[tuple[str, str]]:
     """(slot, what is in it) of what has a number of its own."""
     for gpu in or_none(host.facts.nvidia.gpus) or ():

@@ -3,13 +3,20 @@
 from typing import Any
 
 from nccltool.core.unknown import Unknown
-from nccltool.hosts.facts import Kernel
+from nccltool.doctor.rules.base import JudgedHost
+from nccltool.hosts.facts import Container, Kernel
 from tests.doctor.rules.base import UNREAD, host, of
 from tests.doctor.rules.parts import A100, AWS, L40S, OCI, gpu, named, nvidia, pci, rdma
 
 _X86, _ARM = Kernel(arch="x86_64"), Kernel(arch="aarch64")
 _SEVERAL: dict[str, Any] = {"kernel": _X86, "pci": pci(), "nvidia": nvidia(8, L40S)}
 _BOOT: dict[str, Any] = {"boot_id": "b1"}
+
+
+def _old(name: str, nccl: tuple[int, int, int], **facts: Any) -> JudgedHost:
+    return host(**{**_BOOT, "names": named(name), "nccl": nccl, **facts})
+
+
 _CLONE: dict[str, Any] = {**_BOOT, "names": named("node")}
 _LINKS_HIDDEN = nvidia(gpus=tuple(gpu(number, nvlinks=Unknown("only NVML reports it")) for number in range(8)))
 
@@ -104,6 +111,22 @@ CASES = (
             ),
         ],
         unknown=[(host(**_BOOT), host(names=named("node"), host="n2"))],
+    ),
+    of(
+        "P2P035",
+        fires=[
+            (_old("n60.a", (2, 4, 2)), _old("n60.b", (2, 4, 2))),
+            (_old("n60.a", (2, 4, 8)), _old("n60.a", (2, 4, 8), boot_id="b2")),
+        ],
+        silent=[
+            (_old("n60.a", (2, 4, 2)), _old("n61.a", (2, 4, 2))),
+            (_old("n60.a", (2, 4, 2)), _old("n60.a", (2, 4, 2))),
+            (_old("n60.a", (2, 4, 6)), _old("n60.b", (2, 4, 6))),
+            (_old("n60.a", (2, 5, 6)), _old("n60.a", (2, 5, 6), boot_id="b2")),
+            (_old("n60.a", (2, 4, 2)), _old("n60.b", (2, 4, 2), container=Container(inside=True))),
+            (host(nccl=None), host(nccl=None, host="n2")),
+        ],
+        unknown=[(host(**_BOOT, nccl=(2, 4, 2)), host(**_BOOT, nccl=(2, 4, 2), host="n2"))],
     ),
     of(
         "P2P015",
