@@ -1,9 +1,12 @@
 """HPE Slingshot: adapters that NCCL cannot use without a plugin, and what libfabric needs there."""
 
+from nccltool.core.unknown import Unknown
 from nccltool.doctor import report
 from nccltool.doctor.rules.base import JudgedHost, Results, known, listed, rule
+from nccltool.hosts.facts import or_none
 
 _DRIVER = "cxi_ss1"
+_EAGER = ("FI_CXI_RDZV_THRESHOLD", "FI_CXI_RDZV_GET_MIN")
 
 
 @rule("PLG027", "warning", covers=(), needs=("network", "plugins"))
@@ -43,3 +46,27 @@ def slingshot_with_memory_hooks(host: JudgedHost) -> Results:
         message = "libfabric's default memory monitor may deadlock"
         lines = (f"adapters: {listed(rails)}",)
         yield report.variable("FI_MR_CACHE_MONITOR", message, evidence=lines, fix=fix)
+
+
+@rule("PLG039", "warning", covers=(), needs=("network", "nvidia", "plugins"))
+def eager_messages_of_slingshot(host: JudgedHost) -> Results:
+    """GH200 hosts use Slingshot, and FI_CXI_RDZV_THRESHOLD or FI_CXI_RDZV_GET_MIN is not 0.
+
+    Why: NCCL's LL128 messages are then eager. Where they arrive before the receive is posted, libfabric copies
+    them through host memory with GDRCopy, which is slow, and corrupts data on GH200.
+    Example: hsn0 to hsn3 on GH200, and no FI_CXI_RDZV_THRESHOLD
+    Instead: FI_CXI_RDZV_THRESHOLD=0 and FI_CXI_RDZV_GET_MIN=0
+    Source: https://github.com/HewlettPackard/shs-ccl-docs/pull/21;
+    https://github.com/HewlettPackard/shs-ccl-docs/pull/27
+    """
+    missing = [name for name in _EAGER if host.get(name) != "0"]
+    if not missing or not host.several_nodes or (host.get("NCCL_NET") or "").lower() == "socket":
+        return
+    plugins = host.facts.plugins
+    if not isinstance(plugins, Unknown) and not any("-net" in one.name for one in plugins):
+        return  # PLG027 tells more
+    rails = [one.name for one in known(host.facts.network.interfaces) if one.driver == _DRIVER]
+    if rails and any("GH200" in (or_none(gpu.name) or "") for gpu in host.gpus):
+        fix = tuple(fix for name in missing for fix in report.export(name, "0"))
+        message = f"{' and '.join(missing)} must be 0: eager messages may be corrupted on GH200"
+        yield report.variable(missing[0], message, evidence=(f"adapters: {listed(rails)}",), fix=fix)
