@@ -4,6 +4,7 @@ from nccltool.core.findings import Severity
 from nccltool.core.text import counted
 from nccltool.core.units import format_bytes
 from nccltool.core.unknown import Unknown
+from nccltool.core.versions import Version
 from nccltool.doctor import report
 from nccltool.doctor.rules.base import JudgedHost, Results, Variable, for_number, for_text, for_value
 from nccltool.hosts.facts import known, or_none
@@ -20,6 +21,9 @@ _LL128_DATA = 120
 _STEPS = {"NET": 128 << 10, "PCI": 128 << 10, "NVL": 512 << 10}
 """Defaults of NCCL_P2P_*_CHUNKSIZE: src/init.cc."""
 _FEW_CHANNELS, _MANY_CHANNELS = 4, 32
+_MOST = "NCCL_MAX_NCHANNELS"
+_WARP_SPEED, _WARPS, _MOST_OF_WARPS = Version(2, 28, 3), 4, 256
+"""The first RCCL whose WarpSpeed mode is on by itself, the channels it makes of one, and how many it has."""
 _FEW_OF_EIGHT, _EIGHT = 8, 8
 """Channels that are few for this many GPUs of a host, each with a rank."""
 
@@ -323,6 +327,26 @@ def _links(host: JudgedHost) -> str:
         return "NVSwitch connects its GPUs"
     known(devices)
     return ""
+
+
+@for_number("TUN033", "warning", _MOST, covers=(), needs=("amd", "versions", "nvidia"), library="RCCL")
+def channels_beyond_warp_speed(host: JudgedHost, variable: Variable, count: int) -> Results:
+    """NCCL_MAX_NCHANNELS is above 64 on a single node with gfx950 GPUs, whose WarpSpeed mode multiplies it by 4.
+
+    Why: In one node of MI350X or MI355X, RCCL 2.28.3 and newer take four times as many channels, of which there
+    are at most 256. RCCL of ROCm 7.12 hangs beyond that; newer ones end with an error.
+    Example: NCCL_MAX_NCHANNELS=112 on one node with MI355X
+    Instead: unset NCCL_MAX_NCHANNELS, or RCCL_WARP_SPEED_AUTO=0
+    Source: https://github.com/ROCm/rocm-systems/pull/3577; RCCL changelog, ROCm 7.11 to 7.13
+    """
+    is_off = host.integer("RCCL_WARP_SPEED_AUTO") == 0
+    is_older = not isinstance(host.nccl, Unknown) and host.nccl < _WARP_SPEED
+    if count * _WARPS <= _MOST_OF_WARPS or is_off or is_older or host.nodes != 1:
+        return
+    if any(gpu.gfx == "gfx950" for gpu in known(host.facts.amd.gpus)):
+        message = f"RCCL's WarpSpeed mode makes {count * _WARPS} channels of these, and has {_MOST_OF_WARPS}"
+        remedy = f"unset {variable.name}, or export RCCL_WARP_SPEED_AUTO=0"
+        yield report.better_unset(variable, message, remedy)
 
 
 @for_number("TUN014", "info", "NCCL_MIN_NCHANNELS", "NCCL_MIN_CTAS", library="NCCL")

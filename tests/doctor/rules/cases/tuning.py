@@ -3,6 +3,7 @@
 from nccltool.doctor.rules.base import JudgedHost
 from nccltool.hosts.facts import Amd, AmdGpu, Gpu, Nvidia, NvLink, Rdma, RdmaDevice, Versions
 from tests.doctor.rules.base import UNREAD, host, of
+from tests.doctor.rules.parts import NO_GPUS
 
 _EIGHT = Rdma(devices=tuple(RdmaDevice(name=f"mlx5_{number}") for number in range(8)))
 _NO_RDMA = Rdma(devices=())
@@ -19,6 +20,7 @@ def _rank(number: int, **env: str) -> JudgedHost:
 
 
 _AMD = Amd(driver="6.12.12", gpus=(AmdGpu(pci="0000:05:00.0", gfx="gfx942"),))
+_GFX950 = Amd(driver="6.16.6", gpus=(AmdGpu(pci="0000:05:00.0", gfx="gfx950"),))
 _GFX1250 = Amd(driver="6.16.6", gpus=(AmdGpu(pci="0000:05:00.0", gfx="gfx1250"),))
 
 CASES = (
@@ -93,6 +95,22 @@ CASES = (
         "TUN012",
         fires=[host({"NCCL_MAX_NCHANNELS": "0"}), host({"NCCL_MIN_CTAS": "-1"})],
         silent=[host(), host({"NCCL_MAX_NCHANNELS": "1"})],
+    ),
+    of(
+        "TUN033",
+        fires=[
+            host({"NCCL_MAX_NCHANNELS": text}, amd=_GFX950, nodes=1, nccl=nccl)
+            for text, nccl in (("112", None), ("65", (2, 28, 3)), ("112", (2, 30, 4)))
+        ],
+        silent=[
+            host(amd=_GFX950, nodes=1),
+            host({"NCCL_MAX_NCHANNELS": "64"}, amd=_GFX950, nodes=1),
+            host({"NCCL_MAX_NCHANNELS": "112"}, amd=_GFX950, nodes=1, nccl=(2, 27, 7)),
+            host({"NCCL_MAX_NCHANNELS": "112"}, amd=_GFX950),
+            host({"NCCL_MAX_NCHANNELS": "112"}, amd=_AMD, nodes=1),
+            host({"NCCL_MAX_NCHANNELS": "112", "RCCL_WARP_SPEED_AUTO": "0"}, amd=_GFX950, nodes=1),
+        ],
+        unknown=[UNREAD, host({"NCCL_MAX_NCHANNELS": "112"}, amd=Amd(driver="6.16.6"), nvidia=NO_GPUS, nodes=1)],
     ),
     of(
         "TUN013",
