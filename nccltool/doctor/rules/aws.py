@@ -301,6 +301,28 @@ def memory_hooks(_: JudgedHost, variable: Variable, monitor: str) -> Results:
         yield report.about(variable, message, remedy, fix=fix)
 
 
+_GIN = Version(2, 31, 2)
+
+
+@for_number("AWS015", "warning", "NCCL_GIN_TYPE", "NCCL_GIN_ENABLE", covers=())
+def gin_before_its_support(host: JudgedHost, variable: Variable, asked: int) -> Results:
+    """GPU-initiated networking (GIN) is asked for on EFA, and NCCL is older than 2.31.2.
+
+    Why: aws-ofi-nccl supports GIN from 1.21 on, with NCCL 2.31.2 or newer. On P5, NCCL 2.28.9 failed with
+    "Unexpected number of remote rails"; OFI_NCCL_FORCE_NUM_RAILS=4 helped.
+    Example: FI_PROVIDER=efa and NCCL_GIN_TYPE=2 with NCCL 2.28.9
+    Instead: install NCCL 2.31.2 and aws-ofi-nccl 1.21, or unset NCCL_GIN_TYPE
+    Source: aws-ofi-nccl, doc/gin-getting-started.md; https://github.com/aws/aws-ofi-nccl/issues/1061
+    """
+    is_second = variable.name == "NCCL_GIN_ENABLE" and host.get("NCCL_GIN_TYPE") is not None
+    if asked <= 0 or is_second or not _is_efa_chosen(host) or host.get("OFI_NCCL_FORCE_NUM_RAILS"):
+        return
+    if host.several_nodes and host.nccl_is(before=_GIN):
+        message = f"aws-ofi-nccl supports GIN from NCCL {_GIN} on; before, OFI_NCCL_FORCE_NUM_RAILS=4 may help"
+        remedy = f"install NCCL {_GIN} and aws-ofi-nccl 1.21, or unset {variable.name}"
+        yield report.about(variable, message, remedy)
+
+
 @rule("AWS007", "info", needs=("rdma", "limits"))
 def fork_with_huge_pages(host: JudgedHost) -> Results:
     """Huge pages are reserved on a host with EFA, and FI_EFA_USE_HUGE_PAGE is not set.

@@ -30,6 +30,21 @@ CASES = (
         unknown=[host(), host(rdma=_EFA)],
     ),
     of(
+        "AWS015",
+        fires=[
+            host({"FI_PROVIDER": "efa", "NCCL_GIN_TYPE": "2"}, nccl=(2, 28, 9)),
+            host({"FI_PROVIDER": "efa", "NCCL_GIN_ENABLE": "1"}, nccl=(2, 30, 7)),
+        ],
+        silent=[
+            host({"FI_PROVIDER": "efa", "NCCL_GIN_TYPE": "2"}, nccl=(2, 31, 2)),
+            host({"FI_PROVIDER": "efa", "NCCL_GIN_TYPE": "2", "OFI_NCCL_FORCE_NUM_RAILS": "4"}),
+            host({"FI_PROVIDER": "efa", "NCCL_GIN_TYPE": "0"}),
+            host({"FI_PROVIDER": "efa", "NCCL_GIN_TYPE": "2"}, nodes=1),
+            host({"NCCL_GIN_TYPE": "2"}),
+        ],
+        unknown=[UNREAD, host({"FI_PROVIDER": "efa", "NCCL_GIN_TYPE": "2"}, nccl=None)],
+    ),
+    of(
         "AWS002",
         fires=[host(rdma=_EFA, network=interfaces("ena", 4))],
         silent=[
