@@ -1,10 +1,12 @@
 """Whether other hosts can reach the address that NCCL takes to meet them."""
 
 import ipaddress
+from collections.abc import Sequence
 
 from nccltool.core.text import escaped
+from nccltool.core.unknown import Unknown
 from nccltool.doctor import report
-from nccltool.doctor.rules.base import JudgedHost, Results, Variable, for_text, listed, rule
+from nccltool.doctor.rules.base import JudgedHost, Results, Variable, across, for_text, listed, rule
 from nccltool.doctor.rules.interfaces.base import FAMILY, IFNAME, present
 from nccltool.hosts.facts import Interface, known
 from nccltool.hosts.nccl import interfaces
@@ -142,3 +144,45 @@ def sockets_over_bridges(host: JudgedHost) -> Results:
         message = f"NCCL also uses {listed(inner, 3)}, which other hosts cannot reach"
         remedy = f"export NCCL_SOCKET_IFNAME={escaped(outer)}"
         yield report.interface(inner[0], message, remedy, evidence=present(host))
+
+
+@across("NETIF045", "warning", covers=(), needs=("network",))
+def public_beside_private(hosts: Sequence[JudgedHost]) -> Results:
+    """NCCL starts over a public address on one host, and over private addresses on the others.
+
+    Why: The two kinds of addresses belong to different networks, between which there is mostly a firewall or an
+    address translation: ranks wait for each other.
+    Example: 1.1.203.7 on one host, which also has 10.25.229.7, and 10.25.117.11 on the other
+    Instead: on the first host, NCCL_SOCKET_IFNAME=<its interface in the private network>
+    Source: NCCL user guide, troubleshooting, networking issues; RFC 1918;
+    https://github.com/ai-dynamo/dynamo/issues/813
+    """
+    public: list[JudgedHost] = []
+    private: list[JudgedHost] = []
+    for host in hosts:
+        if isinstance(host.facts.network.addresses, Unknown):
+            yield host.facts.network.addresses
+            continue
+        first = host.interfaces.bootstrap
+        address = ipaddress.ip_address(first.address) if first else None
+        if address is not None and address.version == 4:
+            (public if address.is_global else private if address.is_private else []).append(host)
+    for host in public if private and len(public) <= len(private) else ():
+        first, inner = host.interfaces.bootstrap, _private(host)
+        if first and inner:
+            message = (
+                f"{escaped(host.facts.host)} starts over the public {first.address}, others over private ones"
+            )
+            remedy = f"on {escaped(host.facts.host)}: export {IFNAME}={escaped(inner)}"
+            yield report.interface(first.name, message, remedy, evidence=present(host))
+
+
+def _private(host: JudgedHost) -> str | None:
+    """An interface with a private address that other hosts may reach. Raises NotKnown."""
+    for one in known(host.facts.network.addresses):
+        address = ipaddress.ip_address(one.address.partition("%")[0])
+        if address.version == 6 or address.is_loopback or address.is_link_local:
+            continue
+        if address.is_private and not interfaces.is_inside(one.interface):
+            return one.interface
+    return None

@@ -27,6 +27,8 @@ _OLD: dict[str, Any] = {
 _MI300 = Amd(driver="6.12", gpus=(AmdGpu(pci="0000:05:00.0", gfx="gfx942"),))
 _KFD = DeviceFile(path="/dev/kfd", readable=True, writable=True)
 _NO_KFD = DeviceFile(path="/dev/kfd", readable=True, writable=False)
+_PUBLIC = net(nic("enp141s0", "1.1.203.7/24"), nic("bond0", "10.25.229.7/24"))
+_PRIVATE = net(nic("bond0", "10.25.117.11/24"))
 _SHARED = net(nic("eno1", "192.168.3.8/20"), nic("enp37s0f0", "192.168.0.8/20"))
 _APART = net(nic("eno1", "192.168.3.8/24"), nic("enp37s0f0", "192.168.0.8/24"))
 _RAILS = net(*(nic(f"eth{number}", f"10.0.0.{number + 1}/24") for number in range(8)))
@@ -104,6 +106,17 @@ CASES = (
             host(amd=Amd(driver="", gpus=()), container=Container(devices=())),
         ],
         unknown=[host(), host(amd=_MI300)],
+    ),
+    of(
+        "NETIF045",
+        fires=[(host(network=_PUBLIC), host(network=_PRIVATE, host="n2"))],
+        silent=[
+            (host(network=_PUBLIC), host(network=_PUBLIC, host="n2")),
+            (host(network=_PRIVATE), host(network=_PRIVATE, host="n2")),
+            (host({"NCCL_SOCKET_IFNAME": "bond0"}, network=_PUBLIC), host(network=_PRIVATE, host="n2")),
+            (host(network=net(nic("eth0", "1.1.203.7/24"))), host(network=_PRIVATE, host="n2")),
+        ],
+        unknown=[(host(), host(network=_PRIVATE, host="n2"))],
     ),
     of(
         "NETIF040",
