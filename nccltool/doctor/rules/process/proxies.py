@@ -4,7 +4,7 @@ import ipaddress
 
 from nccltool.core.unknown import Unknown
 from nccltool.doctor import report
-from nccltool.doctor.rules.base import JudgedHost, Results, escaped, is_loopback_name, rule
+from nccltool.doctor.rules.base import JudgedHost, Results, Variable, escaped, is_loopback_name, rule
 
 _PROXIES = ("grpc_proxy", "https_proxy", "http_proxy")
 """In gRPC's order, which reads no names in upper case."""
@@ -26,6 +26,8 @@ def meeting_through_proxy(host: JudgedHost) -> Results:
     variable = next((one for name in _PROXIES if (one := host.variable(name)) is not None), None)
     if variable is None or not variable.value.startswith("http://") or host.nodes == 1:
         return
+    if _without_exceptions(host) is not None:
+        return  # LCH028 tells more: all nodes need an exception
     exempt = host.get("no_grpc_proxy") if host.variable("no_grpc_proxy") else host.get("no_proxy")
     for name in _MEETING_POINTS:
         address = _host(host.get(name) or "")
@@ -54,15 +56,18 @@ def proxy_without_exceptions(host: JudgedHost) -> Results:
     Source: gRPC documentation, default HTTP proxy mapper; https://github.com/PaddlePaddle/Paddle/pull/17915;
     https://docs.jax.dev/en/latest/_autosummary/jax.distributed.initialize.html
     """
-    exempt = any(host.get(name) for name in ("no_proxy", "NO_PROXY", "no_grpc_proxy"))
-    if exempt or isinstance(host.nodes, Unknown) or host.nodes == 1:
-        return
-    if any(_host(host.get(name) or "") not in _NO_ADDRESS for name in _MEETING_POINTS):
-        return  # LCH026 tells more
-    variable = next((one for name in _WEB_PROXIES if (one := host.variable(name)) is not None), None)
-    if variable is not None and variable.value.strip():
+    if variable := _without_exceptions(host):
         message = "connections by HTTP or gRPC between the nodes go to the proxy: no_proxy is not set"
         yield report.about(variable, message, "export no_proxy=localhost,127.0.0.1,<subnet of the nodes>")
+
+
+def _without_exceptions(host: JudgedHost) -> Variable | None:
+    """The variable of a proxy in a job of several nodes, if nothing is exempt from it."""
+    exempt = any(host.get(name) for name in ("no_proxy", "NO_PROXY", "no_grpc_proxy"))
+    if exempt or isinstance(host.nodes, Unknown) or host.nodes == 1:
+        return None
+    variable = next((one for name in _WEB_PROXIES if (one := host.variable(name)) is not None), None)
+    return variable if variable is not None and variable.value.strip() else None
 
 
 def _host(text: str) -> str:

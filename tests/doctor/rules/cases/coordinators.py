@@ -22,11 +22,15 @@ def _masks(**masks: str) -> JudgedHost:
 CASES = (
     of(
         "LCH028",
-        fires=[host({"http_proxy": _PROXY, "https_proxy": _PROXY}), host({"https_proxy": _PROXY})],
+        fires=[
+            host({"http_proxy": _PROXY, "https_proxy": _PROXY}),
+            host({"https_proxy": _PROXY}),
+            host({"http_proxy": _PROXY, "RAY_ADDRESS": "10.0.0.4:6379"}),
+        ],
         silent=[
             host(),
             host({"http_proxy": _PROXY, "no_proxy": "10.0.0.0/8"}),
-            host({"http_proxy": _PROXY, "RAY_ADDRESS": "10.0.0.4:6379"}),
+            host({"http_proxy": _PROXY, "no_proxy": "10.0.0.0/8", "RAY_ADDRESS": "10.0.0.4:6379"}),
             host({"http_proxy": ""}),
             *(host({"http_proxy": _PROXY}, nodes=nodes) for nodes in (1, None)),
         ],

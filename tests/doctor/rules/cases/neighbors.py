@@ -378,7 +378,7 @@ CASES = (
     of(
         "LCH026",
         fires=[
-            host({"http_proxy": _PROXY, "VLLM_HOST_IP": "10.0.0.4"}),
+            host({"http_proxy": _PROXY, "VLLM_HOST_IP": "10.0.0.4"}, nodes=None),
             host(
                 {
                     "https_proxy": _PROXY,
@@ -393,6 +393,7 @@ CASES = (
         ],
         silent=[
             host(),
+            host({"http_proxy": _PROXY, "VLLM_HOST_IP": "10.0.0.4"}),  # LCH028
             host({"http_proxy": _PROXY, "MASTER_ADDR": "10.0.0.4"}),
             host({"HTTP_PROXY": _PROXY, "VLLM_HOST_IP": "10.0.0.4"}),
             host({"http_proxy": "", "VLLM_HOST_IP": "10.0.0.4"}),
