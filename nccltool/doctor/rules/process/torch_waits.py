@@ -1,5 +1,7 @@
 """Timeouts of torch's watchdog and heartbeat, compared with each other."""
 
+from nccltool.core.unknown import Unknown
+from nccltool.core.versions import Version
 from nccltool.doctor import report
 from nccltool.doctor.rules.base import JudgedHost, Results, Variable, for_text, rule
 from nccltool.hosts.nccl import values
@@ -9,6 +11,9 @@ _ERRORS, _CHECK = "TORCH_NCCL_ASYNC_ERROR_HANDLING", "TORCH_NCCL_COORD_CHECK_MIL
 _DEFAULT_HEARTBEAT_S = 480
 """Of torch 2.4 and newer; 600 before."""
 _SHORT_S = 60
+_WAITS_FOR_DUMP = Version(2, 6)
+_TRUE = ("y", "yes", "1", "t", "true")
+"""As torch reads them: torch/csrc/distributed/c10d/Utils.hpp (getCvarBool)."""
 
 
 @rule("TRC022", "warning", covers=())
@@ -44,6 +49,25 @@ def number_without_meaning(_: JudgedHost, variable: Variable, text: str) -> Resu
         yield report.better_unset(variable, "each rank asks the store without a pause")
     elif variable.name != _CHECK and not 0 <= int(number) <= 3:
         yield report.better_unset(variable, "torch knows the values 0, 1, 2, and 3")
+
+
+@for_text("TRC027", "warning", _ERRORS, "NCCL_ASYNC_ERROR_HANDLING", covers=(), needs=("versions",))
+def dump_cut_short(host: JudgedHost, variable: Variable, text: str) -> Results:
+    """torch is to dump the flight recorder, and older releases abort the communicators meanwhile.
+
+    Why: With the error handling 1 or 2, torch before 2.6 aborts while another thread writes: the file is missing.
+    Newer releases wait for the dump; before 2.7 it must be asked for.
+    Example: TORCH_NCCL_ASYNC_ERROR_HANDLING=1 and TORCH_NCCL_DUMP_ON_TIMEOUT=1 with torch 2.5
+    Instead: TORCH_NCCL_ASYNC_ERROR_HANDLING=3 (the default)
+    Source: https://github.com/pytorch/pytorch/issues/121055; https://github.com/pytorch/pytorch/pull/138828;
+    https://github.com/pytorch/pytorch/pull/143446
+    """
+    is_asked = (host.get("TORCH_NCCL_DUMP_ON_TIMEOUT") or "").strip().lower() in _TRUE
+    if text.strip() not in ("1", "2") or not is_asked:
+        return
+    if isinstance(host.torch, Unknown) or host.torch < _WAITS_FOR_DUMP:
+        message = "torch before 2.6 aborts while the flight recorder is written"
+        yield report.better_set(variable, "3", message, part="")
 
 
 @for_text("TRC024", "warning", "TORCH_NCCL_NONBLOCKING_TIMEOUT", covers=())
