@@ -38,8 +38,9 @@ def coordinator_at_loopback(host: JudgedHost, variable: Variable, text: str) -> 
     Example: JAX_COORDINATOR_ADDRESS=localhost:1234 with two nodes
     Instead: JAX_COORDINATOR_ADDRESS=<address of the first node>:1234
     Source: https://docs.jax.dev/en/latest/_autosummary/jax.distributed.initialize.html;
-    https://www.tensorflow.org/tutorials/distribute/multi_worker_with_keras; documentation of Paddle, Horovod, and
-    MXNet
+    https://www.tensorflow.org/tutorials/distribute/multi_worker_with_keras;
+    https://paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/ParallelEnv_en.html; Horovod,
+    horovod/common/gloo/gloo_context.cc; MXNet documentation, distributed training
     """
     if (or_none(host.nodes) or 0) < 2:
         return
@@ -73,7 +74,8 @@ def process_beyond_number(host: JudgedHost, variable: Variable, process: int) ->
     them on are refused by its coordinator, so the finding is a warning there.
     Example: PADDLE_TRAINER_ID=2 and PADDLE_TRAINERS_NUM=2
     Instead: PADDLE_TRAINER_ID=1
-    Source: Paddle, python/paddle/distributed/parallel.py (ParallelEnv); NCCL src/init.cc (ncclCommInitRankDev);
+    Source: https://paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/ParallelEnv_en.html; NCCL
+    src/init.cc (ncclCommInitRankDev);
     XLA, coordination_service.cc (RegisterTask);
     https://docs.jax.dev/en/latest/_autosummary/jax.distributed.initialize.html
     """
