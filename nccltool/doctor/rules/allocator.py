@@ -1,4 +1,4 @@
-"""torch's caching allocator: the options that its variables have."""
+"""torch's caching allocator: the options in its variables."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -129,7 +129,7 @@ _OF_TORCH_ALONE = ("max_split_size_mb", "garbage_collection_threshold", "roundup
 
 @for_text("TRC018", "warning", *_VARIABLES[:2], covers=())
 def contradicting_allocators(host: JudgedHost, variable: Variable, text: str) -> Results:
-    """Two variables of torch's allocator differ, or CUDA's own allocator gets options of torch's.
+    """Two variables of torch's allocator differ, or CUDA's own allocator is given torch's options.
 
     Why: torch reads one variable and ignores the other. The backend cudaMallocAsync has no expandable segments,
     and ignores the options for splitting, rounding, and collecting blocks.

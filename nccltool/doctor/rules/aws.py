@@ -114,9 +114,9 @@ def _is_efa_chosen(host: JudgedHost) -> bool:
 def fork_support_of_rdma_core(host: JudgedHost, variable: Variable, text: str) -> Results:
     """RDMAV_FORK_SAFE or IBV_FORK_SAFE is on, and FI_PROVIDER is efa.
 
-    Why: EFA's provider and its plugin manage fork support themselves. This variable of rdma-core makes each
-    registration of memory slower, and can break jobs on newer kernels: AWS says not to use it. aws-ofi-nccl
-    older than 1.2 on kernels older than 5.15 needs FI_EFA_FORK_SAFE=1 instead.
+    Why: EFA's provider and its plugin manage fork support themselves. These rdma-core variables slow down
+    memory registration and can break jobs on newer kernels, so AWS says not to use them. aws-ofi-nccl older
+    than 1.2 on kernels older than 5.15 needs FI_EFA_FORK_SAFE=1 instead.
     Example: FI_PROVIDER=efa and RDMAV_FORK_SAFE=1
     Instead: unset RDMAV_FORK_SAFE
     Source: aws-ofi-nccl doc/efa-env-var.md; https://github.com/ofiwg/libfabric/issues/6332

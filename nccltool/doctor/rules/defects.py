@@ -1,4 +1,4 @@
-"""Settings that trigger a bug in a specific release of NCCL or ROCm, or that one needs."""
+"""Settings that trigger a bug in a specific release of NCCL or ROCm, or that a release needs."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -121,10 +121,10 @@ _PREFIXES = ("NCCL_", "RCCL_", "TORCH_NCCL_")
 
 @rule("BUG005", "warning", covers=(), needs=("versions", "nvidia", "amd", "kernel", "cpu"))
 def known_defect(host: JudgedHost) -> Results:
-    """The installed release has a known defect that these settings, or this hardware, trigger.
+    """The installed release has a known defect that these settings or this hardware trigger.
 
-    Why: Public reports describe a crash, a hang, or wrong results of this release under these conditions. Where
-    only hardware or the size of the job fits, or the reports are few, the finding is only a hint.
+    Why: Public reports describe a crash, a hang, or wrong results of this release under these conditions. If only
+    the hardware or the size of the job matches, or reports are few, the finding is only a hint.
     Example: NCCL_SET_THREAD_NAME=1 with NCCL 2.12.7
     Instead: install a release without the defect, or use the workaround that the finding names
     Source: the issue or release notes that each finding names; https://github.com/NVIDIA/nccl/releases

@@ -1,4 +1,4 @@
-"""Masks of GPUs that hide one another, or that a runtime reads in another way."""
+"""GPU masks that hide one another, or that a runtime reads differently."""
 
 import re
 
@@ -109,11 +109,11 @@ _MASKS = ("ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES")
 
 @rule("CUD021", "warning", covers=(), needs=("versions", "amd", "nvidia"), library="RCCL")
 def several_amd_masks(host: JudgedHost) -> Results:
-    """Several variables choose among the GPUs of AMD.
+    """Several variables mask AMD GPUs.
 
-    Why: HIP counts what ROCR_VISIBLE_DEVICES leaves, and the two order GPUs differently, so equal lists need not
-    mean equal GPUs. Ray 2.45 refuses ROCR_VISIBLE_DEVICES. RCCL has crashed where HIP_VISIBLE_DEVICES and
-    CUDA_VISIBLE_DEVICES are both set, even to the same list.
+    Why: HIP numbers the GPUs that ROCR_VISIBLE_DEVICES leaves visible, and the two order GPUs differently, so the
+    same list can mean different GPUs. Ray 2.45 refuses ROCR_VISIBLE_DEVICES. RCCL has crashed when
+    HIP_VISIBLE_DEVICES and CUDA_VISIBLE_DEVICES are both set, even to the same list.
     Example: ROCR_VISIBLE_DEVICES=0 and HIP_VISIBLE_DEVICES=0
     Instead: unset ROCR_VISIBLE_DEVICES, and keep HIP_VISIBLE_DEVICES=0
     Source: ROCm documentation, GPU isolation techniques; https://github.com/mcmonkeyprojects/SwarmUI/issues/565;
@@ -126,4 +126,4 @@ def several_amd_masks(host: JudgedHost) -> Results:
     if len({one.value.strip() for one in found}) > 1 and found[0].name != "ROCR_VISIBLE_DEVICES":
         return  # CUD013 tells more
     extra, kept = (found[0], found[1]) if found[0].name == "ROCR_VISIBLE_DEVICES" else (found[-1], found[0])
-    yield report.about(extra, f"{kept.name} is set, too", f"set only {kept.name}")
+    yield report.about(extra, f"{kept.name} is also set", f"set only {kept.name}")

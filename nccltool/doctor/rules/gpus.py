@@ -1,4 +1,4 @@
-"""The GPUs themselves: modes and faults with which a job does not start, and drivers that are too old."""
+"""The GPUs themselves: modes and faults that keep a job from starting, and drivers that are too old."""
 
 from collections.abc import Sequence
 

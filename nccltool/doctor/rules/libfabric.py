@@ -1,4 +1,4 @@
-"""libfabric beside NCCL: providers, and their settings that need one another."""
+"""libfabric alongside NCCL: providers, and settings that depend on one another."""
 
 import re
 
@@ -49,21 +49,21 @@ def fork_support_not_off(_: JudgedHost, variable: Variable, text: str) -> Result
 def adapter_without_locks(_: JudgedHost, variable: Variable, text: str) -> Results:
     """MLX5_SINGLE_THREADED is 1.
 
-    Why: The adapter's library then takes no locks, and queues share registers of the adapter. NCCL and UCX use it
-    from several threads: the library ends the process with "multithreading violation" where it notices that.
+    Why: The adapter's library then takes no locks, although queues share registers of the adapter, and NCCL and
+    UCX use it from several threads. If the library notices that, it ends the process: "multithreading violation".
     Example: MLX5_SINGLE_THREADED=1
     Instead: unset MLX5_SINGLE_THREADED
     Source: rdma-core, providers/mlx5/mlx5.c (single_threaded_app) and mlx5.h (mlx5_spin_lock)
     """
     if text == "1":
-        yield report.better_unset(variable, "several threads use an adapter, whose library then takes no locks")
+        yield report.better_unset(variable, "several threads use the adapter, but its library then takes no locks")
 
 
 @for_text("PLG020", "error", "FI_PROVIDER", covers=())
 def unknown_provider(host: JudgedHost, variable: Variable, text: str) -> Results:
     """FI_PROVIDER names no provider of libfabric, or, with several nodes, only one inside the host.
 
-    Why: libfabric offers only what is listed. Where nothing of that exists, a plugin such as aws-ofi-nccl finds no
+    Why: libfabric offers only what is listed. If none of it exists, a plugin such as aws-ofi-nccl finds no
     network.
     Example: FI_PROVIDER=slingshot
     Instead: FI_PROVIDER=cxi
@@ -83,7 +83,7 @@ def no_peer_access(_: JudgedHost, variable: Variable, text: str) -> Results:
     """FI_HMEM_DISABLE_P2P is on.
 
     Why: Adapters may not access GPU memory. A plugin for NCCL then copies all data through host memory, or finds
-    no network that suits it.
+    no suitable network.
     Example: FI_HMEM_DISABLE_P2P=1
     Instead: unset FI_HMEM_DISABLE_P2P
     Source: libfabric manual, fabric.7, FI_HMEM_DISABLE_P2P
@@ -100,7 +100,7 @@ _INTERFACES = (
 
 @for_text("PLG022", "warning", *_INTERFACES, covers=())
 def neighbor_told_loopback(host: JudgedHost, variable: Variable, text: str) -> Results:
-    """The interface of a library beside NCCL, or of its startup, exists only inside the host.
+    """The interface of a library alongside NCCL, or of its bootstrap, exists only inside the host.
 
     Why: The other nodes are told an address that is their own, or that they cannot reach: startup fails or hangs.
     Example: NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME=lo

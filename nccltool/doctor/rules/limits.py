@@ -57,8 +57,8 @@ def few_open_files_at_start(host: JudgedHost) -> Results:
     """The soft limit on open files is low in a job with many ranks, or with eight ranks per node on AMD GPUs.
 
     Why: NCCL raises the soft limit to the hard limit only in the process that serves the bootstrap. Other
-    processes keep their initial limit. ROCm also opens a file for each allocation that processes can share, and
-    for libraries of kernels; at the limit it reports that memory is used up, or crashes.
+    processes keep their initial limit. ROCm also opens a file for each allocation that processes can share and
+    for each kernel library; at the limit, it reports that it is out of memory, or crashes.
     Example: ulimit -n prints 1024 in a job with 32 ranks
     Instead: run ulimit -n hard in the job script
     Source: NCCL src/bootstrap.cc (bootstrapRoot calls ncclOsSetFilesLimit);

@@ -1,4 +1,4 @@
-"""The dynamic loader: folders with libraries that only a linker may use."""
+"""The dynamic loader: folders with libraries that are only for linking."""
 
 from nccltool.doctor import report
 from nccltool.doctor.rules.base import JudgedHost, Results, Variable, escaped, for_text

@@ -1,4 +1,4 @@
-"""Addresses of the first node that mean another host on each node."""
+"""Addresses of the first node that mean a different host on each node."""
 
 import ipaddress
 import re
@@ -30,7 +30,7 @@ def master_of_another_network(host: JudgedHost, variable: Variable, address: str
     """MASTER_ADDR is an address that each host uses for itself, or the name of an interface.
 
     Why: Docker gives 172.17.0.0/16 to the containers of every host, and link-local addresses do not leave a link:
-    the other nodes connect to themselves, or to nobody. An interface is no host name.
+    the other nodes connect to themselves, or to no host. An interface is not a host name.
     Example: MASTER_ADDR=172.17.0.2
     Instead: set MASTER_ADDR to node 0's address in the network that connects the nodes
     Source: Docker documentation, bridge network driver; RFC 3927; pytorch documentation, torch.distributed
@@ -87,11 +87,11 @@ _RAY_WORDS = ("auto", "local")
 
 
 @for_text("LCH027", "warning", *_AS_ADDRESS, "RAY_ADDRESS", covers=())
-def address_of_another_form(_: JudgedHost, variable: Variable, text: str) -> Results:
-    """The address for an engine has quotes, a subnet, or a placeholder in it, an extra port, or no port.
+def malformed_engine_address(_: JudgedHost, variable: Variable, text: str) -> Results:
+    """An engine's address contains quotes, a subnet, a placeholder, or an extra port, or lacks its port.
 
-    Why: vLLM and SGLang append a port to it unchanged, so no rank can connect. Ray refuses an address without a
-    port.
+    Why: vLLM and SGLang append a port to the value as it is, so no rank can connect. Ray refuses an address
+    without a port.
     Example: VLLM_HOST_IP=10.0.0.1:8000, or RAY_ADDRESS=10.0.0.1
     Instead: VLLM_HOST_IP=10.0.0.1, and RAY_ADDRESS=10.0.0.1:6379
     Source: vLLM vllm/utils/network_utils.py (get_ip); Ray python/ray/_private/services.py (extract_ip_port)

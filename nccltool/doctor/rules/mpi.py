@@ -1,4 +1,4 @@
-"""Open MPI beside NCCL: lists of transports and interfaces that it refuses or that connect no hosts."""
+"""MPI alongside NCCL: lists of transports and interfaces that it refuses or that connect no hosts."""
 
 import re
 
@@ -99,7 +99,7 @@ def loopback_not_excluded(host: JudgedHost, variable: Variable, text: str) -> Re
 
 @for_text("MPI005", "warning", *_INCLUDED, covers=())
 def loopback_among_interfaces(host: JudgedHost, variable: Variable, text: str) -> Results:
-    """A list of interfaces for Open MPI contains the loopback interface or a container bridge beside others.
+    """A list of interfaces for Open MPI contains the loopback interface or a container bridge among others.
 
     Why: Open MPI uses all interfaces of the list. Each host offers 127.0.0.1, or the same address of the bridge,
     and connections to other hosts hang or are refused.
@@ -117,16 +117,16 @@ def loopback_among_interfaces(host: JudgedHost, variable: Variable, text: str) -
 
 @for_text("MPI006", "warning", "I_MPI_FABRICS", covers=())
 def intel_mpi_inside_host(host: JudgedHost, variable: Variable, text: str) -> Results:
-    """I_MPI_FABRICS allows only shared memory in a job of several nodes.
+    """I_MPI_FABRICS allows only shared memory in a multi-node job.
 
-    Why: shm connects only processes of one host. Intel MPI 2019 does not know it alone, and with Slurm's bootstrap
-    the variable has no effect.
+    Why: shm connects only processes on one host. Intel MPI 2019 does not accept it alone, and with Slurm's
+    bootstrap the variable has no effect.
     Example: I_MPI_FABRICS=shm with two nodes
     Instead: I_MPI_FABRICS=shm:ofi
     Source: Intel MPI Library developer reference for Linux 2019 to 2021.14, communication fabrics control
     """
     if text.strip().lower() == "shm" and not isinstance(host.nodes, Unknown) and host.nodes > 1:
-        yield report.better_set(variable, "shm:ofi", "shared memory connects no hosts")
+        yield report.better_set(variable, "shm:ofi", "shared memory does not connect hosts")
 
 
 @rule("MPI007", "warning", covers=(), needs=("versions",))

@@ -1,4 +1,4 @@
-"""Libraries and engines beside NCCL: values of a type that they do not read, and their debugging left on."""
+"""Libraries and engines alongside NCCL: values of the wrong type, and debugging left on."""
 
 import re
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ _VERBOSE: Mapping[str, str] = {
 
 @rule("PLG025", "warning", covers=())
 def value_of_another_type(host: JudgedHost) -> Results:
-    """A library or engine does not read the value: a word for a number, or an unknown unit, for example.
+    """A library or engine cannot read the value: for example, a word instead of a number, or an unknown unit.
 
     Why: UCX, Open MPI, Slurm, vLLM, and Ray refuse such a value and do not start. Others ignore it, or drop what
     follows the digits: libfabric reads 64K as 64.
@@ -45,7 +45,7 @@ def value_of_another_type(host: JudgedHost) -> Results:
 
 @for_text("DBG015", "warning", *_VERBOSE, covers=())
 def neighbor_traced(_: JudgedHost, variable: Variable, text: str) -> Results:
-    """A library beside NCCL writes a line for every operation.
+    """A library alongside NCCL writes a line for every operation.
 
     Why: Each message, kernel, or call is logged, which slows every step down and fills disks. Such a level is
     meant for a single run.

@@ -1,4 +1,4 @@
-"""NVSHMEM beside NCCL: values that it refuses, and what its transports need."""
+"""NVSHMEM alongside NCCL: values that it refuses, and what its transports need."""
 
 import re
 from collections.abc import Mapping
@@ -52,7 +52,7 @@ def traffic_class_on_infiniband(host: JudgedHost, variable: Variable, text: str)
 def nvshmem_setting_that_costs(host: JudgedHost, variable: Variable, text: str) -> Results:
     """NVSHMEM may not use NVLink, or its mapping of adapters is ignored.
 
-    Why: With NVSHMEM_DISABLE_P2P, traffic between the GPUs of a host takes the adapters. NVSHMEM ignores
+    Why: With NVSHMEM_DISABLE_P2P, traffic between the GPUs of a host goes through the adapters. NVSHMEM ignores
     NVSHMEM_HCA_PE_MAPPING where NVSHMEM_HCA_LIST is set.
     Example: NVSHMEM_DISABLE_P2P=1
     Instead: unset NVSHMEM_DISABLE_P2P
@@ -92,7 +92,7 @@ def libfabric_without_companions(host: JudgedHost, variable: Variable, text: str
 
     Why: The transport cannot register memory of CUDA's virtual memory management, which NVSHMEM uses by default.
     On Slingshot, optimized registrations fail as well. Initialization or the first operation then fails. On EFA,
-    only a hint: AWS publishes jobs without it.
+    this is only a hint: AWS publishes jobs without it.
     Example: NVSHMEM_REMOTE_TRANSPORT=libfabric alone
     Instead: export NVSHMEM_DISABLE_CUDA_VMM=1, and on Slingshot FI_CXI_OPTIMIZED_MRS=false
     Source: NVSHMEM release notes, limitations; awslabs/awsome-distributed-ai 95b939cd, deepep-benchmark

@@ -1,4 +1,4 @@
-"""Plugins that are named by a path, or that are too old for NCCL."""
+"""Plugins that are named by a path or too old for NCCL."""
 
 import re
 
@@ -14,8 +14,8 @@ _OLDEST_API = 6
 def relative_plugin_path(_: JudgedHost, variable: Variable, text: str) -> Results:
     """A plugin is named by a relative path.
 
-    Why: It is looked up in the working directory of each rank. NCCL 2.27 takes it for a suffix of a name and finds
-    nothing; NCCL then goes on without the plugin.
+    Why: It is looked up in the working directory of each rank. NCCL 2.27 mistakes it for a suffix of a name and
+    finds nothing; NCCL then continues without the plugin.
     Example: NCCL_PROFILER_PLUGIN=./libprofiler.so
     Instead: NCCL_PROFILER_PLUGIN=/opt/nccl/libprofiler.so
     Source: https://github.com/NVIDIA/nccl/issues/1732; NCCL src/plugin/plugin_open.cc

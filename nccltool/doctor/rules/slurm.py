@@ -1,4 +1,4 @@
-"""Slurm: what srun passes on to the tasks, and variables of a job with which it does not start them."""
+"""Slurm: what srun passes to the tasks, and variables that keep it from starting them."""
 
 import re
 
@@ -147,8 +147,8 @@ _COUNT = re.compile(r"(?:[\w.-]+:)*(\d{1,3})(?:\(.*\))?")
 def more_tasks_than_gpus(host: JudgedHost, variable: Variable, text: str) -> Results:
     """Slurm starts more tasks on a node than the job has GPUs there.
 
-    Why: Each task is a rank of its own without torchrun. Two ranks then share a GPU, and NCCL refuses a duplicate
-    GPU, or the last ranks find an invalid device.
+    Why: Without torchrun, each task is a rank. Two ranks then share a GPU, which NCCL refuses, or the last ranks
+    find an invalid device.
     Example: SLURM_GPUS_PER_NODE=4 and SLURM_NTASKS_PER_NODE=8
     Instead: sbatch --gpus-per-node=8 --ntasks-per-node=8
     Source: https://slurm.schedmd.com/sbatch.html, --gpus-per-node and --ntasks-per-node; NCCL src/init.cc

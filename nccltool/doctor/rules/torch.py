@@ -87,7 +87,7 @@ def short_heartbeat(_: JudgedHost, variable: Variable, seconds: str) -> Results:
     """TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC is two minutes or less.
 
     Why: The monitor kills processes while they write a checkpoint or compile. Two minutes, an early default of
-    torch, ended jobs that would have gone on.
+    torch, ended jobs that would have continued.
     Example: TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC=10
     Instead: set TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC to at least 480 (the default)
     Source: pytorch documentation, torch_nccl_environment_variables; https://github.com/pytorch/pytorch/pull/116267
@@ -143,7 +143,7 @@ def dump_folder_unusable(host: JudgedHost) -> Results:
 def swallowed_timeouts(_: JudgedHost, variable: Variable, text: str) -> Results:
     """TORCH_NCCL_RETHROW_CUDA_ERRORS is off.
 
-    Why: The watchdog swallows timeouts as well as errors of CUDA: a job that should end hangs.
+    Why: The watchdog swallows timeouts as well as CUDA errors: a job that should end hangs.
     Example: TORCH_NCCL_RETHROW_CUDA_ERRORS=0
     Instead: unset TORCH_NCCL_RETHROW_CUDA_ERRORS
     Source: https://github.com/pytorch/pytorch/pull/196187
@@ -239,7 +239,7 @@ def unknown_debug_level(_: JudgedHost, variable: Variable, level: str) -> Result
 
 @for_value("TRC014", "warning", "PYTORCH_NO_CUDA_MEMORY_CACHING", "PYTORCH_NO_HIP_MEMORY_CACHING", covers=())
 def no_memory_cache(_: JudgedHost, variable: Variable, __: str) -> Results:
-    """torch's caching allocator is switched off; any value does that, 0 too.
+    """torch's caching allocator is switched off; any value, even 0, does that.
 
     Why: Each tensor then allocates and frees GPU memory, which synchronizes the GPU; more memory is needed. The
     switch is meant for memory checkers.
@@ -268,7 +268,7 @@ def unread_allocator_options(host: JudgedHost, variable: Variable, text: str) ->
 
 @rule("TRC017", "warning", covers=())
 def torch_number_with_unit(host: JudgedHost) -> Results:
-    """A number for torch has a unit or another text behind it.
+    """A number for torch is followed by a unit or other text.
 
     Why: torch reads the digits and drops the rest: 10s of a variable in milliseconds is 10 ms.
     Example: TORCH_NCCL_WAIT_TIMEOUT_DUMP_MILSEC=10s
@@ -303,7 +303,7 @@ def torch_number_too_large(host: JudgedHost) -> Results:
 def unknown_cpp_log_level(_: JudgedHost, variable: Variable, level: str) -> Results:
     """TORCH_CPP_LOG_LEVEL is not INFO, WARNING, ERROR, FATAL, or a number.
 
-    Why: torch prints a warning and logs only warnings: the log that was wanted is missing when a job fails.
+    Why: torch prints a warning and logs only warnings: the expected log is missing when a job fails.
     Example: TORCH_CPP_LOG_LEVEL=DEBUG
     Instead: TORCH_CPP_LOG_LEVEL=INFO
     Source: pytorch c10/util/Logging.cpp; documentation, torch.distributed, logging

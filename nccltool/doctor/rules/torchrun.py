@@ -1,4 +1,4 @@
-"""torchrun's own variables, PET_*: values that it refuses, and meeting points that other nodes cannot reach."""
+"""torchrun's own variables, PET_*: values that it refuses, and endpoints that other nodes cannot reach."""
 
 import re
 

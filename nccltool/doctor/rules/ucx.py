@@ -1,4 +1,4 @@
-"""UCX, which MPI and some plugins use beside NCCL: transports and devices."""
+"""UCX, which MPI and some plugins use alongside NCCL: transports and devices."""
 
 import re
 from collections.abc import Sequence
@@ -88,7 +88,7 @@ def _incomplete(host: JudgedHost, variable: Variable, words: Sequence[str]) -> R
 def odd_ucx_device(host: JudgedHost, variable: Variable, text: str) -> Results:
     """UCX_NET_DEVICES contains an adapter without its port, an address, or an interface inside the host.
 
-    Why: UCX before 1.21 compares with names such as mlx5_0:1. Where none fits, it reports that the device is not
+    Why: UCX before 1.21 compares with names such as mlx5_0:1. If none matches, it reports that the device is not
     available, and no network is left.
     Example: UCX_NET_DEVICES=mlx5_0
     Instead: UCX_NET_DEVICES=mlx5_0:1
@@ -136,10 +136,10 @@ def ucx_copies_through_host(host: JudgedHost, variable: Variable, text: str) -> 
 
 @for_text("PLG017", "warning", "UCX_TLS", covers=())
 def unknown_ucx_transport(_: JudgedHost, variable: Variable, text: str) -> Results:
-    """UCX_TLS contains a word that is no transport of UCX.
+    """UCX_TLS contains a word that is not a UCX transport.
 
-    Why: UCX warns that the transport is not available and goes on without it: data takes a slower way, or none is
-    left.
+    Why: UCX warns that the transport is not available and continues without it: data takes a slower path, or no
+    transport is left.
     Example: UCX_TLS=rc,sm,cuda_copy,gdrcopy
     Instead: UCX_TLS=rc,sm,cuda_copy,gdr_copy
     Source: UCX documentation, FAQ, "Which transports does UCX use?"; ucx_info -d
@@ -208,10 +208,10 @@ _OF_GPUS = re.compile(r"all|(cuda|rocm|ze)(_copy)?")
 
 @for_text("PLG034", "warning", "UCX_PROTO_ENABLE", "UCX_TLS", covers=())
 def ucx_unfit_for_nixl(host: JudgedHost, variable: Variable, text: str) -> Results:
-    """The job moves GPU memory with NIXL, but UCX may not use its new protocols, or no transport of GPUs.
+    """The job moves GPU memory with NIXL, but UCX may not use its new protocols or a GPU transport.
 
-    Why: NIXL needs the protocols that UCX_PROTO_ENABLE=n switches off. Without cuda_copy or rocm_copy, UCX takes
-    GPU memory for host memory: the cache of a serving engine cannot be registered.
+    Why: NIXL needs the protocols that UCX_PROTO_ENABLE=n switches off. Without cuda_copy or rocm_copy, UCX
+    mistakes GPU memory for host memory, and a serving engine cannot register its cache.
     Example: UCX_TLS=rc with VLLM_NIXL_SIDE_CHANNEL_HOST
     Instead: UCX_TLS=rc,cuda_copy,cuda_ipc, or unset UCX_TLS
     Source: UCX documentation, FAQ, GPU support; https://github.com/vllm-project/vllm/pull/32379;
@@ -235,10 +235,10 @@ _ENDS = ("veth", "flannel", "cilium", "cali", "vxlan", "tmfifo_net")
 
 @rule("PLG038", "warning", covers=(), needs=("network",))
 def ucx_over_bridges(host: JudgedHost) -> Results:
-    """UCX may use TCP, and nothing keeps it from interfaces that lead only to containers or to a DPU.
+    """UCX may use TCP over interfaces that lead only to containers or to a DPU.
 
-    Why: UCX may use any interface that is up. An address such as 172.17.0.1 exists on every host: connections
-    reach the wrong host, or are refused. Since 1.16, UCX leaves out bridges such as docker0, so these alone are a
+    Why: UCX may use any interface that is up. Every host has addresses such as 172.17.0.1, so connections reach
+    the wrong host or are refused. Since 1.16, UCX leaves out bridges such as docker0, so these alone are only a
     hint.
     Example: UCX_TLS=tcp,cuda_copy and UCX_NET_DEVICES=all
     Instead: UCX_NET_DEVICES=eth0

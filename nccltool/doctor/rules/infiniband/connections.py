@@ -224,8 +224,8 @@ def timeout_beyond_torch(host: JudgedHost) -> Results:
 def retries_out_of_range(_: JudgedHost, variable: Variable, count: int) -> Results:
     """NCCL_IB_RETRY_CNT is outside the range 0 to 7.
 
-    Why: The field has three bits, so of 10 an adapter may keep 2. The effect depends on the adapter: NVIDIA's
-    launcher for Oracle sets 14, so the finding is only a hint if three bits hold at least 5.
+    Why: The field has three bits, so an adapter may read 10 as 2. If it reads at least 5, the finding is only a
+    hint: NVIDIA's launcher for Oracle sets 14.
     Example: NCCL_IB_RETRY_CNT=10
     Instead: NCCL_IB_RETRY_CNT=7
     Source: NCCL user guide, NCCL_IB_RETRY_CNT

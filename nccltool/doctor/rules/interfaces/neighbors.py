@@ -1,4 +1,4 @@
-"""Interfaces and adapters that libraries beside NCCL are told to use: missing ones, and beginnings of names."""
+"""Interfaces and adapters that libraries alongside NCCL are told to use: missing ones, and beginnings of names."""
 
 import re
 
@@ -18,7 +18,7 @@ _PORT = re.compile(r"((mlx[45]|bnxt_re|irdma|erdma|rocep|ibp|rdmap)\w*):(\d+)", 
 
 @for_text("NETIF041", "warning", *_INTERFACES, "UCX_NET_DEVICES", covers=(), needs=("network", "rdma"))
 def neighbor_without_interface(host: JudgedHost, variable: Variable, text: str) -> Results:
-    """A library beside NCCL is told to use an interface or an adapter that this host does not have.
+    """A library alongside NCCL is told to use an interface or an adapter that this host does not have.
 
     Why: Open MPI and libfabric ignore the name or fail, and UCX reports that the device is not available. If no
     other one is listed, no connection leaves the host.

@@ -125,10 +125,10 @@ def _is_link_local(address: str) -> bool:
 
 @rule("NETIF042", "warning", covers=(), needs=("network", "rdma"))
 def sockets_over_bridges(host: JudgedHost) -> Results:
-    """TCP carries the traffic, and NCCL uses bridges or veths of containers beside the interfaces of the host.
+    """NCCL uses TCP over container bridges or veths as well as over the host's interfaces.
 
     Why: NCCL spreads its sockets over all interfaces that it finds, except docker*, lo, and virbr*. Connections
-    over a bridge or a veth end inside the host: they are refused, or hang.
+    over a bridge or a veth end inside the host: they are refused or hang.
     Example: bond0, br-05ab815fa14e, and veth6163fba, and no NCCL_SOCKET_IFNAME
     Instead: NCCL_SOCKET_IFNAME=bond0
     Source: https://github.com/NVIDIA/nccl/issues/697; https://github.com/pytorch/pytorch/issues/68893

@@ -1,4 +1,4 @@
-"""The way to the other nodes: ARP, neighbor tables, firewalls, and the route to MASTER_ADDR."""
+"""Paths to the other nodes: ARP, neighbor tables, firewalls, and the route to MASTER_ADDR."""
 
 import ipaddress
 from collections import defaultdict

@@ -1,4 +1,4 @@
-"""Where the processes of frameworks beside torch meet, and how these number them."""
+"""Coordinators and process numbers of frameworks other than torch."""
 
 import re
 from collections.abc import Iterator
@@ -31,10 +31,10 @@ _ADDRESS = re.compile(r"(?<![\w.-])(?P<host>\[[0-9a-fA-F:]+\]|[\w.-]+):\d{1,5}(?
 
 @for_text("LCH029", "warning", *_MEETING, *_SEVERAL, covers=())
 def coordinator_at_loopback(host: JudgedHost, variable: Variable, text: str) -> Results:
-    """The processes of a framework meet at a loopback address in a job of several nodes.
+    """A framework's coordinator has a loopback address in a multi-node job.
 
     Why: Each node looks for the coordinator on itself. Only the first node finds one; the others wait until they
-    time out, or start a cluster of their own.
+    time out, or start their own cluster.
     Example: JAX_COORDINATOR_ADDRESS=localhost:1234 with two nodes
     Instead: JAX_COORDINATOR_ADDRESS=<address of the first node>:1234
     Source: https://docs.jax.dev/en/latest/_autosummary/jax.distributed.initialize.html;
@@ -49,7 +49,7 @@ def coordinator_at_loopback(host: JudgedHost, variable: Variable, text: str) -> 
         (one for one in _hosts(variable.name, text) if is_loopback_name(one) or is_unspecified(one)), None
     )
     if inside is not None:
-        message = f"each node looks for {who} on itself: {escaped(inside[:40])} means the same host everywhere"
+        message = f"each node looks for {who} on itself, because {escaped(inside[:40])} means the node itself"
         remedy = f"set {variable.name} to addresses in the network that connects the nodes"
         yield report.about(variable, message, remedy, part=inside)
 
@@ -67,8 +67,8 @@ _RANKS = {"JAX_PROCESS_ID": "JAX_NUM_PROCESSES", "PADDLE_TRAINER_ID": "PADDLE_TR
 
 
 @for_number("LCH031", "error", *_RANKS, covers=())
-def process_beyond_number(host: JudgedHost, variable: Variable, process: int) -> Results:
-    """The number of a process of JAX or Paddle is negative, or not below the number of processes.
+def process_number_out_of_range(host: JudgedHost, variable: Variable, process: int) -> Results:
+    """A JAX or Paddle process number is negative, or not below the number of processes.
 
     Why: Paddle takes it as the rank, which NCCL refuses. JAX does not read its two variables; programs that pass
     them on are refused by its coordinator, so the finding is a warning there.
@@ -81,9 +81,7 @@ def process_beyond_number(host: JudgedHost, variable: Variable, process: int) ->
     """
     size = host.integer(_RANKS[variable.name])
     if process < 0 or (size is not None and size > 0 and process >= size):
-        why = (
-            f"{size} processes are numbered from 0 to {size - 1}" if size else "the first process has the number 0"
-        )
+        why = f"{size} processes are numbered from 0 to {size - 1}" if size else "process numbers start at 0"
         severity: Severity | None = None if variable.name.startswith("PADDLE") else "warning"
-        remedy = f"number the processes from 0, below {_RANKS[variable.name]}"
+        remedy = f"number the processes from 0 to {_RANKS[variable.name]} - 1"
         yield report.about(variable, why, remedy, severity=severity)

@@ -1,4 +1,4 @@
-"""CUDA settings of a process: shares of a GPU, debugging left on, and a libcuda that does not fit the GPU."""
+"""CUDA settings of a process: shares of a GPU, debugging left on, and a libcuda that the GPU does not support."""
 
 import re
 from collections.abc import Mapping
@@ -33,11 +33,11 @@ def share_of_a_gpu(_: JudgedHost, variable: Variable, text: str) -> Results:
 
 
 @for_text("CUD020", "warning", "XLA_PYTHON_CLIENT_MEM_FRACTION", "XLA_CLIENT_MEM_FRACTION", covers=())
-def no_fraction_of_memory(host: JudgedHost, variable: Variable, text: str) -> Results:
-    """The share of GPU memory that JAX takes at its start is not between 0 and 1.
+def memory_fraction_out_of_range(host: JudgedHost, variable: Variable, text: str) -> Results:
+    """The share of GPU memory that JAX takes is not between 0 and 1.
 
-    Why: It is a fraction, not a percentage. With more than 1, JAX takes all memory, and NCCL fails when it
-    allocates its buffers. With TF_FORCE_UNIFIED_MEMORY=1, more than 1 is meant: memory of the host is used too.
+    Why: It is a fraction, not a percentage. Above 1, JAX takes all memory, and NCCL cannot allocate its buffers.
+    With TF_FORCE_UNIFIED_MEMORY=1, values above 1 are valid: JAX then also uses host memory.
     Example: XLA_PYTHON_CLIENT_MEM_FRACTION=90
     Instead: XLA_PYTHON_CLIENT_MEM_FRACTION=.90
     Source: JAX documentation, GPU memory allocation; https://github.com/jax-ml/jax/issues/17426
@@ -55,9 +55,9 @@ def no_fraction_of_memory(host: JudgedHost, variable: Variable, text: str) -> Re
 def cuda_debugging_left_on(_: JudgedHost, variable: Variable, text: str) -> Results:
     """A variable for testing or debugging CUDA is set.
 
-    Why: CUDA compiles all kernels again in each process, or stops the GPU at an error until a debugger comes.
-    Starts take minutes, or the other ranks hang. CUDA_CACHE_DISABLE is only a hint: sites set it
-    where the cache is on a shared file system.
+    Why: CUDA compiles all kernels again in each process, or stops the GPU at an error until a debugger
+    attaches. Startup takes minutes, or the other ranks hang. CUDA_CACHE_DISABLE is only a hint: sites set it where
+    the cache is on a shared file system.
     Example: CUDA_DEVICE_WAITS_ON_EXCEPTION=1
     Instead: unset CUDA_DEVICE_WAITS_ON_EXCEPTION
     Source: CUDA programming guide, appendix of environment variables; cuda-gdb documentation;

@@ -88,8 +88,8 @@ _SWITCHES: Sequence[_Switch] = (
 def configured_and_switched_off(host: JudgedHost) -> Results:
     """A variable configures something that another variable switches off.
 
-    Why: NCCL obeys the switch in silence, and the setting that asks for the feature has no effect. One of the two
-    is usually left over from debugging or from another cluster.
+    Why: NCCL obeys the switch without a message, and the setting that asks for the feature has no effect. One of
+    the two is usually left over from debugging or from another cluster.
     Example: NCCL_SHARP_DISABLE=1 and NCCL_COLLNET_ENABLE=1
     Instead: unset NCCL_SHARP_DISABLE, or unset NCCL_COLLNET_ENABLE
     Source: NCCL user guide, environment variables; NCCL src/init.cc, src/transport/nvls.cc, src/plugin/net.cc

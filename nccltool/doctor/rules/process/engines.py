@@ -25,8 +25,8 @@ _PRESENT: Mapping[str, str] = {
 
 
 @for_text("PLG035", "warning", *_PRESENT, covers=())
-def on_whatever_the_value(_: JudgedHost, variable: Variable, text: str) -> Results:
-    """A switch of Mooncake is set to 0 or false, which turns it on.
+def off_value_turns_on(_: JudgedHost, variable: Variable, text: str) -> Results:
+    """A Mooncake switch is set to 0 or false, which turns it on.
 
     Why: Mooncake checks only whether the variable is set.
     Example: MC_FORCE_TCP=0
@@ -44,7 +44,7 @@ _DAY_MIN = 24 * 60
 def minutes_for_seconds(_: JudgedHost, variable: Variable, text: str) -> Results:
     """DEEPSPEED_TIMEOUT is a day or longer, because DeepSpeed reads minutes.
 
-    Why: A job that hangs keeps its GPUs until then. Most timeouts of torch are in seconds.
+    Why: A hung job keeps its GPUs until then. Most of torch's timeouts are in seconds.
     Example: DEEPSPEED_TIMEOUT=3600, which is 60 hours
     Instead: DEEPSPEED_TIMEOUT=60
     Source: deepspeedai/DeepSpeed, deepspeed/constants.py
@@ -81,7 +81,7 @@ _ATTENTION = ("NVTE_FLASH_ATTN", "NVTE_FUSED_ATTN", "NVTE_UNFUSED_ATTN")
 def engine_settings_contradict(host: JudgedHost) -> Results:
     """Variables of an engine contradict each other.
 
-    Why: The engine ends with an error, ignores both, or waits for ranks that nobody starts.
+    Why: The engine ends with an error, ignores both, or waits for ranks that are never started.
     Example: VLLM_DP_RANK=4 and VLLM_DP_SIZE=4
     Instead: VLLM_DP_RANK=3 and VLLM_DP_SIZE=4
     Source: vLLM vllm/config/parallel.py, v1/executor/ray_utils.py; Mooncake
@@ -139,10 +139,10 @@ def removed_from_engine(host: JudgedHost) -> Results:
 
 @for_value("P2P034", "warning", "GGML_CUDA_P2P", covers=(), needs=("nvidia",))
 def peer_access_of_llama(host: JudgedHost, variable: Variable, text: str) -> Results:
-    """GGML_CUDA_P2P lets llama.cpp copy between GPUs directly, and these are not known to have NVLink.
+    """GGML_CUDA_P2P lets llama.cpp copy directly between GPUs that are not known to have NVLink.
 
     Why: Over PCIe, an IOMMU or ACS may drop such copies without an error: output is corrupt, or the program
-    crashes. Any value turns it on, 0 too.
+    crashes. Any value turns it on, even 0.
     Example: GGML_CUDA_P2P=1 on a host with PCIe GPUs
     Instead: unset GGML_CUDA_P2P
     Source: https://github.com/ggml-org/llama.cpp/blob/master/docs/build.md (Peer Access);

@@ -1,4 +1,4 @@
-"""torchrun's rendezvous: how its address and options are written, and whether the nodes have one meeting point."""
+"""torchrun's rendezvous: how its address and options are written, and whether all nodes have the same endpoint."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Numbers of ranks set by hand that only a launcher can know."""
+"""Rank numbers set by hand that only a launcher can know."""
 
 from nccltool.core.unknown import Unknown
 from nccltool.doctor import report
@@ -15,10 +15,10 @@ _OF_NODES = ("MASTER_ADDR", "NNODES", "PET_NNODES", "PET_NODE_RANK", "GROUP_WORL
 
 @for_text("LCH022", "warning", "LOCAL_RANK", "RANK", "NODE_RANK", covers=(), needs=("rank",))
 def rank_set_by_hand(host: JudgedHost, variable: Variable, _: str) -> Results:
-    """LOCAL_RANK, RANK, or NODE_RANK is set, and nothing else of what a launcher sets.
+    """LOCAL_RANK, RANK, or NODE_RANK is set, but nothing else that a launcher sets.
 
-    Why: Lightning, accelerate, and others conclude that a launcher has started all ranks, start none, and wait for
-    the others for ever. In a batch script, one exported value holds for all ranks.
+    Why: Lightning, accelerate, and others conclude that a launcher has started all ranks, start none, and wait
+    for the others forever. In a batch script, one exported value holds for all ranks.
     Example: export LOCAL_RANK=0 in a batch script
     Instead: unset LOCAL_RANK; under srun, scripts read SLURM_LOCALID
     Source: PyTorch Lightning, lightning/fabric/plugins/environments; pytorch documentation, torchrun
@@ -29,5 +29,5 @@ def rank_set_by_hand(host: JudgedHost, variable: Variable, _: str) -> Results:
         several = not isinstance(host.nodes, Unknown) and host.nodes > 1
         if several or any(host.variable(name) for name in _OF_NODES):
             return
-    message = "programs take this for the work of a launcher, and wait for ranks that nobody starts"
+    message = "programs take this for the work of a launcher, and wait for ranks that are never started"
     yield report.better_unset(variable, message)

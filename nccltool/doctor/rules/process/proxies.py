@@ -1,4 +1,4 @@
-"""Proxies of the web in the way of a cluster's own connections."""
+"""Web proxies that intercept a cluster's own connections."""
 
 import ipaddress
 
@@ -13,8 +13,8 @@ _NO_ADDRESS = ("", "auto", "local")
 
 
 @rule("LCH026", "warning", covers=())
-def meeting_through_proxy(host: JudgedHost) -> Results:
-    """gRPC connects to the head of the cluster through a proxy: no_proxy does not contain its address.
+def head_node_through_proxy(host: JudgedHost) -> Results:
+    """gRPC connects to the cluster's head node through a proxy, because no_proxy does not contain its address.
 
     Why: The proxy cannot reach the nodes, or refuses ports other than 443: Ray, and vLLM over Ray, hang or report
     that they cannot connect. gRPC reads grpc_proxy, https_proxy, or http_proxy, and no_grpc_proxy or no_proxy, in
@@ -46,18 +46,18 @@ _WEB_PROXIES = ("http_proxy", "https_proxy")
 
 @rule("LCH028", "warning", covers=())
 def proxy_without_exceptions(host: JudgedHost) -> Results:
-    """A proxy of the web is set in a job of several nodes, and no_proxy is not.
+    """A multi-node job sets a web proxy, but not no_proxy.
 
-    Why: Programs that connect nodes by HTTP or gRPC, such as Ray and JAX, then ask the proxy for a node. It cannot
-    reach the nodes: the job hangs at its start, or ends with a timeout. JAX warns of it, and Paddle's launcher
-    removes the two variables.
+    Why: Programs that connect nodes over HTTP or gRPC, such as Ray and JAX, then connect to the proxy. It cannot
+    reach the nodes, so the job hangs at startup or times out. JAX warns about it, and Paddle's launcher removes
+    the two variables.
     Example: http_proxy=http://proxy:3128 with two nodes
-    Instead: no_proxy=localhost,127.0.0.1,10.0.0.0/8, with the names and the subnet of the nodes
+    Instead: no_proxy=localhost,127.0.0.1,10.0.0.0/8, with the nodes' names and subnet
     Source: gRPC documentation, default HTTP proxy mapper; https://github.com/PaddlePaddle/Paddle/pull/17915;
     https://docs.jax.dev/en/latest/_autosummary/jax.distributed.initialize.html
     """
     if variable := _without_exceptions(host):
-        message = "connections by HTTP or gRPC between the nodes go to the proxy: no_proxy is not set"
+        message = "HTTP and gRPC connections between nodes go through the proxy, because no_proxy is not set"
         yield report.about(variable, message, "export no_proxy=localhost,127.0.0.1,<subnet of the nodes>")
 
 

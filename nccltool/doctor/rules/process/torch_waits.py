@@ -72,7 +72,7 @@ def dump_cut_short(host: JudgedHost, variable: Variable, text: str) -> Results:
 
 @for_text("TRC024", "warning", "TORCH_NCCL_NONBLOCKING_TIMEOUT", covers=())
 def hasty_initialization(_: JudgedHost, variable: Variable, text: str) -> Results:
-    """torch waits for less than a minute for NCCL to connect the ranks.
+    """torch waits less than a minute for NCCL to connect the ranks.
 
     Why: With many nodes, the first operation takes longer: torch aborts a communicator that would have been ready.
     Example: TORCH_NCCL_NONBLOCKING_TIMEOUT=10

@@ -1,4 +1,4 @@
-"""Workarounds left behind in the settings of libraries beside NCCL, and what they cost."""
+"""Workarounds left behind in the settings of libraries alongside NCCL, and what they cost."""
 
 import re
 from collections.abc import Mapping
@@ -35,7 +35,7 @@ _LEFT: Mapping[str, tuple[str, str]] = {
 
 @for_text("PLG026", "warning", *_LEFT, covers=())
 def workaround_left_behind(host: JudgedHost, variable: Variable, text: str) -> Results:
-    """A library beside NCCL is told not to use something fast, as people do to work around a defect.
+    """A fast path of a library alongside NCCL is disabled, as users do to work around a defect.
 
     Why: Such a setting helps with one release on one machine, and is copied to others with the rest. There it only
     costs bandwidth, or hides that GPUDirect or a copy engine does not work.

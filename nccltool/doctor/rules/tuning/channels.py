@@ -262,9 +262,9 @@ def too_many_channels(host: JudgedHost, variable: Variable, count: int) -> Resul
 
 @for_number("TUN032", "warning", "NCCL_MIN_NCHANNELS", covers=(), library="RCCL", needs=collective_library.PARTS)
 def channels_refused_by_rccl(host: JudgedHost, variable: Variable, count: int) -> Results:
-    """RCCL is to use more than 64 channels, and the job has fewer than eight ranks.
+    """RCCL is set to use more than 64 channels, but the job has fewer than eight ranks.
 
-    Why: RCCL then warns and takes 2 as the minimum, as if the variable were not set. GPUs of gfx1250 may use more.
+    Why: RCCL then warns and uses its default minimum of 2. gfx1250 GPUs may use more.
     Example: NCCL_MIN_NCHANNELS=112 with four ranks
     Instead: NCCL_MIN_NCHANNELS=64
     Source: RCCL src/graph/connect.cc (ncclTopoPostset); https://github.com/ROCm/rocm-systems/pull/11255
