@@ -70,7 +70,7 @@ def clues(timeline: Timeline) -> Given:
     if not timeline.failed:
         return
     if (found := timeline.first("shell.sanitizer")) and not timeline.has("app.nccl-kernel"):
-        yield Clue(TYPICAL, "a checker of memory found an access out of bounds in a kernel", found)
+        yield Clue(TYPICAL, "a memory checker found an out-of-bounds access in a kernel", found)
     if used := timeline.first("torch.nccl-error", where=lambda e: e.get("error") in _MISUSE):
         yield Clue(FITS, "NCCL reported invalid usage", used)
     if event := timeline.first("app.exception"):

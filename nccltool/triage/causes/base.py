@@ -102,7 +102,7 @@ def all_clues(cause: Cause, timeline: Timeline) -> Clues:
     named = _of_source(timeline, sources) if timeline.failed and sources else ()
     lasting = getattr(cause, "LASTING", False) or not timeline.recovered
     shown = signs(timeline, always)
-    overcome = (Clue(clue.strength * OVERCOME, f"{clue.why}, and the job went on", clue.event) for clue in shown)
+    overcome = (Clue(clue.strength * OVERCOME, f"{clue.why}, but the job continued", clue.event) for clue in shown)
     return Clues(
         (*(signs(timeline, always) if lasting else overcome), *signs(timeline, of_failure), *own(timeline), *named)
     )

@@ -78,7 +78,7 @@ def clues(timeline: Timeline) -> Given:
     elif event := _lists_differ(timeline):
         yield Clue(0.9, "several ranks each wait for tensors that only they submitted", event)
     elif event := _stacks_differ(timeline):
-        yield Clue(TYPICAL, "ranks stood in different collectives", event)
+        yield Clue(TYPICAL, "ranks waited in different collectives", event)
     elif event := _waits_for_another(timeline):
         yield Clue(0.85, "a rank waited for its own collective while the others were in a different one", event)
     elif odd := _told_calls_differ(timeline) or _pair_differs(timeline):

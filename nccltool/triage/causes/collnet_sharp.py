@@ -56,11 +56,11 @@ def clues(timeline: Timeline) -> Given:
         none_left = timeline.first("nccl.no-algorithm", where=lambda e: "ollNet" in e.text)
         stopped = timeline.hung or timeline.first("job.interrupted", "job.time-limit", "job.stalled")
         if none_left:
-            yield Clue(0.95, "CollNet was asked for, and does not do this operation", none_left)
+            yield Clue(0.95, "CollNet was requested but does not support this operation", none_left)
         elif stopped and not timeline.steps_before:
-            yield Clue(0.6, "SHARP was asked for, and the first call did not end", stopped)
+            yield Clue(0.6, "SHARP was requested, and the first call did not end", stopped)
     elif asked and (event := timeline.first("sharp.failed", "sharp.fallback")):
-        yield Clue(SAYS, "CollNet was asked for, and the run went on without it", event)
+        yield Clue(SAYS, "CollNet was requested, but the run continued without it", event)
 
 
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:

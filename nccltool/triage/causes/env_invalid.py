@@ -46,7 +46,7 @@ SIGNS = {
 SIGNS_OF_FAILURE = {
     "nccl.ignored-value": (TYPICAL, "a value was ignored as invalid"),
     "env.rejected": (0.85, "a program refused the value of a variable"),
-    "env.unused": (FITS, "a variable was set that no program reads, and that resembles one"),
+    "env.unused": (FITS, "no program reads a variable whose name resembles a known one"),
     "nccl.bad-rank": (0.75, "a rank is not below the world size that the ranks were given"),
 }
 _NAMING = (
@@ -94,12 +94,12 @@ def _between_processes(timeline: Timeline) -> tuple[str, Clue] | None:
             return name, Clue(0.85, f"{name} leaves UCX no transport", closed)
     mode = "HSA_ENABLE_IPC_MODE_LEGACY"
     if (refused := timeline.first("cuda.peer-import")) and timeline.variable(mode) == "1":
-        return mode, Clue(0.8, f"{mode}=1 makes ROCm share memory in a way that was refused", refused)
+        return mode, Clue(0.8, f"{mode}=1 makes ROCm share memory in a way that was rejected", refused)
     ways = {event.get("via").partition("/")[2].partition("/")[0] for event in timeline.of("nccl.channel")}
     refused = timeline.first("cuda.peer-import", "cuda.failed", "cuda.bad-call", "nccl.warning")
     name = "NCCL_CUMEM_ENABLE"
     if refused and {"CUMEM", "IPC"} <= ways and timeline.variable(name):
-        return name, Clue(0.8, f"{name} differs between ranks that share the memory of GPUs", refused)
+        return name, Clue(0.8, f"{name} differs between ranks that share GPU memory", refused)
     return None
 
 

@@ -60,16 +60,16 @@ def clues(timeline: Timeline) -> Given:
         strength = FITS if too_far or not _leaves_host(timeline) else HINT if _plain(timeline) else 0.8
         yield Clue(strength, "NCCL cannot use GPUDirect RDMA on an HCA", off[0])
     if (refused := timeline.first("ib.register-failed")) and timeline.has("gdr.buffer"):
-        yield Clue(0.85, "memory of a GPU could not be registered with the HCA", refused)
+        yield Clue(0.85, "GPU memory could not be registered with the HCA", refused)
     if refused and (asked := _not_loaded(timeline)):
         yield Clue(0.85, "memory could not be registered with the HCA, and no peer memory module is loaded", asked)
     if (one := _one_sided(timeline)) and not too_far:
         event = timeline.first("nccl.channel", where=lambda e: e.host == one)
-        yield Clue(0.65, f"connections of {one} lack GDRDMA, while other hosts have it", event)
+        yield Clue(0.65, f"connections of {one} do not use GPUDirect RDMA, but those of other hosts do", event)
     if _lacks(timeline.transports) and not timeline.failed:
         event = timeline.first("nccl.channel", where=lambda e: "NET/IB" in e.get("via"))
         strength = HINT if too_far or _plain(timeline) else 0.65 if _leaves_host(timeline) else FITS
-        yield Clue(strength, "connections over the HCAs lack GDRDMA", event)
+        yield Clue(strength, "connections over the HCAs do not use GPUDirect RDMA", event)
     if (level := timeline.variable(_LEVEL)) in ("LOC", "0") and _matters(timeline):
         event = timeline.first("nccl.env", "shell.env", where=lambda e: e.get("name") == _LEVEL)
         yield Clue(0.65, f"{_LEVEL}={level} switches GPUDirect RDMA off", event)

@@ -35,7 +35,7 @@ EXPLAINS = frozenset({"app-error", "nccl-bug"})
 
 LASTING = True
 SIGNS = {
-    "kernel.gpu-failed": (0.8, "a diagnostic found a fault of a GPU"),
+    "kernel.gpu-failed": (0.8, "a diagnostic found a GPU fault"),
     "kernel.gpu-lost": (0.95, "a GPU has fallen off the bus"),
     "kernel.gpu-broken": (0.85, "the driver lost control of a GPU"),
     "kernel.amdgpu": (0.85, "the AMD GPU driver reported a fault"),
@@ -62,11 +62,11 @@ def clues(timeline: Timeline) -> Given:
         strength = TYPICAL if event.get("xid") in _OF_PROGRAMS else 0.95
         yield Clue(strength, f"the driver reported Xid {event.get('xid')}", event)
     if (mended := timeline.first("kernel.remapped")) and not timeline.failed:
-        yield Clue(-0.6, "the GPU replaced the faulty rows of its memory, and the job went on", mended)
+        yield Clue(-0.6, "the GPU remapped its faulty memory rows, and the job continued", mended)
     if own := timeline.first("app.nccl-kernel"):
-        yield Clue(-0.6, "a kernel of NCCL accessed memory past its own", own)
+        yield Clue(-0.6, "an NCCL kernel accessed memory past its own", own)
     if found := timeline.first("shell.sanitizer"):
-        yield Clue(-0.6, "a checker of memory found the access in a kernel", found)
+        yield Clue(-0.6, "a memory checker found the access in a kernel", found)
     if event := timeline.first("cuda.failed", where=lambda e: e.get("error").startswith(_OF_NO_CAUSE)):
         yield Clue(FITS, f"CUDA returned {event.get('error')!r}", event)
 

@@ -62,8 +62,8 @@ SIGNS = {
     "ib.qp-failed": (SAYS, "two HCAs could not connect"),
     "ib.mixed": (SAYS, "InfiniBand and RoCE ports are mixed"),
     "ib.gid-missing": (0.85, "an HCA has no usable GID at the index"),
-    "ib.partition": (0.85, "the partition key does not fit"),
-    "ib.no-such-device": (0.8, "an HCA that was asked for is missing"),
+    "ib.partition": (0.85, "the partition key does not match"),
+    "ib.no-such-device": (0.8, "a requested HCA is missing"),
     "ib.no-manager": (TYPICAL, "a port waits for the subnet manager"),
     "ib.refused": (FITS, "the remote HCA rejected a request"),
     "ib.command-failed": (0.75, "the firmware of an HCA rejected a command of its driver"),
@@ -101,7 +101,7 @@ def clues(timeline: Timeline) -> Given:
             yield Clue(FITS, "the remote HCA rejected a request", event)
             break
     if event := _empty_gid(timeline):
-        yield Clue(0.85, f"GID index {event.get('index')} was asked for, and is empty", event)
+        yield Clue(0.85, f"GID index {event.get('index')} was requested but is empty", event)
     if event := _mtu(timeline):
         yield Clue(0.85, "hosts use different MTUs on their HCAs", event)
     if event := _uneven(timeline):

@@ -50,12 +50,12 @@ SIGNS_OF_FAILURE = {
 def clues(timeline: Timeline) -> Given:
     """Events of ports, and retries exceeded after things had worked."""
     if (down := _down_port(timeline)) and timeline.failed and not timeline.steps_before:
-        yield Clue(0.6, "a port is down beside others that are up, and the job stood still", down)
+        yield Clue(0.6, "a port is down while others are up, and the job made no progress", down)
     elif (down := _only_port(timeline)) and timeline.failed and not timeline.steps_before:
         yield Clue(0.4, "a tool shows a port that is down", down)
     early = timeline.first("ucx.link", where=lambda e: e.get("layer") == "RoCE" or "Endpoint timeout" in e.text)
     if early and not timeline.had_worked:
-        yield Clue(-FITS, "nothing had worked before, so it is rather the configuration", early)
+        yield Clue(-FITS, "nothing had worked before, which points to the configuration", early)
     event = timeline.first("ib.completion", where=lambda e: e.get("status") in ("12", "13"))
     if event and timeline.failed:
         changed = timeline.first("ib.gid-change")

@@ -45,7 +45,7 @@ SIGNS = {
     "mnnvl.unsupported": (TYPICAL, "multi-node NVLink was requested but is not available"),
     "cuda.not-permitted": (0.6, "CUDA is not permitted to share memory between processes"),
 }
-SIGNS_OF_FAILURE = {"mnnvl.import": (TYPICAL, "memory of another host could not be imported over NVLink")}
+SIGNS_OF_FAILURE = {"mnnvl.import": (TYPICAL, "another host's memory could not be imported over NVLink")}
 _IN_CLIQUES = re.compile(r"(?i)mnnvl|imex|fabrichandle")
 """Functions of NCCL that deal with NVLink between hosts."""
 _OF_PEERS = re.compile(r"transport/p2p|mnnvl|include/alloc")

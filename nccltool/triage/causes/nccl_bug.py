@@ -33,7 +33,7 @@ DECIDES = "whether the job works with a newer NCCL"
 
 SIGNS = {
     "app.nccl-crash": (0.75, "the process crashed inside NCCL"),
-    "app.nccl-kernel": (0.85, "a kernel of NCCL accesses memory out of bounds"),
+    "app.nccl-kernel": (0.85, "an NCCL kernel accesses memory out of bounds"),
 }
 SIGNS_OF_FAILURE = {
     "nccl.internal": (0.75, "a check inside NCCL failed"),

@@ -45,11 +45,11 @@ DECIDES = "interface and subnet in each host's Bootstrap line, compared with `ip
 SIGNS = {
     "nccl.no-interface": (SAYS, "NCCL found no usable interface"),
     "gloo.no-interface": (SAYS, "Gloo found no address for the interface"),
-    "net.no-interface": (0.85, "an interface that was asked for is missing"),
-    "net.stranger": (0.75, "processes met others than they connected to: an address that several hosts have"),
+    "net.no-interface": (0.85, "a requested interface is missing"),
+    "net.stranger": (0.75, "processes reached the wrong peers: several hosts have the same address"),
     "gloo.no-device": (TYPICAL, "Gloo could not open its device"),
     "gloo.no-mesh": (FITS, "Gloo's processes did not meet, and no connection failed"),
-    "gloo.unresolved": (FITS, "the name of a host is no address of it, and Gloo took the loopback interface"),
+    "gloo.unresolved": (FITS, "a hostname is not an address of its host, and Gloo used the loopback interface"),
     "nccl.no-family": (0.8, "a socket of the address family could not be created"),
     "nccl.bad-family": (TYPICAL, "a rank sent an address without a family: it had no usable interface"),
 }
@@ -62,7 +62,7 @@ _CONNECTS = (
 def clues(timeline: Timeline) -> Given:
     """Interfaces that cannot work, and addresses that peers cannot reach."""
     if found := timeline.first("nccl.ib", where=lambda e: e.get("oob").startswith(":")):
-        yield Clue(TYPICAL, "a rank has no interface besides its HCAs (OOB is empty)", found)
+        yield Clue(TYPICAL, "a rank has no interface other than its HCAs (OOB is empty)", found)
     if event := _to_itself(timeline):
         yield Clue(SAYS, f"a rank connects to {_peer(event)}, which is not the address of another host", event)
     connects = timeline.has("nccl.connect-failed", "gloo.connect-failed")

@@ -38,7 +38,7 @@ SIGNS = {
     "efa.unreachable": (SAYS, "the fabric provider got no answer from the other host"),
     "efa.failed": (0.75, "a fabric request to another host failed"),
     "mpi.unreachable": (TYPICAL, "MPI found no path between two processes"),
-    "mpi.no-callback": (0.85, "a daemon of MPI could not connect back to the host that started it"),
+    "mpi.no-callback": (0.85, "an MPI daemon could not connect back to the host that started it"),
     "ucx.unreachable": (TYPICAL, "UCX reported the other host unreachable"),
     "net.no-answer": (0.75, "a connection to another host got no answer"),
     "net.no-route": (TYPICAL, "the operating system has no route to another host"),
@@ -47,7 +47,7 @@ SIGNS = {
 }
 SIGNS_OF_FAILURE = {
     "net.refused": (FITS, "a connection was refused"),
-    "net.no-ping": (TYPICAL, "no packet of a ping came back"),
+    "net.no-ping": (TYPICAL, "a ping got no reply"),
 }
 _NO_ROUTE = ("No route to host", "Network is unreachable", "Host is unreachable")
 _NO_ANSWER = ("110", "113", "101")
@@ -70,9 +70,9 @@ def clues(timeline: Timeline) -> Given:
     if event and is_of_containers(event.get("peer")):
         yield Clue(FITS, "the address belongs to a container network that is local to its host", event)
     if own := timeline.first(*_PEERS, "net.no-answer", where=lambda e: is_of_every_host(e.get("peer"))):
-        yield Clue(-0.6, "every host has that address on its own bridge of containers", own)
+        yield Clue(-0.6, "every host has that address on its own container bridge", own)
     elif private := timeline.first("net.no-route", where=lambda e: is_of_libvirt(e.get("peer"))):
-        yield Clue(-0.6, "the address is in a network of virtual machines that ends at its host", private)
+        yield Clue(-0.6, "the address is in a virtual machine network that exists only on its host", private)
     if timeline.hung and timeline.nodes > 1 and not timeline.has("nccl.init-complete", "nccl.rings"):
         yield Clue(0.5, "ranks on several hosts started init, and none completed it", timeline.hung)
     retries = timeline.of("nccl.retry")
@@ -80,7 +80,7 @@ def clues(timeline: Timeline) -> Given:
     many = max(tries, timeline.counts.get("nccl.retry", 0)) >= _MANY_RETRIES
     silent = timeline.first("nccl.retry", where=lambda e: e.get("error").startswith("Connection timed out"))
     if silent and not many and timeline.failed and not timeline.has("nccl.rings", "nccl.init-complete"):
-        yield Clue(FITS, "a host did not answer the connections of NCCL", silent)
+        yield Clue(FITS, "a host did not answer NCCL's connections", silent)
     if many and not timeline.has("nccl.rings", "nccl.init-complete"):
         yield Clue(0.6, "a connection was retried and never succeeded", retries[0])
     if event := timeline.first("store.retry", where=lambda e: timeline.failed and e.get("errno") in _NO_ANSWER):
@@ -98,7 +98,7 @@ def _in_mesh(timeline: Timeline) -> Given:
     """A proxy beside the ranks, and connections that were cut or came to nothing before any step."""
     mesh = timeline.first("net.mesh")
     if mesh and not timeline.steps_before and (timeline.hung or timeline.has(*_CUT_OFF)):
-        yield Clue(TYPICAL, "a service mesh's proxy stands between the ranks, and connections fail", mesh)
+        yield Clue(TYPICAL, "a service mesh's proxy is between the ranks, and connections fail", mesh)
 
 
 def _failed(timeline: Timeline) -> LogEvent | None:

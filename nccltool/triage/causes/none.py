@@ -39,7 +39,7 @@ def clues(timeline: Timeline) -> Given:
     judged = timeline.first("job.judged-good")
     ended = judged or timeline.first("bench.average", "torchrun.succeeded", "job.completed", "nccl.destroyed")
     if judged:
-        yield Clue(0.97, "whoever tested the run called it good", judged)
+        yield Clue(0.97, "the log reports that a test passed", judged)
     elif ended:
         yield Clue(0.9, "the job completed", ended)
     else:

@@ -55,7 +55,7 @@ SOURCES = ("transport/nvls",)
 SIGNS = {
     "nvls.failed": (SAYS, "NVLS multicast memory could not be bound"),
     "cuda.nvlink": (SAYS, "CUDA reports an uncorrectable NVLink error"),
-    "cuda.multicast": (0.85, "CUDA could not make multicast memory"),
+    "cuda.multicast": (0.85, "CUDA could not create multicast memory"),
     "cuda.not-ready": (SAYS, "CUDA waits for the fabric manager"),
     "nvls.p2p-off": (SAYS, "GPUs connected by NVLink cannot access each other"),
     "kernel.sxid": (SAYS, "an NVSwitch reported an error"),
@@ -77,7 +77,7 @@ def clues(timeline: Timeline) -> Given:
         yield Clue(TYPICAL, "NCCL stalled while it set up multicast memory", event)
     inactive = timeline.first("fabric.inactive") if timeline.has("fabric.active") else None
     if inactive and (timeline.failed or timeline.has("bench.below") or expectations.missed(timeline)):
-        yield Clue(0.75, "a GPU has NVLinks that are inactive beside ones that work", inactive)
+        yield Clue(0.75, "a GPU has inactive NVLinks, while others are active", inactive)
     if timeline.failed and (down := stopped(timeline, "fabricmanager")):
         yield Clue(TYPICAL, "the fabric manager service is not running", down)
     if event := timeline.first("kernel.xid", where=lambda e: e.get("xid") in NVLINK_XIDS):

@@ -72,9 +72,8 @@ _WORKAROUNDS = ("NCCL_P2P_DISABLE=1", "NCCL_P2P_LEVEL=LOC", "NCCL_NET_GDR_LEVEL=
 def clues(timeline: Timeline) -> Given:
     """Errors of peer-to-peer, ACS that is on, and runs that work without it."""
     if found := _suspected(timeline):
-        yield Clue(
-            0.65, "GPUs of one host stood still, and a diagnostic command shows an IOMMU or ACS that is on", found
-        )
+        why = "GPUs of one host made no progress, and a diagnostic command shows that an IOMMU or ACS is on"
+        yield Clue(0.65, why, found)
     if not timeline.failed:
         looked = timeline.first("shell.acs-on")
         if looked and timeline.has("shell.tool"):
@@ -82,7 +81,7 @@ def clues(timeline: Timeline) -> Given:
         return
     redirected = timeline.first("shell.acs-on", "shell.iommu")
     if redirected and timeline.has("app.nan", "data.check-failed", "data.wrong"):
-        yield Clue(TYPICAL, "data is wrong where a bridge redirects what GPUs send each other", redirected)
+        yield Clue(TYPICAL, "data is wrong, and a bridge redirects traffic between GPUs", redirected)
     if refused := timeline.first("ib.completion", where=lambda e: e.get("status") == _LOCAL_PROTECTION):
         yield Clue(0.8, "an HCA could not reach local memory (status 4)", refused)
     connected = timeline.has("nccl.rings") or any(name.startswith("P2P") for name in timeline.transports)

@@ -64,8 +64,8 @@ SIGNS = {
     "plugin.fastrak-failed": (0.85, "the platform's network plugin failed"),
     "plugin.ofi-failed": (0.8, "the libfabric plugin failed"),
     "plugin.tuner-failed": (0.8, "a tuner plugin failed"),
-    "plugin.no-rdma": (0.9, "UCX was loaded without its modules for RDMA"),
-    "plugin.no-gpu": (0.75, "UCX was loaded without its modules for GPUs"),
+    "plugin.no-rdma": (0.9, "UCX was loaded without its RDMA modules"),
+    "plugin.no-gpu": (0.75, "UCX was loaded without its GPU modules"),
     "plugin.config": (0.8, "the plugin rejects its settings"),
 }
 SIGNS_OF_FAILURE = {
@@ -94,7 +94,7 @@ def clues(timeline: Timeline) -> Given:
         yield Clue(TYPICAL, "NCCL uses sockets instead of a plugin that could not be loaded")
     absent, wanted = timeline.first("plugin.absent"), timeline.first("plugin.wanted")
     if over_sockets and absent and wanted and not timeline.has("plugin.loaded"):
-        yield Clue(0.75, "a network plugin was meant to be used, and NCCL did not find one", absent)
+        yield Clue(0.75, "NCCL did not find the network plugin that it was meant to use", absent)
     if over_sockets and timeline.has("plugin.ofi-failed", "plugin.fastrak-failed"):
         yield Clue(TYPICAL, "NCCL fell back to sockets", timeline.first("nccl.network"))
 
@@ -108,7 +108,7 @@ def _crash(timeline: Timeline) -> Given:
     if event := timeline.first("app.plugin-crash"):
         yield Clue(0.85, f"the process crashed in {event.get('symbol')}", event)
     elif crashed and (timeline.has("nccl.external") or any(map(timeline.variable, _ASKED[:2]))):
-        yield Clue(TYPICAL, "a process crashed that had loaded a tuner or profiler plugin", crashed)
+        yield Clue(TYPICAL, "a process that had loaded a tuner or profiler plugin crashed", crashed)
 
 
 def _asked(timeline: Timeline) -> Offender | None:

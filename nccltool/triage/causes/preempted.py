@@ -150,13 +150,13 @@ def remedy(timeline: Timeline) -> str:
         job = event.get("job").partition(".")[0] or "JOB"
         return (
             f"Find out who canceled the job and why: sacct -j {job} -o JobID,State,ExitCode,End,Comment. A user"
-            " or an administrator did so (scancel); if it stood still before, look for the cause of that. Blast"
+            " or an administrator did so (scancel); if it had made no progress, find out why. Blast"
             " radius: none."
         )
     by_hand = timeline.first("job.sigterm", where=lambda e: _BY_HAND.search(e.text))
     if by_hand or timeline.has("job.interrupted"):
         return (
-            "Ask who pressed Ctrl-C and why. If the job stood still before, run triage on the logs of all ranks,"
+            "Ask who pressed Ctrl-C and why. If the job had made no progress, run triage on the logs of all ranks,"
             " recorded with NCCL_DEBUG=INFO; else restart it. Blast radius: none."
         )
     return ""

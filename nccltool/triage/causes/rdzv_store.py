@@ -41,7 +41,7 @@ SIGNS_OF_FAILURE = {
     "gloo.unresolved": (TYPICAL, "Gloo could not resolve its own hostname"),
     "mpi.no-start": (0.8, "the launcher could not start processes on all hosts"),
     "store.timeout": (TYPICAL, "the store could not be reached before the timeout"),
-    "store.unanswered": (0.65, "nobody listened at the address of the coordinator"),
+    "store.unanswered": (0.65, "no process listened at the coordinator's address"),
     "store.no-address": (0.65, "the address of the store does not belong to this host"),
     "store.too-few": (TYPICAL, "too few ranks or nodes joined"),
     "store.no-environment": (0.65, "a variable that the rendezvous needs is not set"),
@@ -77,13 +77,13 @@ def clues(timeline: Timeline) -> Given:
         and is_whole
         and not any(timeline.before(absent, later) for later in timeline.of("job.pod-started", *_MET))
     ):
-        yield Clue(0.5, "a pod of the job was not started, and nothing shows that it was later", absent)
+        yield Clue(0.5, "a pod of the job was not started, and no line shows that it started later", absent)
     asked = timeline.of("store.lookup-retry", "store.retry", "store.unanswered")
     failed = any(event.kind not in _GIVEN_UP for event in timeline.troubles())
     if len(asked) >= _SEVERAL and is_whole and not failed and not timeline.has(*_MET):
-        yield Clue(0.5, "the store was looked for, and nothing shows that it was found", asked[0])
+        yield Clue(0.5, "a process looked for the store, but no line shows that it found it", asked[0])
     if (event := work.beside_wait(timeline)) and timeline.failed:
-        yield Clue(-FITS, "a process that had not joined was still at work", event)
+        yield Clue(-FITS, "a process that had not joined was still working", event)
 
 
 _PORT = re.compile(

@@ -51,7 +51,7 @@ def clues(timeline: Timeline) -> Given:
         yield Clue(0.75, "a rank was killed by SIGBUS", killed[0].event)
     full = timeline.first("app.exception", where=lambda e: "No space left on device" in e.text)
     if full and timeline.has("shm.resized"):
-        yield Clue(0.85, "a segment of shared memory could not be made as large as asked", full)
+        yield Clue(0.85, "a shared memory segment could not be extended to the requested size", full)
     if event := timeline.first("shell.shm", where=lambda e: int(e.get("full")) >= _FULL and timeline.failed):
         yield Clue(0.8, f"/dev/shm is {event.get('full')} % full", event)
     elif event := timeline.first(

@@ -67,7 +67,7 @@ def clues(timeline: Timeline) -> Given:
         yield Clue(TYPICAL, f"{event.get('busbw')} GB/s between hosts over sockets", event)
     looked = timeline.first("shell.tool")
     if looked and timeline.has("bench.row", "job.bandwidth") and not _is_ordinary(timeline):
-        yield Clue(0.55, "the log shows measurements, and commands that look for what is slow", looked)
+        yield Clue(0.55, "the log shows measurements and commands that look for a bottleneck", looked)
     if event := _slow(timeline):
         yield Clue(0.75, f"{event.get('busbw')} GB/s is less than half of a 100 Gbit/s NIC", event)
     elif event := _slow_for_its_gpus(timeline):
@@ -117,11 +117,11 @@ def _told_to_wait(timeline: Timeline) -> Given:
             TYPICAL, f"NCCL_IB_HCA={one.get('value')} allows one HCA, and less was measured than expected", one
         )
     if short := expectations.missed(timeline):
-        told = f"{short.measured:g} {short.unit} were measured, and {short.wanted:g} {short.unit} expected"
+        told = f"measured {short.measured:g} {short.unit}, expected {short.wanted:g} {short.unit}"
         yield Clue(0.6, told, short.event)
     if event := timeline.first("bench.below"):
         unit = event.get("unit", "GB/s")
-        yield Clue(0.6, f"{event.get('rate')} {unit} were measured, {event.get('wanted')} expected", event)
+        yield Clue(0.6, f"measured {event.get('rate')} {unit}, expected {event.get('wanted')} {unit}", event)
 
 
 def _waits_for_data(event: LogEvent) -> bool:

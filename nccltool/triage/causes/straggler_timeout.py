@@ -47,7 +47,7 @@ SIGNS_OF_FAILURE = {
     "torch.barrier": (0.85, "a rank did not reach the barrier"),
     "torch.barrier-echo": (FITS, "a rank waited in a barrier that another one did not reach"),
     "torch.dump-signal": (FITS, "ranks were told that a collective timed out"),
-    "torch.no-block": (0.5, "a process waited for another one of its host"),
+    "torch.no-block": (0.5, "a process waited for another one on its host"),
     "torch.stuck": (0.6, "the watchdog of a rank got stuck"),
     "torch.timeout": (0.5, "a collective timed out"),
     "gloo.timeout": (FITS, "Gloo timed out waiting for a peer"),
@@ -71,11 +71,11 @@ def clues(timeline: Timeline) -> Given:
     at_work = work.beside_wait(timeline)
     if at_work:
         what = at_work.text.strip()[:60]
-        yield Clue(TYPICAL, f"ranks waited while a process was still at work: {what}", at_work)
+        yield Clue(TYPICAL, f"ranks waited while a process was still working: {what}", at_work)
     if alone := timeline.odd:
-        yield Clue(0.75, f"{alone.of} {alone.name} alone had not got to where the others waited", alone.event)
+        yield Clue(0.75, f"only {alone.of} {alone.name} had not got to where the others waited", alone.event)
     if (odd := elsewhere(timeline)) is not None:
-        yield Clue(TYPICAL, "a process was not in the collective in which others waited", odd.event)
+        yield Clue(TYPICAL, "a process was not in the collective that the others waited in", odd.event)
     event = timeline.first("torch.timeout")
     if event and not silent(timeline) and behind(timeline) is None and _all_alike(timeline) and not at_work:
         yield Clue(-0.5, "the ranks waited in the same call, and none is known to be late", event)

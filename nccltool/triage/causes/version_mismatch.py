@@ -62,7 +62,7 @@ def clues(timeline: Timeline) -> Given:
     shown = timeline.of("nvshmem.version") if timeline.failed else ()
     named = {event.get(part) for event in shown for part in ("version", "other")} - {""}
     if len(named) > 1:
-        yield Clue(0.6, f"NVSHMEM is there in versions {' and '.join(sorted(named))}", shown[-1])
+        yield Clue(0.6, f"the log names NVSHMEM versions {' and '.join(sorted(named))}", shown[-1])
 
 
 _OF_GPUS = re.compile(r"(?i)cuda|nccl|gpu|driver|nvml|accelerator")
