@@ -244,7 +244,7 @@ def _open(localization: Localization, encounters: Sequence[Encounter]) -> Iterat
         case "fabric-wide":
             yield FABRIC_WIDE.finding(
                 subject=Subject(kind="run", name="fabric"),
-                message=f"nobody is accused: {localization.reason}",
+                message=f"no node is named: {localization.reason}",
                 remedy="name a healthy speed with --expect, or look for what all of them share",
             )
         case "unknown":
@@ -290,7 +290,7 @@ def _unexplained(members: Members, what: str) -> str:
     many = f"{count} {word}{'' if count == 1 else 's'}{'' if what == 'slow' else f' {what}'}"
     text = f"{many} {'is' if count == 1 else 'are'} unexplained"
     names = named(map(members_text, members), _SHOWN)
-    return f"{text}, nobody is accused of {'it' if count == 1 else 'them'}: {names}"
+    return f"{text}; no node is named: {names}"
 
 
 def _alone(localization: Localization, encounters: Sequence[Encounter]) -> str:

@@ -69,7 +69,7 @@ def _found(run: LocalizedRun) -> Iterator[str]:
     doubts = [f"{counted(len(slow), f'slow {kind_of(slow)}')} unexplained"] if slow else []
     doubts += [f"{counted(len(silent), kind_of(silent))} without a result"] if silent else []
     if found.scope == "fabric-wide":
-        yield "slow across the fabric, nobody is accused"
+        yield "slow across the fabric; no node is named"
     elif found.suspects:
         yield f"suspect {named([suspect_text(one) for one in found.suspects], _NAMED)}"
         yield from doubts

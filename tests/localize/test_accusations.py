@@ -17,7 +17,7 @@ def test_issue_106() -> None:
     assert [finding.code for finding in run.findings] == ["node-slow", "pairs-undetermined"]
     assert [finding.suspect and finding.suspect.name for finding in run.findings] == ["644", None]
     assert run.findings[0].message == "node 644 reaches 56 % of the healthy speed (confidence 0.96)"
-    assert run.findings[1].message == "1 slow pair is unexplained, nobody is accused of it: 284 - 678"
+    assert run.findings[1].message == "1 slow pair is unexplained; no node is named: 284 - 678"
     assert accusations.excluded(FOUND_106) == ("644",)
 
 
@@ -52,23 +52,23 @@ def test_each_scope_has_its_exit_code(
 @pytest.mark.parametrize(
     ("doubtful", "encounters", "message", "remedy"),
     [
-        ((("a", "b"),), HEALTHY, "1 slow pair is unexplained, nobody is accused of it: a - b", "with others"),
+        ((("a", "b"),), HEALTHY, "1 slow pair is unexplained; no node is named: a - b", "with others"),
         (
             (("a", "b", "c"), ("a", "b", "d")),
             (),
-            "2 slow groups are unexplained, nobody is accused of them: a - b - c, a - b - d",
+            "2 slow groups are unexplained; no node is named: a - b - c, a - b - d",
             "--rounds",
         ),
         (
             (("a", "b"),),
             (met("a", "b", None),),
-            "1 pair without a result is unexplained, nobody is accused of it: a - b",
+            "1 pair without a result is unexplained; no node is named: a - b",
             "--rounds",
         ),
         (
             (("b", "a"),),
             (met("a", "b", None), met("a", "b", 30.0)),
-            "1 slow pair is unexplained, nobody is accused of it: b - a",
+            "1 slow pair is unexplained; no node is named: b - a",
             "--rounds",
         ),
     ],

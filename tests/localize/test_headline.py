@@ -22,7 +22,7 @@ TRIANGLE = (met("a", "b", 200.0), met("b", "c", 200.0), met("a", "c", 200.0))
         (FOUND_106, "suspect node 644; 1 slow pair unexplained"),
         (localization(scope="nothing-slow"), "nothing slow found on 5 of 21 links"),
         (localization(scope="unknown"), "too few measurements for a verdict"),
-        (localization(scope="fabric-wide"), "slow across the fabric, nobody is accused"),
+        (localization(scope="fabric-wide"), "slow across the fabric; no node is named"),
         (localization(scope="undetermined", undetermined=(("a", "b"),)), "1 slow pair unexplained"),
         (
             localization(*(suspect("node", name) for name in "abcde")),

@@ -27,7 +27,7 @@ def of(material: Material) -> ReportSection | None:
         parts.append(NotePart(text=unseen, tone="warn"))
     if found.undetermined:
         slow = tuple(" - ".join(members) for members in found.undetermined)
-        parts.append(NotePart(text="Slow, and nothing explains it; nobody is accused:", lines=slow, tone="warn"))
+        parts.append(NotePart(text="Slow, and nothing explains it; no node is named:", lines=slow, tone="warn"))
     if found.next_tests:
         parts.append(_next(found.next_tests))
     return ReportSection(
@@ -54,7 +54,7 @@ def _chart(suspects: tuple[Suspect, ...]) -> ChartPart:
     )
     return ChartPart(
         title="Confidence",
-        about="how sure each accusation is; the table has the numbers",
+        about="the confidence in each suspect; the table has the numbers",
         spec=charts.bars("confidence (%)", len(shown)),
         values=values,
         table=_table(suspects),
