@@ -26,7 +26,7 @@ scaling = option(
     "--scaling",
     metavar="RANKS,...",
     settable="no",
-    help="Run once with each number of ranks and show how the speed grows: 1,2,4,8.",
+    help="Run once with each number of ranks and show how speed scales: 1,2,4,8.",
 )
 global_batch = option(
     "--global-batch",

@@ -93,7 +93,7 @@ _RULES = "Only rules whose code or name starts with this. Repeatable."
     option(
         "--fix",
         is_flag=True,
-        help="Print commands and edits that fix errors and warnings without new findings; change nothing.",
+        help="Print commands and edits that fix errors and warnings without causing new findings; change nothing.",
     ),
     option(
         "--show-settings", is_flag=True, settable="project", help="Also list every variable and where it is set."

@@ -21,9 +21,9 @@ def command(paths: tuple[str, ...], **_options: Any) -> None:
     """Show where training steps lose time, from profiler traces.
 
     PATH is a trace of torch.profiler (.json, .json.gz), a log of NCCL Inspector (HOST-pidN.log), or a folder of
-    these, one per rank. Prints step times, exposed and hidden communication, idle time and its cause, the rank
-    that the others wait for, and top kernels; for NCCL Inspector, bus bandwidth by communicator, and who comes
-    last. The clocks of ranks need not agree. Exit code 0: traces were read, warnings or not; 4: they show nothing.
+    these, one per rank. Prints step times, exposed and hidden communication, idle time and its cause, the late
+    rank, and top kernels; for NCCL Inspector, bus bandwidth by communicator, and the late rank. The clocks of
+    ranks need not agree. Exit code 0: traces were read, with or without warnings; 4: they show nothing.
     """
     from nccltool.api import commands
     from nccltool.cli.outlet import deliver_each, ready_to_deliver

@@ -90,7 +90,7 @@ def _taken(default: object, traits: "OptionTraits") -> dict[str, Any]:
         type=_FILE,
         metavar="FILE",
         settable="no",
-        help="Train as this plan of `nccltool plan --format json` says, scaled down.",
+        help="Train the plan in FILE (`nccltool plan --format json`), scaled down.",
     ),
     option("--layers", type=_SOME, settable="project", help="Transformer blocks.  [default: from --size]"),
     option("--width", type=_SOME, settable="project", help="Model width.  [default: from --size]"),
@@ -159,7 +159,7 @@ def _taken(default: object, traits: "OptionTraits") -> dict[str, Any]:
         "--tune",
         is_flag=True,
         settable="no",
-        help="Also compare other settings of the overlap; recommend a faster one.",
+        help="Also compare other overlap settings; recommend a faster one.",
     ),
     option(
         "--learning-rate",

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 def command(run_dir: str | None, **options: Any) -> None:
     """Find the root cause of a failed job in its logs.
 
-    PATH is a log file, a folder of logs, or - for standard input; gzip, xz, zstd and bzip2 are read too. It can
+    PATH is a log file, a folder of logs, or - for standard input; gzip, xz, zstd, and bzip2 are read too. It can
     also be a saved run: its id, the start of an id, or latest. Prints the suspect, the lines that prove it, what
     to do, and other candidates. Exit code 1: a root cause was found; 0: nothing failed; 4: nothing could be
     checked.
