@@ -221,6 +221,6 @@ def told(of: CommunicatorUse) -> str:
     """Who came last, and why nobody is named."""
     order = sorted(range(len(of.ranks_read)), key=lambda at: -of.last_in[at])
     last = [f"rank {of.ranks_read[at]} in {of.last_in[at]}" for at in order if of.last_in[at]]
-    lasts = f"; last of {STRETCHES} stretches: {named(last, 4)}" if last else ""
+    lasts = f"; last of {STRETCHES} parts: {named(last, 4)}" if last else ""
     why = f"; no rank named: {of.why_not}" if of.why_not else ""
     return f"communicator {of.communicator}: {counted(of.matched, 'collective')} matched{lasts}{why}"

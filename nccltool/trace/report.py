@@ -154,7 +154,7 @@ def _late_in(one: CommunicatorUse, every: Sequence[CommunicatorUse]) -> Finding:
         subject=Subject(kind="rank", name=str(rank)) if rank is not None else Subject(kind="file", name=where),
         message=(
             f"rank {one.late_rank} of communicator {one.communicator} ({where}) came last in {one.last_in[place]} "
-            f"of {communicators.STRETCHES} stretches of its collectives; without its lateness, they would take "
+            f"of {communicators.STRETCHES} parts of its collectives; without its lateness, they would take "
             f"{_percent(one.gain)} less time"
         ),
         evidence=(

@@ -228,7 +228,7 @@ def write_trace(strategy: Strategy, folder: Path) -> None:
             there.done(partial(_put, written, file), _WRITTEN_S)
     except OSError as error:
         is_hung = isinstance(error, TimeoutError) and error.errno is None
-        why = f"its file system did not take it within {_WRITTEN_S:g} s" if is_hung else error.strerror or error
+        why = f"its file system did not accept it within {_WRITTEN_S:g} s" if is_hung else error.strerror or error
         setup.channel.report(
             PROFILE_NOT_WRITTEN.finding(
                 subject=Subject(kind="file", name=str(file)),
