@@ -1,4 +1,4 @@
-"""AWS: EFA, aws-ofi-nccl and libfabric."""
+"""AWS: EFA, aws-ofi-nccl, and libfabric."""
 
 import re
 

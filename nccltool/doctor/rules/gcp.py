@@ -1,4 +1,4 @@
-"""Google Cloud: A3 High (TCPX), A3 Mega (TCPXO), A3 Ultra and A4 (gIB)."""
+"""Google Cloud: A3 High (TCPX), A3 Mega (TCPXO), A3 Ultra, and A4 (gIB)."""
 
 import re
 from collections.abc import Mapping

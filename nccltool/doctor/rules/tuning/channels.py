@@ -1,4 +1,4 @@
-"""Buffers, chunks, channels and CTAs: how large they are, and how many NCCL makes."""
+"""Buffers, chunks, channels, and CTAs: how large they are, and how many NCCL makes."""
 
 from nccltool.core.findings import Severity
 from nccltool.core.text import counted
