@@ -102,7 +102,7 @@ class _Root(Group):
 @click.version_option(__version__, "-V", "--version", prog_name="nccltool", message="%(prog)s %(version)s")
 @click.option("--no-config", is_flag=True, envvar="NCCLTOOL_NO_CONFIG", help="Ignore configuration files.")
 def cli(no_config: bool) -> None:
-    """Measure, check and diagnose collective communication on GPU clusters."""
+    """Measure, check, and diagnose collective communication on GPU clusters."""
 
 
 def _named(command: click.Command) -> None:

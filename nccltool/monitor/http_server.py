@@ -1,4 +1,4 @@
-"""The HTTP server: /metrics, /healthz and /runs, over plain text or TLS.
+"""The HTTP server: /metrics, /healthz, and /runs, over plain text or TLS.
 
 Bodies are made when the run directory is looked at, not when somebody asks. Peers that are slow, silent or rude
 are bounded: by the time until a whole request is there, by the size of its head, and by how long a body may wait.

@@ -41,7 +41,7 @@ def command(
     quiet: bool,
     run_dir: str | None,
 ) -> None:
-    """Create a redacted support bundle: facts, findings, runs and logs, without secrets.
+    """Create a redacted support bundle: facts, findings, runs, and logs, without secrets.
 
     RUN is an id, a folder, or latest (the default if there is a run).
     """

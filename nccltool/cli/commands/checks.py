@@ -16,7 +16,7 @@ _ACTIONS = click.Choice(("list", "show", "copy", "validate"))
 @option("--force", is_flag=True, settable="no", help="Overwrite an existing file.")
 @text_or_json
 def command(action: str, words: tuple[str, ...], force: bool, form: str) -> None:
-    """List, show, copy and validate suites and platforms: what preflight runs and expects.
+    """List, show, copy, and validate suites and platforms: what preflight runs and expects.
 
     list: the suites and platforms that come with nccltool. show NAME: what one runs and expects, with the
     source of each number. copy NAME [FILE]: copy one to edit it. validate [FILE]...: report every mistake by

@@ -21,8 +21,8 @@ def command(files: tuple[str, ...], quiet: bool, run_dir: str | None, **shown: o
     """Merge the logs of several hosts or pods into one run.
 
     FILE is the output of `nccltool probe --events` (or pairs, or train) on one or more hosts, including
-    `kubectl logs` output with prefixes, timestamps and other lines; - is standard input. The run is checked,
-    saved and printed as if it had run here.
+    `kubectl logs` output with prefixes, timestamps, and other lines; - is standard input. The run is checked,
+    saved, and printed as if it had run here.
     """
     from nccltool.cli.outlet import deliver_each, ready_to_deliver
     from nccltool.cli.screen import text_of

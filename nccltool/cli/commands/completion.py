@@ -42,7 +42,7 @@ complete -o nosort -F _nccltool_completion nccltool
 @click.command("completion", cls=ToolCommand, short_help="Print a completion script for a shell")
 @click.argument("shell", cls=Argument, type=click.Choice(("bash", "zsh", "fish")))
 def command(shell: str) -> None:
-    """Print a script that completes commands, options and values in SHELL.
+    """Print a script that completes commands, options, and values in SHELL.
 
     bash: add eval "$(nccltool completion bash)" to ~/.bashrc. zsh: add eval "$(nccltool completion zsh)" to
     ~/.zshrc. fish: save the output as ~/.config/fish/completions/nccltool.fish.

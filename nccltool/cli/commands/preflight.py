@@ -86,7 +86,7 @@ from nccltool.preflight.views import FORMATS, renderer
 @shared.kept
 @shared.history
 def command(**options: Any) -> None:
-    """Check a cluster before jobs run on it: hosts, settings, connectivity, data and speed.
+    """Check a cluster before jobs run on it: hosts, settings, connectivity, data, and speed.
 
     Runs the stages of a suite: inventory, doctor, reach, within, across, pairs, train. When a stage fails, the
     stages that depend on it are skipped. Exit code 1: a check failed; 3: a host or rank is missing; 4: nothing

@@ -54,9 +54,9 @@ from nccltool.cli.tree import section
 def command(
     listen: str, allowed: tuple[str, ...], web_config: str | None, every: float, max_age: float, **others: Any
 ) -> None:
-    """Serve run metrics to Prometheus: /metrics, /healthz and /runs.
+    """Serve run metrics to Prometheus: /metrics, /healthz, and /runs.
 
-    For each operation, size and world size, the newest result is served with the time of its measurement.
+    For each operation, size, and world size, the newest result is served with the time of its measurement.
     """
     import asyncio
 

@@ -53,7 +53,7 @@ from nccltool.cli.tree import section
 @section(OUTPUT, quiet)
 @exit_styled
 def command(quiet: bool, **options: Any) -> None:
-    """Check this node in a Slurm Prolog, Epilog or HealthCheckProgram: local checks, within seconds.
+    """Check this node in a Slurm Prolog, Epilog, or HealthCheckProgram: local checks, within seconds.
 
     A rule of severity error fails the node. The first line of standard output is the reason, as `sinfo -R` shows
     it. Exit code 1: the node failed; 4: the node could not be checked, and must not be drained because of this.
