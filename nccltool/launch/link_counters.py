@@ -187,7 +187,7 @@ def _of_whole_hosts(counted: Mapping[str, Counted]) -> Iterator[Finding]:
         names = [one.host for one in hosts]
         yield RETRANSMITS.finding(
             subject=Subject(kind="run", name="other traffic or the run"),
-            message=f"TCP on {named(names, _SHOWN)} sent many segments again; whose they were is not known",
+            message=f"TCP on {named(names, _SHOWN)} sent many segments again; whose they were is unknown",
             evidence=tuple(line for one in hosts[:_SHOWN] for line in _of_tcp(one)),
             remedy="look at these hosts with nstat and ss -ti while nothing else runs there",
         )
@@ -245,7 +245,7 @@ def _devices(counted: Mapping[str, Counted]) -> Iterator[Finding]:
                 subject=Subject(kind="device", name=f"{device} of {host}"),
                 message=f"{device} of {host}: {rows[0].name} grew by {rows[0].more} on this host during the run",
                 evidence=lines,
-                remedy=f"on {host}: ethtool -S, rdma statistic; check cable, transceiver and switch port",
+                remedy=f"on {host}: ethtool -S, rdma statistic; check the cable, transceiver, and switch port",
             )
 
 
@@ -282,6 +282,6 @@ def _unread(counted: Mapping[str, Counted], hosts: Collection[str]) -> Iterator[
     if counted and said:
         yield COUNTERS_UNREAD.finding(
             subject=Subject(kind="host", name=next(iter(said))),
-            message=f"whether links lost packets is not known of {named(said, _SHOWN)}",
+            message=f"unknown whether links of {named(said, _SHOWN)} lost packets",
             evidence=tuple(f"{host}: {why}" for host, why in list(said.items())[:_SHOWN]),
         )

@@ -69,5 +69,5 @@ def of_lost(here: str, others: int, lost: Sequence[Finding]) -> Finding | None:
         subject=Subject(kind="host", name=here),
         message=f"this host, {here}, reaches none of the {others} other hosts: {what}",
         evidence=tuple(one.message for one in lost[:_SHOWN]),
-        remedy=f"check the network of {here}: its link, MTU, interface and switch port",
+        remedy=f"check the network of {here}: its link, MTU, interface, and switch port",
     )

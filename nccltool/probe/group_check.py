@@ -209,7 +209,7 @@ def _worlds(ranks: Sequence[GroupRank]) -> Iterator[Finding]:
         yield WORLD_SIZE.finding(
             subject=Subject(kind="run", name="world"),
             message=f"ranks differ in the size of the group: {_who_has(sizes)}",
-            remedy="start all ranks with the same number of ranks",
+            remedy="start all commands with the same number of ranks",
         )
 
 

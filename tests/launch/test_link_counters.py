@@ -160,7 +160,7 @@ def test_what_is_not_known_is_said() -> None:
     why = "/proc/self/net/snmp has no RetransSegs"
     (found,) = judged(host(1), host(2, unread=[why]), more=["n3"])
     assert (found.code, found.severity) == ("counters-unread", "info")
-    assert found.message == "whether links lost packets is not known of n3, n2"
+    assert found.message == "unknown whether links of n3, n2 lost packets"
     assert found.evidence == ("n3: it told nothing", f"n2: {why}")
 
 

@@ -93,7 +93,7 @@ def tilde_in_path(_: JudgedHost, variable: Variable, path: str) -> Results:
 def relative_path(_: JudgedHost, variable: Variable, path: str) -> Results:
     """A file that NCCL reads is named by a relative path.
 
-    Why: NCCL looks for it in the directory in which each rank was started, and goes on without it if the file is
+    Why: NCCL looks for it in the directory in which each rank was started, and continues without it if the file is
     missing. Launchers start ranks of other nodes in another directory.
     Example: NCCL_TOPO_FILE=topo.xml
     Instead: NCCL_TOPO_FILE=/opt/site/topo.xml

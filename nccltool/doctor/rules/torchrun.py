@@ -75,8 +75,8 @@ def nodes_meet_at_loopback(host: JudgedHost, variable: Variable, text: str) -> R
 def contradicting_nodes(host: JudgedHost) -> Results:
     """PET_STANDALONE is on, or PET_NODE_RANK is too large, for the number of nodes in PET_NNODES.
 
-    Why: A standalone torchrun meets nobody: each node trains alone. Node ranks begin at 0, so that a rank equal to
-    the number of nodes leaves rank 0 unstarted.
+    Why: A standalone torchrun joins no other: each node trains alone. Node ranks begin at 0: with a rank equal to
+    the number of nodes, no node has rank 0.
     Example: PET_STANDALONE=1 and PET_NNODES=2
     Instead: unset PET_STANDALONE
     Source: pytorch documentation, torchrun; torch/distributed/run.py (config_from_args)
