@@ -90,5 +90,5 @@ def test_a_file_system_that_never_answers_is_given_up_and_the_rank_is_named(
     timed_steps.write_trace(strategies.build(Setup("ddp", SPEC, tools)), tmp_path)
     (finding,) = said.reported
     assert finding.message == (
-        f"rank 0 could not write its profiler trace {file}: its file system did not take it within 0.2 s"
+        f"rank 0 could not write its profiler trace {file}: its file system did not accept it within 0.2 s"
     )
