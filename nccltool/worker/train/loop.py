@@ -113,8 +113,9 @@ class Trainer:
                 strategy = faults.wrapped(strategies.build(setup))
         except CannotTrain as cannot:
             why = cannot
-        if self._group.maximum([why is not None])[0] or strategy is None:
-            if why is not None and self._group.rank == 0:
+        seen = [row[0] for row in self._group.everybodys([0 if why is None else 1 + bool(str(why))])]
+        if any(seen) or strategy is None:
+            if why is not None and self._group.rank == seen.index(max(seen)):
                 self._tools.channel.emit(NotTrained(strategy=name, reason=str(why), applies=why.applies))
             return None
         if self._group.rank == 0:

@@ -58,7 +58,8 @@ class CannotTrain(Exception):
     """This strategy cannot run with these options or in this world; the message says why."""
 
     def __init__(self, reason: str, applies: bool = True) -> None:
-        """`applies`: whether it is meant for such a world and installation at all."""
+        """`reason`: empty = another rank has one. `applies`: whether it is meant for such a world and installation
+        at all."""
         super().__init__(reason)
         self.applies = applies
 
