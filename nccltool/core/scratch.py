@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import secrets
 import shutil
 import subprocess
 import tempfile
@@ -17,9 +18,29 @@ _AT_THE_END = 'read -r _; for _ in 1 2 3 4 5; do rm -rf -- "$0" && exit; sleep 1
 def folder(otherwise: Path | None = None) -> Iterator[str]:
     """Where temporary files go, or else in `otherwise`. Raises OSError."""
     path = _made(otherwise)
+    with _removed_at_the_end(path):
+        yield path
+
+
+@contextlib.contextmanager
+def name_in(base: str) -> Iterator[str]:
+    """A name in a folder of the user's, for others to make a folder of it; empty = empty.
+
+    Nobody can foresee it, so it is nobody else's. Never fails: who makes the folder learns why that cannot be.
+    """
+    if not base:
+        yield ""
+        return
+    path = os.path.join(base, f"nccltool-{secrets.token_hex(8)}")  # noqa: PTH118 - as it was given
+    with _removed_at_the_end(path):
+        yield path
+
+
+@contextlib.contextmanager
+def _removed_at_the_end(path: str) -> Iterator[None]:
     guard = _guard(path)
     try:
-        yield path
+        yield
     finally:
         shutil.rmtree(path, ignore_errors=True)
         if guard is not None:

@@ -63,6 +63,8 @@ class Job:
     """host:port of the store of node 0; empty = this host, a free port."""
     scratch: str = ""
     """A folder for temporary files that is removed at the end."""
+    large_files: str = ""
+    """The name of a folder in `large_files_in` that ranks may make; it is removed at the end."""
     fault: str = ""
     """A drill: see nccltool.launch.fault_injection."""
     attempt: int = 0
@@ -85,6 +87,11 @@ class Job:
     def leave_s(self) -> float:
         """How long ranks need to leave in order after SIGTERM; 0 = they end at once."""
         return 0.0
+
+    @property
+    def large_files_in(self) -> str:
+        """The user's folder, on the host of each rank, for files too large for `scratch`; empty = none."""
+        return ""
 
     def new_state(self) -> ProductState:
         """What the product keeps of a run of this job, before anything was said. Of jobs that start ranks."""

@@ -25,8 +25,8 @@ from nccltool.launch.job import Job, kept
 
 _PIECE = 1900
 """Characters: twice as many bytes when each is a quotation mark, and then still less than events.MAX_LINE."""
-_NOT_FOR_LOGS = ("env", "scratch", "secret")
-"""Of a job: what other hosts are given of our environment, a folder of ours, and what opens the bus of the run."""
+_NOT_FOR_LOGS = ("env", "large_files", "scratch", "secret")
+"""Of a job: what other hosts are given of our environment, folders of ours, and what opens the bus of the run."""
 _STAMPED = re.compile(
     rb'((\{"event":.*),"run":"([\w-]{1,64})","part":(\d{1,7}),"n":(\d{1,9}),"t":(\d{1,11}\.\d{3})),"crc":(\d{1,10})\}'
 )

@@ -75,8 +75,9 @@ def run(
     order: LaunchOrder[Job], run_dir: RunDir, progress: Progress, state: RunState | None = None
 ) -> LaunchOutcome:
     """Run a job to its end, or to its deadline; `state` has what an earlier attempt of it left."""
-    with scratch.folder(otherwise=run_dir.path) as folder:
-        job = replace(order.job, scratch=folder)
+    large_in = "" if order.launch.remote else order.job.large_files_in  # else each host has its own
+    with scratch.folder(otherwise=run_dir.path) as folder, scratch.name_in(large_in) as large_files:
+        job = replace(order.job, scratch=folder, large_files=large_files)
         runner = _Runner(replace(order, job=job), run_dir, progress, state)
         try:
             with signals.held() as runner.leaving.signals:

@@ -124,12 +124,20 @@ def test_a_long_document_comes_in_pieces(text: str) -> None:
 
 def test_neither_secrets_nor_the_environment_of_remote_hosts_are_printed() -> None:
     start = replace(
-        begun(0), job=job(run_id=LEADER, env={"NCCL_TOKEN": "hush"}, scratch="/tmp/mine", secret="c0ffee")
+        begun(0),
+        job=job(
+            run_id=LEADER,
+            env={"NCCL_TOKEN": "hush"},
+            scratch="/tmp/mine",
+            large_files="/nvme/mine",
+            secret="c0ffee",
+        ),
     )
     lines: list[str] = []
     Teller(lines.append, LEADER, 0).begin(start)
     assert "hush" not in "".join(lines)
     assert "/tmp/mine" not in "".join(lines)
+    assert "/nvme/mine" not in "".join(lines)
     assert "c0ffee" not in "".join(lines)
 
 

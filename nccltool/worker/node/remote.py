@@ -1,7 +1,7 @@
 """A node process on another host: a small one that meets the other nodes while its child imports torch.
 
 It is a watchdog: when the runner's end of standard input closes, or the runner is not heard any more (the
-connection is lost, its host is down), everything on this host ends and the scratch folder is removed.
+connection is lost, its host is down), everything on this host ends and scratch folders are removed.
 """
 
 import contextlib
@@ -51,9 +51,10 @@ NodeMain = Callable[[Job, Sequence[socket.socket], int, int], int]
 def main(job: Job, in_fd: int, out_fd: int, load: Callable[[], NodeMain]) -> int:
     """Run the part of this host; the exit code. `load` imports torch."""
     number = _enter(job)
-    with scratch.folder() as folder:
+    with scratch.folder() as folder, scratch.name_in(job.large_files_in) as large_files:
         os.environ["TMPDIR"] = tempfile.tempdir = folder
-        return _take_part(replace(job, scratch=folder), number, in_fd, out_fd, load)
+        here = replace(job, scratch=folder, large_files=large_files)
+        return _take_part(here, number, in_fd, out_fd, load)
 
 
 def _take_part(job: Job, number: int, in_fd: int, out_fd: int, load: Callable[[], NodeMain]) -> int:

@@ -109,6 +109,7 @@ def _live(job: Job, place: RankPlace, slot: ProgressPage, channel: Channel) -> N
             channel.emit(*Grouped.of(number, group, limited.rows))
         channel.emit(_world(job, decision, ranks, networks, set_here, of_groups))
     tools = RankTools(device, slot, channel, injector)
+    tools.large_files = job.large_files
     tools.contact = _contact(job, decision, place, facts, tools.group)
     if isinstance(job, PairsJob):
         Rounds(job, tools, PrefixStore("pairs", store), decision.backend, ranks).run()

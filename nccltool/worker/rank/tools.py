@@ -20,6 +20,8 @@ class RankTools:
     ) -> None:
         self.group, self.contact = Agreement(device, slot), Contact()
         self.slot, self.channel, self.injector = slot, channel, injector
+        self.large_files = ""
+        """The name of a folder that this rank may make; it is removed at the end."""
 
     def within(self, group: "dist.ProcessGroup", name: str) -> "RankTools":
         """The same with the ranks of a part of the job only. `name` is that of no other part."""

@@ -42,6 +42,7 @@ LOAD
 remote.torch_needed.missing = lambda: MISSING
 remote.RUNNER_SILENT_S = SECONDS
 Job.leave_s = LEAVE_S
+Job.large_files_in = os.environ["NVME"]
 sys.exit(remote.main(msgspec.json.decode(sys.argv[1], type=Job), 0, 1, load))
 """
 REMOTE = job(nodes=2, nproc_per_node=None, remote=True, node_ranks=(1,), env={"NCCL_TEST": "crossed"})
@@ -65,6 +66,8 @@ class Far:
         program = program.replace("MISSING", repr(tuple(missing)))
         self.scratch = folder / "tmp"
         self.scratch.mkdir(exist_ok=True)
+        self.nvme = folder / "nvme"
+        self.nvme.mkdir(exist_ok=True)
         self.stderr = folder / f"stderr-{wanted.node_ranks[0]}"
         with self.stderr.open("wb") as stderr:
             self.process = subprocess.Popen(
@@ -72,7 +75,7 @@ class Far:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=stderr,
-                env={**os.environ, "TMPDIR": str(self.scratch)},
+                env={**os.environ, "TMPDIR": str(self.scratch), "NVME": str(self.nvme)},
             )
 
     def tell(self, instruction: instructions.Instruction) -> None:
@@ -92,7 +95,7 @@ class Far:
     def end(self, limit_s: float = 20.0) -> int:
         """Its exit code; nothing of it is left."""
         code = self.process.wait(limit_s)
-        assert list(self.scratch.iterdir()) == []
+        assert [*self.scratch.iterdir(), *self.nvme.iterdir()] == []
         return code
 
     @property
@@ -285,6 +288,33 @@ time.sleep(600)"""
     far.process.stdin.close()  # type: ignore[union-attr]
     assert far.end(4.0) == 1
     assert processes.state(stray) in ("", "Z")
+
+
+SWAPPING = """
+os.mkdir(job.large_files)
+open(job.large_files + "/state.swp", "w").close()
+say("written")
+"""
+
+
+@pytest.mark.parametrize("end", ["return 3", "os.kill(os.getpid(), 9)", "time.sleep(600)"])
+def test_large_files_are_gone_after_every_end(begin: Begin, end: str) -> None:
+    far = begin(main=SWAPPING + end)
+    far.hear()
+    far.tell(go())
+    assert until(lambda: "written" in far.said, 20)
+    assert far.process.stdin
+    far.process.stdin.close()
+    far.end()
+
+
+def test_large_files_are_gone_when_the_leash_itself_is_killed(begin: Begin) -> None:
+    far = begin(main=f"{SWAPPING}time.sleep(600)")
+    far.hear()
+    far.tell(go())
+    assert until(lambda: len(list(far.nvme.rglob("state.swp"))) == 1, 20)
+    far.process.kill()
+    assert until(lambda: not any(far.nvme.iterdir()), 20)
 
 
 def test_it_ends_when_the_runner_is_silent(begin: Begin) -> None:
