@@ -6,6 +6,7 @@ from typing import TypeVar
 from nccltool.launch.job import Job
 from nccltool.train import strategies
 from nccltool.train.state import TrainState
+from nccltool.train.strategies import deepspeed
 from nccltool.train.strategies.base import CommonOptions, OptionValue, StrategyOptions
 
 Group = TypeVar("Group", bound=StrategyOptions)
@@ -78,6 +79,10 @@ class TrainJob(Job):
     @property
     def leave_s(self) -> float:
         return self.train.grace_s
+
+    @property
+    def large_files_in(self) -> str:
+        return self.train.of(deepspeed.Options).offload_dir or ""
 
     def new_state(self) -> TrainState:
         return TrainState(tunes=self.train.tune)

@@ -16,7 +16,7 @@ from nccltool.probe import dtypes
 from nccltool.train import checkpoint_options, pipeline_schedules, sharing, strategies, tuning
 from nccltool.train.checkpoint_options import CheckpointOptions
 from nccltool.train.job import TrainJob, TrainSpec
-from nccltool.train.strategies import base, ddp, fsdp
+from nccltool.train.strategies import base, ddp, deepspeed, fsdp
 from nccltool.train.strategies.base import OptionValue, PipelineOptions
 
 SIZES: dict[str, dict[str, int]] = {
@@ -187,6 +187,7 @@ def _possible(spec: TrainSpec, options: TrainOptions, start: StartOptions, where
             "use one or the other",
         )
     _staged(spec)
+    _offloaded(spec.of(deepspeed.Options), where)
     _tunable(spec)
     _installed(spec, options, where)
     if spec.checkpoint:
@@ -240,6 +241,34 @@ def _together(spec: TrainSpec) -> None:
     for given, message in excluded:
         if given:
             raise BadInput(message, "omit one of them or choose another value")
+
+
+def _offloaded(asked: deepspeed.Options, where: LaunchPlan) -> None:
+    """Raises BadInput where DeepSpeed keeps nothing in files, or this host sees that it cannot write them."""
+    folder = asked.offload_dir
+    if folder is None:
+        return
+    if asked.zero != deepspeed.SWAPPING:
+        raise BadInput(
+            f"--offload-dir needs --zero {deepspeed.SWAPPING}: "
+            f"with --zero {asked.zero}, DeepSpeed keeps all state in memory",
+            f"add --zero {deepspeed.SWAPPING} or omit --offload-dir",
+        )
+    if not os.path.isabs(folder):  # noqa: PTH117 - ranks have other folders
+        raise BadInput(f"--offload-dir {folder} is not an absolute path", "name the folder from / on")
+    if not where.launch.remote:  # else the hosts of ranks have it: this one need not
+        _see_that_files_can_be_made(folder)
+
+
+def _see_that_files_can_be_made(folder: str) -> None:
+    """It is not made here: a mount point without its file system would be another disk."""
+    try:
+        os.stat(folder)  # noqa: PTH116 - as it was given
+        reason = "" if os.access(folder, os.W_OK | os.X_OK) else "it is not writable"
+    except OSError as error:
+        reason = error.strerror or str(error)
+    if reason:
+        raise BadInput(f"--offload-dir {folder} cannot be used: {reason}", "name a writable folder")
 
 
 def _installed(spec: TrainSpec, options: TrainOptions, where: LaunchPlan) -> None:

@@ -25,6 +25,7 @@ from nccltool.launch.order import LaunchOrder
 from nccltool.launch.run_state import RunState
 from nccltool.launch.runner import LaunchOutcome
 from nccltool.train.job import TrainJob, TrainSpec
+from nccltool.train.strategies.base import OptionValue
 from tests.samples import finding, job, measured
 
 PREAMBLE = """
@@ -129,6 +130,31 @@ leave(0)
 """
     )
     assert text_of(folder, "log.txt") == f"[rank 0] {ONE.run_id} True True\n"
+
+
+SWAPPING = """
+spawned(0)
+if job["large_files"]:
+    os.mkdir(job["large_files"])
+    open(job["large_files"] + "/state.swp", "w").close()
+say("log", rank=0, text=os.path.dirname(job["large_files"]))
+"""
+
+
+@pytest.mark.parametrize("end", ["leave(0)", 'sys.exit("no")', "os.kill(0, signal.SIGKILL)"])
+def test_large_files_of_the_ranks_are_gone_after_every_end(
+    play: Play, folder: RunDir, tmp_path: Path, end: str
+) -> None:
+    (tmp_path / "nvme").mkdir()
+    play(SWAPPING + end, swapping(tmp_path / "nvme"))
+    assert f"[rank 0] {tmp_path / 'nvme'}\n" in text_of(folder, "log.txt")
+    assert list((tmp_path / "nvme").iterdir()) == []
+
+
+def swapping(nvme: Path) -> Job:
+    options: dict[str, OptionValue] = {"zero": 3, "offload_dir": str(nvme)}
+    spec = TrainSpec(strategies=("deepspeed",), options=options)
+    return TrainJob(run_id=ONE.run_id, train=spec, nodes=1, nproc_per_node=1, timeout_s=60.0, join_timeout_s=60.0)
 
 
 def test_everything_else_is_log_text(play: Play, folder: RunDir) -> None:

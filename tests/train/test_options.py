@@ -1,5 +1,6 @@
 """From the words of `nccltool train` to a job."""
 
+import os
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,16 +13,19 @@ from nccltool.cli.commands.train import asked
 from nccltool.core.errors import BadInput
 from nccltool.train import options as train_options
 from nccltool.train import strategies
-from nccltool.train.job import TrainSpec
+from nccltool.train.job import TrainJob, TrainSpec
 from nccltool.train.strategies import deepspeed, fsdp
 from tests.support.options import parsed
 
 
+def order(*words: str, fault: str = "") -> TrainJob:
+    made = train_options.from_options(asked(parsed("train", *words), fault), {}).job
+    assert made.kind == "train"
+    return made
+
+
 def spec(*words: str, fault: str = "") -> TrainSpec:
-    options = parsed("train", *words)
-    order = train_options.from_options(asked(options, fault), {})
-    assert order.job.kind == "train"
-    return order.job.train
+    return order(*words, fault=fault).train
 
 
 def test_all_is_every_file_of_the_folder() -> None:
@@ -211,6 +215,60 @@ def test_deepspeed_is_asked_for_and_is_not_installed(words: str) -> None:
         spec(*words.split())
     assert error.value.message == "DeepSpeed is not installed here"
     assert error.value.remedy == "run pip install 'nccltool[deepspeed]' or choose another strategy"
+
+
+@pytest.mark.parametrize(
+    ("words", "message", "remedy"),
+    [
+        (
+            "all --offload-dir /tmp",
+            "--offload-dir needs --zero 3: with --zero 1, DeepSpeed keeps all state in memory",
+            "add --zero 3 or omit",
+        ),
+        (
+            "deepspeed --zero 2 --offload-dir /missing --hosts a,b",
+            "--offload-dir needs --zero 3: with --zero 2, DeepSpeed keeps all state in memory",
+            "add --zero 3 or omit",
+        ),
+        ("deepspeed --zero 3 --offload-dir nvme", "--offload-dir nvme is not an absolute path", "name the folder"),
+        (
+            "deepspeed --zero 3 --offload-dir ./nvme --hosts a,b",
+            "--offload-dir ./nvme is not an absolute path",
+            "name the folder",
+        ),
+        (
+            "all --zero 3 --offload-dir /proc/missing",
+            "--offload-dir /proc/missing cannot be used: No such file or directory",
+            "name a writable folder",
+        ),
+        ("fsdp --offload-dir /tmp", "--offload-dir is for deepspeed, not for fsdp", "omit it or"),
+    ],
+)
+def test_a_folder_for_files_that_cannot_be_used(words: str, message: str, remedy: str) -> None:
+    with pytest.raises(BadInput) as error:
+        spec(*words.split())
+    assert error.value.message == message
+    assert error.value.remedy.startswith(remedy)
+
+
+def test_a_folder_for_files_in_which_none_can_be_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "access", lambda path, mode: mode == os.R_OK)  # root may write anywhere
+    with pytest.raises(BadInput) as error:
+        spec("all", "--zero", "3", "--offload-dir", str(tmp_path))
+    assert error.value.message == f"--offload-dir {tmp_path} cannot be used: it is not writable"
+
+
+def test_a_folder_for_files_is_left_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "theirs").touch()
+    asked = order("all", "--zero", "3", "--offload-dir", str(tmp_path))
+    assert (asked.large_files_in, asked.large_files) == (str(tmp_path), "")
+    assert [entry.name for entry in tmp_path.iterdir()] == ["theirs"]
+    assert order("all", "--zero", "3").large_files_in == ""
+
+
+def test_other_hosts_may_have_a_folder_for_files() -> None:
+    asked = order("deepspeed", "--zero", "3", "--offload-dir", "/missing/nvme", "--hosts", "a,b")
+    assert asked.large_files_in == "/missing/nvme"
 
 
 def test_other_hosts_may_have_deepspeed() -> None:

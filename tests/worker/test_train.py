@@ -1,14 +1,16 @@
 """Smoke trainings with real ranks: right ones are right, wrong ones are caught, and ranks in trouble are named."""
 
+import os
 import re
 import socket
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from nccltool.train import strategies
-from tests.support.commands import NCCLTOOL, RUNS, Ended
+from tests.support.commands import NCCLTOOL, RUNS, Ended, until
 from tests.worker.conftest import Start
 
 pytestmark = pytest.mark.torch
@@ -19,6 +21,7 @@ LIMIT_S = 240
 QUICK = ("--nodes", "2", "--steps", "3", "--time-steps", "0", "--deadline", "200")
 WITHOUT_SYNC = {"ddp", "deepspeed", "fsdp", "fsdp1", "moe", "zero1"}
 HAS_DEEPSPEED = find_spec("deepspeed") is not None
+CACHE = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
 ON_GPUS = {"dp"} | (set() if HAS_DEEPSPEED else {"deepspeed"})
 """What `all` leaves out on CPUs."""
 
@@ -193,6 +196,36 @@ def test_deepspeed(start: Start, zero: str, more: tuple[str, ...]) -> None:
     assert (result.code, result.problems) == (0, []), result.said
     (training,) = result.document["trainings"]
     assert_right(training, 2, steps=3, adds_alike=not more)
+
+
+LARGE_ENOUGH = ("--layers", "1", "--width", "1024", "--context", "8", "--batch", "1")
+"""Each rank's part has more than the 1 MiB from which DeepSpeed writes files."""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not HAS_DEEPSPEED, reason="DeepSpeed is not installed (pip install 'nccltool[deepspeed]')")
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        ((), 0),
+        (("--offload", "--momentum", "0.5", "--clip-norm", "0.2"), 0),
+        (("--kill-rank", "1", "--at-step", "2"), 3),
+    ],
+    ids=str,
+)
+def test_deepspeed_with_state_in_files(start: Start, tmp_path: Path, words: tuple[str, ...], code: int) -> None:
+    nvme = tmp_path / "nvme"
+    nvme.mkdir()
+    state = ("--zero", "3", "--offload-dir", str(nvme), *LARGE_ENOUGH, *QUICK)
+    # what is compiled once for a user need not be compiled in each test
+    command = start("deepspeed", *state, *words, argv=TRAIN, XDG_CACHE_HOME=CACHE)
+    assert until(lambda: any(nvme.rglob("*.swp")) or command.process.poll() is not None, LIMIT_S)
+    assert any(nvme.rglob("*.swp"))
+    result = command.wait(LIMIT_S)
+    assert (result.code, list(nvme.iterdir()), result.litter) == (code, [], []), result.said
+    if code == 0:
+        (training,) = result.document["trainings"]
+        assert_right(training, 2, steps=3, adds_alike=not words)
 
 
 @pytest.mark.slow

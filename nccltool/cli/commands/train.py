@@ -61,19 +61,21 @@ def _of_strategies() -> list[click.Parameter]:
     command = click.Command("train")
     for field in reversed(known):
         taken = _taken(field.default, traits(field))
-        section(_STRATEGY, option(word(field), help=traits(field).help, settable="project", **taken))(command)
+        section(_STRATEGY, option(word(field), help=traits(field).help, **taken))(command)
     return command.params[::-1]
 
 
 def _taken(default: object, traits: "OptionTraits") -> dict[str, Any]:
+    if traits.is_folder:
+        return {"type": _FOLDER}
     if isinstance(default, bool):
-        return {"is_flag": True}
+        return {"is_flag": True, "settable": "project"}
     kind: Any = click.Choice(traits.choices) if traits.choices else None
     if isinstance(default, float) or traits.is_above_least:
         kind = Number(traits.least, min_open=traits.is_above_least)
     elif traits.least is not None:
         kind = click.IntRange(int(traits.least), traits.most)
-    return {"type": kind, "default": default or None, "metavar": traits.metavar or None}
+    return {"type": kind, "default": default or None, "metavar": traits.metavar or None, "settable": "project"}
 
 
 @click.command(

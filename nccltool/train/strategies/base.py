@@ -26,6 +26,8 @@ class OptionTraits:
     most: int | None = None
     is_above_least: bool = False
     """Of a number with a fraction."""
+    is_folder: bool = False
+    """It names one to write to, which no file of a project may set."""
 
 
 def option(default: OptionValue, place: int, help: str, **traits: Any) -> Any:  # noqa: A002 - as click has it

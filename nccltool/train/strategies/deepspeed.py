@@ -8,6 +8,10 @@ from nccltool.train.strategies.base import DataParallelOptions, OffloadOptions, 
 OVERLAPPING = 3
 """The stage in which DeepSpeed has overlap_comm on by itself."""
 
+SWAPPING = 3
+"""The stage in which DeepSpeed can keep the optimizer's state in files
+(https://www.deepspeed.ai/docs/config-json/#optimizer-offloading)."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Options(DataParallelOptions, OffloadOptions):
@@ -15,6 +19,10 @@ class Options(DataParallelOptions, OffloadOptions):
 
     zero: int = option(1, 180, "DeepSpeed: ZeRO stage.", metavar="STAGE", least=1, most=3)
     """1 shards the optimizer's state, 2 gradients too, 3 parameters too."""
+    offload_dir: str | None = option(
+        None, 185, "DeepSpeed: with --zero 3, keep the optimizer state in files in DIR (NVMe).", is_folder=True
+    )
+    """On the host of each rank; None = in memory."""
     other_overlap: bool = False
     """overlap_comm is the opposite of what DeepSpeed has for the stage."""
     bucket_numbers: int = 0
