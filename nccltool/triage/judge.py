@@ -119,7 +119,7 @@ def _offender(timeline: Timeline, best: _Weighed, known: Sequence[catalog.Shown]
     if seen or (best.label in ECHOES and own_run.has_named(timeline)):
         return own_run.offender(timeline, best.clues)
     found = contrasts.offender(best.label, timeline) or catalog.offender(best.label, known)
-    found = found or best.cause.offender(timeline, best.clues)
+    found = found or best.cause.offender(timeline, best.clues) or suspects.victim(best.label, best.clues)
     found = found or (whoever(timeline, best.clues) if best.label in _OF_PROCESSES else None)
     found = found or suspects.named(best.label, timeline, best.clues)
     if best.label != "none" and best.label not in ECHOES:  # an echo names those who waited

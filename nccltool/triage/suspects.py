@@ -13,10 +13,14 @@ _LIBRARY = ("library", r"(?P<name>\blib[\w+-]+\.so(?:\.\d+)*|nvidia-nccl-cu\d+(?
 _PROCESS = ("process", r"(?i)\b(?:pid|process)\b[ :=(]{1,3}(?P<name>\d{2,7})\b")
 _ACTOR = ("process", r"\(pid=(?P<name>[a-z]\w*)\)")
 _CONTAINER = ("container", r"(?i)\bcontainers?:? (?:- )?(?:name: )?(?P<name>[a-z][\w-]*)(?= reason| was using)")
+_VICTIM = re.compile(
+    r"(?i)\bworker \(pid(?:\(s\))? (?P<pid>\d+)\) is killed by signal"
+    r"|\bcontainers?:? (?:- )?(?:name: )?(?P<container>[a-z][\w-]*)(?= reason| was using)"
+)
 _PORT = ("port", r"(?i)(?:\bport\b[ :=]{1,2}|:)(?P<name>\d{4,5})\b(?!:)")
 _NODE = (
     "host",
-    r"(?i)\b(?:node|host|worker|pod)(?:/| named |name[:=] ?|[ :=]{1,2})"
+    r"(?i)\b(?:node|host|worker|pod)(?:/| named |name[:=] ?| \(IP: |[ :=]{1,2})"
     r"(?P<name>[a-z][\w.-]*\d(?:[\w.-]*\w)?|\d+\.\d+\.\d+\.\d+)",
 )
 _ADDRESS = ("address", r"(?<![\d.])(?P<name>\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}(?::\d+)?)(?![\d.])")
@@ -112,6 +116,13 @@ def named(label: str, timeline: Timeline, clues: Clues) -> Offender | None:
     if found or label not in _HOST_LABELS:
         return found
     return _only_nic(label, timeline) or _only_host(timeline) or _at_prompt(timeline, clues)
+
+
+def victim(label: str, clues: Clues) -> Offender | None:
+    """The process or container that the strongest line says was killed, however its parent ended then."""
+    event = next(iter(clues.proofs()), None) if label == "out-of-memory" else None
+    match = _VICTIM.search(event.text) if event else None
+    return Offender("process", match["pid"] or match["container"]) if match else None
 
 
 def mentioned(label: str, timeline: Timeline, clues: Clues) -> Offender | None:

@@ -100,6 +100,12 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
         return Offender("rank", failed) if failed else clues.rank_or_host()
     local = [one.local for one in killed if one.local is not None]
     if local and not timeline.has("host.oom") and len(timeline.hosts) < 2 and (timeline.nodes or 1) == 1:
-        return Offender("rank", str(local[0]))
+        return _only_child(timeline) or Offender("rank", str(local[0]))
     host = timeline.host_named("host.oom", "host.malloc", "mpi.killed") or clues.host_or_rank()
     return host or timeline.part("process", "host.oom", name="victim")
+
+
+def _only_child(timeline: Timeline) -> Offender | None:
+    """The process of a launcher that started one: the kernel's log names it, and its rank tells nothing."""
+    children = {event.get("victim") for event in timeline.of("torchrun.sigterm")} - {""}
+    return Offender("process", children.pop()) if len(children) == 1 and len(timeline.exits) == 1 else None

@@ -34,6 +34,7 @@ failure
     host.oom         `killed by the memory monitor|ObjectStoreFullError`
     host.oom         `due to memory pressure (OOM)` => (?:ip=|IP: )(?P<address>[\d.]+)
     host.oom         `due to the node running low on memory`
+    host.oom         `emory on the node (IP: ` => IP: (?P<address>[\d.]+).*exceeds the memory usage threshold
     mpi.no-start     `unable to reliably start one or more daemons|Host key verification failed`
     mpi.no-start     `ssh: `Could not resolve
     mpi.no-callback  `communicating back to mpirun`

@@ -12,7 +12,7 @@ from nccltool.triage.logs.patterns import LogPattern, event, table
 PATTERNS = table(r"""
 echo
     torchrun.sigterm     `closing signal SIGTERM` => Sending process (?P<victim>\d+)
-    torchrun.sigterm     `Killing subprocess`
+    torchrun.sigterm     `Killing subprocess` => Killing subprocess (?P<victim>\d+)
     torchrun.unkillable  `forcefully exiting via` => shutdown process (?P<victim>\d+)
     torchrun.failed      `failed (exitcode:` (?P<code>-?\d+)\) local_rank: (?P<local>\d+) \(pid: (?P<pid>\d+)\)
     torchrun.failed      (?:--local[_-]rank[=', ]+(?P<local>\d+).*)?(?:Process (?P<pid>\d+)|

@@ -1,0 +1,65 @@
+"""Whom a log names where several could be meant: the victim, the late one, the one that differs, and nobody."""
+
+import pytest
+
+from nccltool.triage.judge import judge
+from nccltool.triage.logs.reader import LogReader
+from nccltool.triage.timeline.builder import TimelineBuilder
+
+_TIMEOUT = (
+    "[rank{0}]:[E901 09:10:11.1 ProcessGroupNCCL.cpp:607] [Rank {0}] Watchdog caught collective operation timeout:"
+    " WorkNCCL(SeqNum={1}, OpType={2}, NumelIn={3}, NumelOut={3}, Timeout(ms)=600000) ran for 600012 milliseconds"
+    " before timing out.\n"
+)
+_TIE = _TIMEOUT.format(0, 31, "ALLREDUCE", 4096) + _TIMEOUT.format(1, 31, "BROADCAST", 1)
+_TAIL = "[{}] [INFO] [launch.py:319:sigkill_handler] Killing subprocess {}\n"
+_DEAD = "[t] [ERROR] [launch.py:325:sigkill_handler] ['/usr/bin/python', '-u', 'a.py', '--local_rank={}']"
+_DEAD += " exits with"
+_DEAD += " return code = -9\n"
+_NET = "n{0}:10:20 [0] NCCL INFO Bootstrap : Using eno1:10.2.0.{0}<0>\n"
+_SOCKETS = _NET.format(1) + _NET.format(2)
+_SOCKETS += "n1:10:20 [0] NCCL INFO NET/Socket : Using [0]eno1:10.2.0.1<0>\nn1:10:20 [0] NCCL INFO Using"
+_SOCKETS += " network Socket\n"
+_SOCKETS += "n1:10:20 [0] NCCL INFO Channel 00/0 : 1[0] -> 0[0] [receive] via NET/Socket/0\n"
+_SLOW = "".join(f"step {n} loss 2.1 time: 9.8120\n" for n in range(4))
+_NO_VERBS = "n1:10:20 [0] NCCL INFO Failed to open libibverbs.so[.1]\n"
+_ASKED = "n1:10:20 [0] NCCL INFO NCCL_IB_HCA set to {}\nn1:10:20 [0] NCCL INFO NET/IB : No device found.\n"
+_STACK = 'Thread {} (idle): "MainThread"\n    {} (torch/distributed/distributed_c10d.py:2810)\n    main (a.py:9)\n'
+_PRINT = "Rank {} is running collective: CollectiveFingerPrint(SequenceNumber=4, OpType=ALLREDUCE,"
+_PRINT += " TensorShape=[{}],"
+_PRINT += " TensorDtypes=Float, TensorDeviceTypes=x)"
+_PRINTS = "".join(
+    f"[rank{a}]: RuntimeError: Detected mismatch between collectives on ranks. {_PRINT.format(a, a + 8)}, but"
+    f" {_PRINT.format(b, b + 8)}.\n"
+    for a, b in ((1, 0), (0, 1))
+)
+_WRONG = "  {0}  {0}  float  sum  -1  19203.96  111.83  209.67  {1}  19011.92  112.94  211.77  {1}\n"
+_RUN = "$ mpirun -np 16 -H {} ./all_reduce_perf -b 1G -e 2G\n"
+_DEVICES = "".join(f"#  Rank  {n} Group  0 Pid {n} on n{n} device  0 [0x18] NVIDIA A100\n" for n in (0, 1))
+
+LOGS: list[tuple[str, str, tuple[str, str] | None, str]] = [
+    ("a worker of the loader is killed, its rank only raises", "out-of-memory", ("process", "7301"),
+     "RuntimeError: DataLoader worker (pid 7301) is killed by signal: Killed.\n"
+     "E torch: failed (exitcode: 1) local_rank: 1 (pid: 7290) of binary: /usr/bin/python\n"),
+    ("a container is killed, and a rank on another host loses it", "out-of-memory", ("process", "train"),
+     "Pod failed: containers: - name: train reason: OOMKilled code: 137\n[taskrole worker-2]"
+     " subprocess.CalledProcessError: Command '['python', '--local_rank=5']' returned non-zero exit status 1.\n"),
+    ("the only process of a launcher", "out-of-memory", ("process", "40212"),
+     _TAIL.format("t", 40212) + _DEAD.format(0)),
+    ("one of several processes", "out-of-memory", ("rank", "1"),
+     _TAIL.format("t", 811) + _TAIL.format("t", 812) + _DEAD.format(1)),
+    ("Ray tells whose memory it was, after whoever asked", "out-of-memory", ("host", "10.3.0.7"),
+     "(pid=611) ERROR - scoring failed: Task was killed due to the node running low on memory.\nMemory on the node"
+     " (IP: 10.3.0.7, ID: 4a) where the task (actor ID: 9, pid=70) was running was 96.31GB / 100.75GB"
+     " (0.955), which"
+     " exceeds the memory usage threshold of 0.95.\n"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("cause", "suspect", "log"), [one[1:] for one in LOGS], ids=[one[0] for one in LOGS])
+def test_who_is_named(cause: str, suspect: tuple[str, str] | None, log: str) -> None:
+    reader, builder = LogReader(), TimelineBuilder()
+    builder.take(reader.read("a.log", [log.encode()]))
+    found = judge(builder.timeline(reader.lines_read))
+    assert found.root_cause == cause, found.candidates
+    assert (found.offender and (found.offender.kind, found.offender.name)) == suspect
