@@ -239,16 +239,44 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     for name, values, _ in _DETOURS:
         if timeline.variable(name) in values:
             return Offender("variable", name)
-    if timeline.variable("NCCL_IB_HCA") and timeline.has("bench.below", "bench.wanted"):
+    hcas = timeline.variable("NCCL_IB_HCA")
+    if hcas and (timeline.has("bench.below", "bench.wanted") or _names_none(timeline, hcas)):
         return Offender("variable", "NCCL_IB_HCA")
-    if missing := timeline.first("nccl.no-verbs"):
-        library = re.search(r"libibverbs\.so", missing.text)
-        return Offender("library", library[0] if library else "libibverbs")
     wanted = timeline.variable("NCCL_NET_PLUGIN")
     if wanted and wanted != "none" and timeline.has("nccl.socket") and not timeline.has("plugin.loaded"):
         return Offender("variable", "NCCL_NET_PLUGIN")
     strongest = max(clues, key=lambda clue: clue.strength, default=None)
-    taken = timeline.first("nccl.bootstrap")
-    if taken and strongest and strongest.event and strongest.event.kind in ("nccl.no-ib", "nccl.socket"):
-        return Offender("interface", taken.get("interface"))
+    by_socket = strongest and strongest.event and strongest.event.kind in ("nccl.no-ib", "nccl.socket")
+    missing = timeline.first("nccl.no-verbs")
+    if (by_socket or missing) and (taken := _interface(timeline)):
+        return taken
+    if missing:
+        library = re.search(r"libibverbs\.so", missing.text)
+        return Offender("library", library[0] if library else "libibverbs")
     return clues.host_or_rank()
+
+
+_HCA = re.compile(
+    r"(?:mlx|mthca|bnxt_re|irdma|i40iw|ib|roce|rdmap|efa|hfi|qib|qedr|ionic|hns|erdma|mana|cxgb|siw|rxe)"
+)
+"""How Linux (drivers/infiniband) names RDMA devices, and how udev renames them (kernel-boot/rdma_rename.c of
+rdma-core)."""
+
+
+def _names_none(timeline: Timeline, hcas: str) -> bool:
+    """Whether NCCL found no RDMA device where names are asked for that no driver gives, as those of interfaces."""
+    asked = hcas.lstrip("^=").split(",")
+    return timeline.has("nccl.no-ib") and not any(map(_HCA.match, asked))
+
+
+_FIRST = re.compile(r"\[0\](?P<name>[^\s:]+):")
+
+
+def _interface(timeline: Timeline) -> Offender | None:
+    """The interface that the sockets of NCCL use first, where they are its only network."""
+    if any("Socket" not in name for name in timeline.networks):
+        return None
+    used = timeline.first("nccl.socket", where=lambda e: _FIRST.search(e.get("interfaces")))
+    if used and (name := _FIRST.search(used.get("interfaces"))):
+        return Offender("interface", name["name"])
+    return timeline.part("interface", "nccl.bootstrap", name="interface")

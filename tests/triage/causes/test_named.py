@@ -53,6 +53,11 @@ LOGS: list[tuple[str, str, tuple[str, str] | None, str]] = [
      " (IP: 10.3.0.7, ID: 4a) where the task (actor ID: 9, pid=70) was running was 96.31GB / 100.75GB"
      " (0.955), which"
      " exceeds the memory usage threshold of 0.95.\n"),
+    ("sockets where no RDMA is", "slow-path", ("interface", "eno1"), _NO_VERBS + _SOCKETS + _SLOW),
+    ("names of interfaces where those of HCAs belong", "slow-path", ("variable", "NCCL_IB_HCA"),
+     _ASKED.format("rdma0,rdma1") + _SOCKETS + _SLOW),
+    ("HCAs that are not there", "slow-path", ("interface", "eno1"),
+     _ASKED.format("mlx5_0,mlx5_1") + _SOCKETS + _SLOW),
 ]  # fmt: skip
 
 
