@@ -121,13 +121,25 @@ def _asked(timeline: Timeline) -> Offender | None:
     named = timeline.part("plugin", "nccl.external", name="name")
     if named:
         return Offender("plugin", named.name.rpartition("/")[2])
-    return next((Offender("plugin", value) for name in _ASKED if (value := timeline.variable(name))), None)
+    asked = next((Offender("plugin", value) for name in _ASKED if (value := timeline.variable(name))), None)
+    return asked or timeline.part("plugin", "plugin.named", name="name")
+
+
+_LOADING = re.compile(r"when loading (?P<name>lib\S+\.so\S*)")
+"""The library that was to be loaded, where what it needs is missing."""
+
+
+def _loading(clues: Clues) -> Offender | None:
+    told = (match["name"] for event in clues.proofs() if (match := _LOADING.search(event.text)))
+    return next((Offender("library", name) for name in told), None)
 
 
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     """The plugin, by the name that its lines begin with."""
     if named := _asked(timeline):
         return named
+    if loading := _loading(clues):
+        return loading
     if missing := timeline.part("plugin", "plugin.none", name="name"):
         return missing
     if refused := refused_by_plugin(timeline):
@@ -138,7 +150,9 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
             if own and own.endswith(".so"):
                 return Offender("library", own.rpartition("/")[2])
             return Offender("plugin", match[1])
-    if (absent := timeline.first("plugin.absent")) and not timeline.has(*SIGNS, *SIGNS_OF_FAILURE):
-        return Offender("plugin", absent.get("name"))
+    if not timeline.has(*SIGNS, *SIGNS_OF_FAILURE):
+        asked = timeline.part("plugin", "plugin.named", name="name")
+        if asked or (asked := timeline.part("plugin", "plugin.absent", name="name")):
+            return asked
     kinds = ("plugin.none", "plugin.failed", "plugin.broken", "plugin.unsupported")
     return timeline.part("plugin", *kinds, name="name") or clues.host_or_rank()

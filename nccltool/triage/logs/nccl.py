@@ -75,6 +75,8 @@ state
     nccl.mnnvl          `MNNVL busId`(?!.* UUID 0\.0 ).* state 3\b
     nccl.external       `loaded external `(?P<what>tuner|profiler) plugin (?P<name>\S+)
     nccl.external       (?P<what>PROFILER|TUNER)/Plugin: `Plugin name set by env to` (?P<name>\S+)
+    plugin.named        NET/Plugin: `Plugin name set by env to` (?P<name>/\S+)
+    plugin.named        `Plugin Path : `(?P<name>/\S+)
     nccl.gid            ` GID ` => NET/IB: .*(?:Dev|IbDev) (?P<device>\d+) Port \d+ .*GID (?P<gid>\d+)
                         [ ]\((?P<value>[^)]*)\)
     nccl.dmabuf         `DMA-BUF is available`

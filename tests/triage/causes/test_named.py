@@ -58,6 +58,17 @@ LOGS: list[tuple[str, str, tuple[str, str] | None, str]] = [
      _ASKED.format("rdma0,rdma1") + _SOCKETS + _SLOW),
     ("HCAs that are not there", "slow-path", ("interface", "eno1"),
      _ASKED.format("mlx5_0,mlx5_1") + _SOCKETS + _SLOW),
+    ("the plugin that lacks a library", "plugin", ("library", "libnccl-net-acme.so"),
+     "n1:1:2 [0] NCCL INFO NET/Plugin: Plugin load returned 2 : libfab.so.1: cannot open shared object"
+     " file: No such"
+     " file or directory : when loading libnccl-net-acme.so\nn1:1:2 [0] NCCL WARN Error: network Acme not"
+     " found.\n"),
+    ("the plugin that was asked for by its path", "plugin", ("plugin", "/opt/x/libnccl-net-x.so"),
+     "n1:1:2 [0] NCCL INFO NET/Plugin: Could not find: libnccl-net.so. Using internal net plugin.\nn1:1:2"
+     " [0] NCCL INFO"
+     " NET/Plugin: Plugin name set by env to /opt/x/libnccl-net-x.so\n    @     0x7f29fa11c014 "
+     " pluginListen(int, void*)\n"
+     "[n1:24462] *** Process received signal ***\n[n1:24462] Signal: Aborted (6)\n"),
 ]  # fmt: skip
 
 
