@@ -138,17 +138,32 @@ success
 )
 
 
+_HEADING = re.compile(
+    r"^\W*(?P<of>Thread|Process) ?(?:0x)?(?P<process>\d{2,7})?\b(?:.*\b[Rr]ank[ _:=]?(?P<rank>\d+)"
+    r"|: .*_TP(?P<tp>\d+)(?:_EP\d+)?\b)?"
+)
+
+
 @dataclass(slots=True)
 class _Stacks:
-    """The stack that each writer is printing: its number, and the rank that its heading names."""
+    """The stack that each writer is printing: its number, its process, and the rank that a heading names."""
 
     number: int = 0
-    open: dict[str, tuple[int, str]] = field(default_factory=dict)
+    open: dict[str, dict[str, str]] = field(default_factory=dict)
+    ranks: dict[str, str] = field(default_factory=dict)
+    """Writer -> the rank of the process whose threads it prints."""
 
     def begin(self, line: SourceLine) -> None:
         self.number += 1
-        named = re.search(r"\b[Rr]ank[ _:=]?(\d+)", line.text)
-        self.open[line.label] = (self.number, named[1] if named else "")
+        named = _HEADING.search(line.text)
+        about = named.groupdict() if named else {}
+        plain = re.search(r"\b[Rr]ank[ _:=]?(\d+)", line.text)
+        rank = about.get("rank") or about.get("tp") or (plain[1] if plain else "")
+        if about.get("of") == "Process":
+            self.ranks[line.label] = rank or ""
+        rank = rank or self.ranks.get(line.label, "")
+        told = {"stack": str(self.number), "rank": rank, "process": about.get("process") or ""}
+        self.open[line.label] = {name: value for name, value in told.items() if value}
 
 
 def reader() -> Callable[[SourceLine], Iterator[LogEvent]]:
@@ -162,8 +177,7 @@ def reader() -> Callable[[SourceLine], Iterator[LogEvent]]:
             if item.kind == "job.stack-of" or (item.kind == "job.stack" and "py-spy: " in line.text):
                 stacks.begin(line)
             if item.kind == "job.stack":
-                number, rank = stacks.open.get(line.label, (0, ""))
-                fields = {"stack": str(number), **({"rank": rank} if rank else {}), **fields}
+                fields = {**stacks.open.get(line.label, {"stack": "0"}), **fields}
             yield event(item, line, fields)
 
     return events

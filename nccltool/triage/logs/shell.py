@@ -74,7 +74,7 @@ state
     shell.speed        `Speed:` (?P<mbps>\d+)Mb/s
     shell.shm          ^(?:tmpfs|shm)\s+(?P<size>\S+)\s+(?P<used>\S+)\s+(?P<free>\S+)\s+(?P<full>\d+)% `/dev/shm`
     shell.address      \b(?P<interface>[\w.-]{1,15})\s+`inet `(?P<address>[\d.]{7,15})/\d+
-    shell.world        (?i)\bw`orld`[_ ]?size[=: ]+(?P<world>\d+)
+    shell.world        (?i)(?:(?<![\w_])rank[=: ]+(?P<own>\d+)\b.*)?\bw`orld`[_ ]?size[=: ]+(?P<world>\d+)
     shell.world        --`nproc`[_-]per[_-]node[= ](?P<local>\d+)
     shell.world        `num_processes` => --num[_-]processes[= ](?P<world>\d+)
     shell.world        `mpirun` => -np (?P<world>\d+)

@@ -19,6 +19,8 @@ _KEPT = 64
 _KEPT_OF_ALL = 512
 _LAST = frozenset({"job.progress", "bench.row", "job.serving"})
 """Kinds of which the last one is kept too: whether work went on behind something."""
+_OF_RANKS = ("nccl.proxy-failed", "shell.world")
+"""Kinds whose part `own` is the rank of the process that wrote the line."""
 _ENDS = ("torchrun.exit", "torchrun.failed", "mpi.exit", "job.exit")
 
 
@@ -95,13 +97,13 @@ class TimelineBuilder:
         if event.task is not None:
             self._tasks.add(event.task)
             self._tasks_differ = self._tasks_differ or event.rank not in (None, event.task)
-        if event.host is None or event.pid is None:
+        where, own = event.host or event.get("ip"), event.get("own")
+        if not where or event.pid is None:
             return
-        own = event.get("own")
         if event.kind in ("nccl.init-start", "nccl.init-complete", "nccl.comm") and event.rank is not None:
-            self._processes[event.host, event.pid] = event.rank
-        elif own:
-            self._processes.setdefault((event.host, event.pid), int(own))
+            self._processes[where, event.pid] = event.rank
+        elif own and event.kind in _OF_RANKS:
+            self._processes.setdefault((where, event.pid), int(own))
 
     def _state(self, event: LogEvent) -> None:
         if event.host:

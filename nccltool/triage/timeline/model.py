@@ -138,7 +138,16 @@ class Timeline:
     @property
     def stacks(self) -> tuple[ProcessStack, ...]:
         """Where processes stood, as somebody looked."""
-        return stacks_of(self.of("job.stack"))
+        ranks = {str(pid): rank for (_, pid), rank in self.processes.items()} | self._ended
+        return stacks_of(self.of("job.stack"), ranks, self.world_size)
+
+    @property
+    def _ended(self) -> dict[str, int]:
+        """Process -> its rank, as the launcher of a job on one host tells how it ended."""
+        if len(self.hosts) > 1 or (self.nodes or 1) > 1:
+            return {}
+        told = {one.event.get("pid"): one.local for one in self.exits if one.event.get("pid")}
+        return {pid: local for pid, local in told.items() if local is not None}
 
     def killed_by(self, signal: int) -> list[ProcessExit]:
         return [ended for ended in self.exits if ended.signal == signal]
@@ -183,11 +192,14 @@ class Timeline:
         """The rank that wrote a line: by its label, by the process, or by the task of the launcher."""
         if event.rank is not None:
             return event.rank
-        if event.host is not None and (event.host, event.pid) in self.processes:
-            return self.processes[event.host, event.pid or 0]
+        where = event.host or event.get("ip")
+        if where and (where, event.pid) in self.processes:
+            return self.processes[where, event.pid or 0]
         if self.tasks_are_ranks:
             return event.task
-        return event.device if self._one_host else None
+        if self._one_host:
+            return event.device
+        return self._ended.get(str(event.pid)) if self.exits else None
 
     @property
     def _one_host(self) -> bool:

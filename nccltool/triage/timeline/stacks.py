@@ -1,7 +1,7 @@
 """Where processes stood when somebody took their stacks: who waits in which collective, and who is elsewhere."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from nccltool.triage.logs.base import LogEvent
@@ -30,18 +30,29 @@ class ProcessStack:
     """The innermost frame that is told."""
 
 
-def stacks_of(frames: Iterable[LogEvent]) -> tuple[ProcessStack, ...]:
-    """The stacks out of their frames."""
+def stacks_of(frames: Iterable[LogEvent], ranks: Mapping[str, int], size: int | None) -> tuple[ProcessStack, ...]:
+    """The stacks out of their frames. `ranks`: of processes that the log tells; `size`: of the job."""
     stacks: dict[tuple[str, str], list[LogEvent]] = {}
     for frame in frames:
         stacks.setdefault((frame.file, frame.get("stack")), []).append(frame)
-    return tuple(_stack(own) for own in stacks.values())
+    own_ranks = {**_in_order(stacks.values(), size), **ranks}
+    return tuple(_stack(own, own_ranks) for own in stacks.values())
 
 
-def _stack(frames: list[LogEvent]) -> ProcessStack:
+def _in_order(stacks: Iterable[list[LogEvent]], size: int | None) -> dict[str, int]:
+    """The ranks of processes with consecutive numbers: a launcher starts them in that order."""
+    processes = sorted({int(frames[0].get("process") or 0) for frames in stacks})
+    together = len(processes) > 1 and processes == list(range(processes[0], processes[0] + len(processes)))
+    if not together or not processes[0] or size not in (None, len(processes)):
+        return {}
+    return {str(process): rank for rank, process in enumerate(processes)}
+
+
+def _stack(frames: list[LogEvent], ranks: Mapping[str, int]) -> ProcessStack:
     said = [frame.text for frame in frames]
-    named = next((match for text in said if (match := _OPERATIONS.search(text))), None)
-    operation = named["op"].lower().replace("_", "") if named else ""
+    found = next((match for text in said if (match := _OPERATIONS.search(text))), None)
+    operation = found["op"].lower().replace("_", "") if found else ""
     waits = bool(operation) or any(map(_WAITS.search, said))
-    rank = next((frame.rank for frame in frames if frame.rank is not None), None)
+    named = next((frame.rank for frame in frames if frame.rank is not None), None)
+    rank = ranks.get(frames[0].get("process")) if named is None else named
     return ProcessStack(rank, operation, waits, frames[0])

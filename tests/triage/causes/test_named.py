@@ -69,6 +69,9 @@ LOGS: list[tuple[str, str, tuple[str, str] | None, str]] = [
      " NET/Plugin: Plugin name set by env to /opt/x/libnccl-net-x.so\n    @     0x7f29fa11c014 "
      " pluginListen(int, void*)\n"
      "[n1:24462] *** Process received signal ***\n[n1:24462] Signal: Aborted (6)\n"),
+    ("an actor tells its rank once", "app-error", ("rank", "4"),
+     "(W pid=2210, ip=10.0.2.12) rank 4 local_rank 0 world_size 8\n"
+     "(W pid=2210, ip=10.0.2.12) RuntimeError: CUDA error: invalid device ordinal\n"),
 ]  # fmt: skip
 
 
