@@ -28,6 +28,8 @@ Send the owner of the training code both calls and their stacks from the flight 
 """
 
 import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
 
 from nccltool.triage.causes.base import (
     FITS,
@@ -38,6 +40,7 @@ from nccltool.triage.causes.base import (
     LogEvent,
     Offender,
     Timeline,
+    first_to_end,
     odd_one_out,
 )
 from nccltool.triage.timeline.exits import CollectiveTimeout
@@ -122,10 +125,23 @@ def _differing(timeline: Timeline) -> tuple[CollectiveTimeout, CollectiveTimeout
     for by_rank in places.values():
         calls = {str(rank): f"{t.op} {t.size}" for rank, t in by_rank.items() if not t.op.startswith(_ONE_SIDED)}
         if len(set(calls.values())) > 1:
-            odd = odd_one_out(calls) or next(iter(calls))
+            odd = odd_one_out(calls) or _left(timeline, by_rank) or next(iter(calls))
             other = next(rank for rank, call in calls.items() if call != calls[odd])
             return by_rank[int(odd)], by_rank[int(other)]
     return None
+
+
+_ELSEWHERE = ("job.rank-skips", "app.rank-done", "app.rank-left", "job.at-work", "job.milestone")
+_LEFT = re.compile(r"(?i)\b(?:done|finished|skip\w*|no ops|returning|saving|evaluat\w+|validat\w+)\b")
+
+
+def _left(timeline: Timeline, ranks: Iterable[int]) -> str | None:
+    """The only one of these ranks that says, before the first timeout, that it left the common work."""
+    first = timeline.earliest(timeout.event for timeout in timeline.timeouts)
+    told = (event for event in timeline.of(*_ELSEWHERE) if _LEFT.search(event.text))
+    named = {_who(timeline, event) for event in told if first is None or timeline.before(event, first)}
+    found = named & set(ranks)
+    return str(found.pop()) if len(found) == 1 else None
 
 
 def _calls_differ(timeline: Timeline) -> LogEvent | None:
@@ -234,9 +250,11 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
         return Offender("rank", str(early.rank))
     if differing := _differing(timeline):
         return Offender("rank", str(differing[0].rank))
+    if timeline.stacks and (left := _left(timeline, range(timeline.world_size or 0))):
+        return Offender("rank", left)
     told = _told_calls_differ(timeline) or _pair_differs(timeline) or _stacks_differ(timeline)
-    if told and timeline.rank_of(told) is not None:
-        return Offender("rank", str(timeline.rank_of(told)))
+    if told and (rank := _rank_of(timeline, told)) is not None:
+        return Offender("rank", str(rank))
     if timeline.has("mpi.truncated") and (reporting := timeline.part("rank", "mpi.reported", name="rank")):
         return reporting
     listed = _lists_differ(timeline)
@@ -245,8 +263,14 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     if found := timeline.part("rank", "nccl.mismatched", "ras.rank", name="rank"):
         return found
     if prints and len(set(prints.values())) > 1:
-        return Offender("rank", _blamed(timeline) or list(prints)[-1])
+        return Offender("rank", _blamed(timeline) or _ended_first(timeline, prints) or list(prints)[-1])
     return clues.rank_or_host()
+
+
+def _rank_of(timeline: Timeline, told: LogEvent) -> int | None:
+    """The rank that wrote a line, or whose stack it is in."""
+    stack = next((stack for stack in timeline.stacks if stack.event == told), None)
+    return stack.rank if stack and stack.rank is not None else timeline.rank_of(told)
 
 
 def _fingerprints(timeline: Timeline) -> dict[str, str]:
@@ -259,7 +283,14 @@ def _fingerprints(timeline: Timeline) -> dict[str, str]:
     return found
 
 
+def _ended_first(timeline: Timeline, prints: Mapping[str, str]) -> str | None:
+    """The rank that its launcher saw end first, where its call is among those that differ."""
+    first = first_to_end(timeline)
+    return first if first in prints else None
+
+
 def _blamed(timeline: Timeline) -> str | None:
-    """The rank that most statements name as the other one."""
-    named = [event.get("second") for event in timeline.of("torch.fingerprint") if event.get("second")]
-    return max(dict.fromkeys(named), key=named.count) if named else None
+    """The rank that more statements name as the other one than any other."""
+    named = Counter(event.get("second") for event in timeline.of("torch.fingerprint") if event.get("second"))
+    most = [rank for rank, count in named.items() if count == max(named.values())]
+    return most[0] if len(most) == 1 else None

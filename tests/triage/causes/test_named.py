@@ -69,6 +69,20 @@ LOGS: list[tuple[str, str, tuple[str, str] | None, str]] = [
      " NET/Plugin: Plugin name set by env to /opt/x/libnccl-net-x.so\n    @     0x7f29fa11c014 "
      " pluginListen(int, void*)\n"
      "[n1:24462] *** Process received signal ***\n[n1:24462] Signal: Aborted (6)\n"),
+    ("the rank that left the loop, of two", "collective-mismatch", ("rank", "1"),
+     "[rank0] epoch 3 batch 90/91\n[rank1] epoch 3 done, entering validation\n" + _TIE),
+    ("the rank that does what one does for all, of two", "collective-mismatch", ("rank", "0"),
+     "[Rank 0] Saving model checkpoint: out/step-90\n" + "".join(reversed(_TIE.splitlines(True)))),
+    ("a rank says that it skips, and stacks show the others", "collective-mismatch", ("rank", "1"),
+     "[rank0]: world_size 2\n[rank1]: no ops queued, returning\n$ py-spy dump --pid 71\n"
+     + _STACK.format(71, "barrier")
+     + "$ py-spy dump --pid 88\n" + _STACK.format(88, "all_reduce")
+     + "[rank1]: RuntimeError: [unbound_buffer.cc:81] Timed out waiting 600000ms for recv operation to"
+     " complete\n"),
+    ("the launcher saw one of two ranks end first", "collective-mismatch", ("rank", "1"), _PRINTS
+     + "Root Cause (first observed failure):\n[0]:\n  time      : 2025-07-19_15:30:31\n  rank      : 1"
+     " (local_rank: 1)\n"
+     "  exitcode  : 1 (pid: 23041)\n"),
     ("an actor tells its rank once", "app-error", ("rank", "4"),
      "(W pid=2210, ip=10.0.2.12) rank 4 local_rank 0 world_size 8\n"
      "(W pid=2210, ip=10.0.2.12) RuntimeError: CUDA error: invalid device ordinal\n"),
