@@ -238,6 +238,7 @@ class IncrementalLogReader:
         if plain and not asked and not waits:
             return _settled(plain.events(there))
         line = plain.line() if plain else nccl.attributed(prefixes.line(self._file, number, text))
+        line = self._ends.placed(line) if waits else line
         events = plain.events(there) if plain else list(nccl.events(line))
         for index in sorted(asked):
             events += self._readers[index](line)

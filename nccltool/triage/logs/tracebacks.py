@@ -183,6 +183,10 @@ class Tracebacks:
         elif now and line.number > now.since + _LONGEST:
             self._opened.pop(line.label, None)
 
+    def placed(self, line: SourceLine) -> SourceLine:
+        """The line with the rank whose traceback it ends: only the first line of that may name it."""
+        return self._with_rank(line) if self._begun and _LAST.match(line.text) else line
+
     def _with_rank(self, line: SourceLine) -> SourceLine:
         begun = self._begun
         if begun is None or line.label or line.rank is not None or line.number > begun.number + _LONGEST:

@@ -83,6 +83,13 @@ LOGS: list[tuple[str, str, tuple[str, str] | None, str]] = [
      + "Root Cause (first observed failure):\n[0]:\n  time      : 2025-07-19_15:30:31\n  rank      : 1"
      " (local_rank: 1)\n"
      "  exitcode  : 1 (pid: 23041)\n"),
+    ("only the first line of a traceback has its rank", "gpu-fault", ("rank", "6"),
+     "[2025-01-29 08:52:59 TP6] Scheduler hit an exception: Traceback (most recent call last):\n"
+     '  File "/opt/a/runner.py", line 277, in capture\n    torch.cuda.synchronize()\n'
+     "RuntimeError: CUDA error: uncorrectable ECC error encountered\n"
+     "[rank2]:[E129 08:52:59.660 ProcessGroupNCCL.cpp:1595] [PG ID 2 PG GUID 3 Rank 2] Process group"
+     " watchdog thread"
+     " terminated with exception: CUDA error: unspecified launch failure\n"),
     ("an actor tells its rank once", "app-error", ("rank", "4"),
      "(W pid=2210, ip=10.0.2.12) rank 4 local_rank 0 world_size 8\n"
      "(W pid=2210, ip=10.0.2.12) RuntimeError: CUDA error: invalid device ordinal\n"),
