@@ -29,7 +29,7 @@ STRONG = 0.55
 """A score above FITS: more than "looks like it"."""
 EXPLAINED = 0.7
 LATER = 0.12
-_OF_PROCESSES = frozenset({"app-error", "gpu-fault", "out-of-memory", "shm-size", "fd-limit", "data-corruption"})
+_OF_PROCESSES = frozenset({"app-error", "gpu-fault", "out-of-memory", "shm-size", "fd-limit"})
 """Causes that one process meets first."""
 _RIGHT = ((0.0, 0.0), (0.35, 0.33), (0.5, 0.5), (0.7, 0.58), (0.8, 0.7), (0.85, 0.84), (0.9, 0.9), (1.0, 1.0))
 """Score less what the runner-up leaves of it -> share of such answers that were right; between two, on a line."""

@@ -27,6 +27,8 @@ written since the last good check are suspect.
 Inform the owners of the hosts and of the results immediately.
 """
 
+import re
+
 from nccltool.triage.causes.base import FITS, Clue, Clues, Given, Offender, Timeline
 
 DECIDES = "`nccltool probe --nodes 2 --check 10` on each pair of hosts, with and without NCCL_P2P_DISABLE=1"
@@ -56,9 +58,26 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     if chosen and timeline.has("data.wrong"):
         return Offender("variable", chosen)
     only = Offender("host", timeline.host_names[0]) if len(timeline.host_names) == 1 else None
+    tested = {event.get("node") for event in timeline.of("bench.device")} - {""}
+    if differing := _differing(clues):
+        return differing
     return (
         clues.host_or_rank()
-        or timeline.part("host", "bench.device", name="node")
+        or (Offender("host", tested.pop()) if len(tested) == 1 else None)
         or timeline.part("parameter", "data.check-failed", name="name")
         or only
     )
+
+
+_DIFFERS = re.compile(
+    r"(?i)\b(?:rank[ :=#]{0,2}(?P<rank>\d{1,5})|(?P<host>[a-z][\w.-]*-?\d+)) "
+    r"(?:differs|deviates|diverges|disagrees)\b"
+)
+
+
+def _differing(clues: Clues) -> Offender | None:
+    """Whom a check says to differ from the others, rather than who made the check."""
+    for event in clues.proofs():
+        if match := _DIFFERS.search(event.text):
+            return Offender("rank", match["rank"]) if match["rank"] else Offender("host", match["host"])
+    return None

@@ -266,10 +266,16 @@ def _difference(outcome: Outcome, bad: _Trial, good: _Trial) -> Contrast | None:
         return Contrast(what="network", name=bad.network, value=good.network, in_bad=True, **common)  # type: ignore[arg-type]
     jobs = outcome == "slow" or bool(_STARTS.search(bad.text) and _STARTS.search(good.text))
     if jobs and not differing and not versions and bad.hosts and good.hosts and bad.hosts != good.hosts:
-        return Contrast(what="hosts", name=bad.hosts, in_bad=True, **common)  # type: ignore[arg-type]
+        return Contrast(what="hosts", name=_only_in(bad.hosts, good.hosts), in_bad=True, **common)  # type: ignore[arg-type]
     if outcome == "slow" and bad.text and good.text:
         return Contrast(what="unknown", name="", in_bad=True, **common)  # type: ignore[arg-type]
     return None
+
+
+def _only_in(bad: str, good: str) -> str:
+    """The hosts of the bad run that the good one did without; all of the bad one where it had them too."""
+    others = {host.partition(":")[0] for host in good.split(",")}
+    return ",".join(host for host in bad.split(",") if host.partition(":")[0] not in others) or bad
 
 
 def _relevant(settings: Mapping[str, str]) -> dict[str, str]:

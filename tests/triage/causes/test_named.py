@@ -93,6 +93,14 @@ LOGS: list[tuple[str, str, tuple[str, str] | None, str]] = [
     ("an actor tells its rank once", "app-error", ("rank", "4"),
      "(W pid=2210, ip=10.0.2.12) rank 4 local_rank 0 world_size 8\n"
      "(W pid=2210, ip=10.0.2.12) RuntimeError: CUDA error: invalid device ordinal\n"),
+    ("a check names the replica that differs", "data-corruption", ("rank", "9"),
+     "[n1][rank0] CONSISTENCY CHECK FAILED: replica of rank 9 differs from 3 others\n"),
+    ("wrong data follow one of the hosts", "data-corruption", ("host", "n2"),
+     _RUN.format("n1:8,n2:8") + _DEVICES + _WRONG.format(2147483648, 3) + "# Out of bounds values : 2 FAILED\n"
+     + _RUN.format("n1:8,n3:8") + _WRONG.format(2147483648, 0) + "# Out of bounds values : 0 OK\n"),
+    ("wrong data on several hosts", "data-corruption", None,
+     _DEVICES + _WRONG.format(2147483648, 3) + "# Out of bounds values : 2 FAILED\n"
+     "srun: error: n0: task 0: Exited with exit code 1\n"),
 ]  # fmt: skip
 
 
