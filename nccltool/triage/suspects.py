@@ -129,7 +129,7 @@ def mentioned(label: str, timeline: Timeline, clues: Clues) -> Offender | None:
     """What the lines of a cause mention, where no rule of it finds anybody: only what has one name in all."""
     proofs = clues.proofs()[:_MOST_PROOFS]
     for kind, expression in _FALLBACK.get(label, _FALLBACK[""]):
-        if (label, kind) == ("preempted", "process"):
+        if label == "preempted" and kind in ("process", "rank"):
             continue  # whoever tells of a signal was only sent it
         names = {match["name"] for event in proofs if (match := expression.search(event.text))}
         if kind == "host":

@@ -172,6 +172,8 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
         )
         if named:
             return Offender("host", named)
+    if shown := next(filter(None, (_shown(timeline, event) for event in timeline.of("job.preempted"))), None):
+        return shown
     told = (_JOB.search(event.text) for event in timeline.of("job.preempted"))
     if job := next(filter(None, told), None):
         return Offender("job", job[1])
@@ -179,3 +181,17 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
         return lost
     ended = (_ENDED.search(event.text) for event in timeline.of("job.sigterm"))
     return next((Offender("process", match[1]) for match in ended if match and match[1] != "1"), None)
+
+
+_OBJECT = re.compile(
+    r"\b(?:kubectl|oc)\b.* (?:get|describe) (?:.* )?(?P<kind>pods?|po|nodes?|no|workloads?|\w*jobs?)[ /](?!-)"
+    r"(?P<name>[a-z][\w.-]*)"
+)
+_OF_HOSTS = ("po", "no")
+
+
+def _shown(timeline: Timeline, preempted: LogEvent) -> Offender | None:
+    """The object of Kubernetes whose state or events the command above the line shows."""
+    above = [one for one in timeline.of("shell.command") if timeline.before(one, preempted)]
+    match = _OBJECT.search(above[-1].get("command")) if above and not timeline.has("job.on-node") else None
+    return Offender("host" if match["kind"].startswith(_OF_HOSTS) else "job", match["name"]) if match else None

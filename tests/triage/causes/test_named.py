@@ -101,6 +101,12 @@ LOGS: list[tuple[str, str, tuple[str, str] | None, str]] = [
     ("wrong data on several hosts", "data-corruption", None,
      _DEVICES + _WRONG.format(2147483648, 3) + "# Out of bounds values : 2 FAILED\n"
      "srun: error: n0: task 0: Exited with exit code 1\n"),
+    ("the workload whose events are shown", "preempted", ("job", "tfjob-mnist-1a2b"),
+     "$ kubectl describe workload tfjob-mnist-1a2b\n  Normal  EvictedDueToPreempted  31s "
+     " kueue-workload-controller"
+     "  Preempted to accommodate a workload (UID: 77d1) due to prioritization in the ClusterQueue\n"),
+    ("a signal that all ranks tell of", "preempted", None,
+     "".join(f"[controller] Worker rank {n} received signal 15; stopping.\n" for n in range(3))),
 ]  # fmt: skip
 
 
