@@ -68,7 +68,7 @@ def stranger(magic: str) -> str | None:
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     """The library by its version, which is what to change; a stranger at the port is met on a host."""
     if timeline.versions and not timeline.has("nccl.wrong-magic"):
-        return Offender("library", min(timeline.versions))
+        return Offender("library", min(timeline.versions).partition("-")[0])  # as its release is called
     found = timeline.first("nccl.wrong-magic", "app.nccl-crash")
     if found and found.host:
         return Offender("host", found.host)

@@ -40,6 +40,8 @@ state
     shell.driver       `has the version` => has the version (?P<driver>\d{3}\.\d[\d.]*\d)
     shell.libcuda      `libcuda.so.` => (?P<library>libcuda\.so\.\d{3}\.\d[\d.]*\d)
     shell.loads        `LD_LIBRARY_PATH=` => [=:](?P<library>/[^:\s'"]*\bnccl\b[^:\s'"]*)
+    shell.package      `nvidia-` => \b(?:Setting up|Unpacking|Upgrade:|Install:|Upgraded:?) .*?(?P<library>(?:lib)?
+                       nvidia-(?!nccl)[a-z]+-\d{3})\b
     shell.package      `nvidia-nccl-cu` => (?P<library>nvidia-nccl-cu\d+)\b.*(?:requires|incompatible|but you have)
     shell.hca          ^CA` '`(?P<hca>[\w.-]+)'
     shell.hca          ^`hca_id:`\s+(?P<hca>[\w.-]+)
@@ -66,6 +68,7 @@ state
     shell.iommu-on     ` 001d| 001f` => ^[\da-f]{2}:[\da-f]{2}\.\d 00[01][1-9a-f]$
     shell.iommu        `iommu.strict=1|iommu=force`
     shell.loads        `libnccl.so` => libnccl\.so\S* => (?P<library>/\S+)
+    shell.loads        `Shared library: [lib` => \[(?P<library>lib[nr]ccl\.so[^\]]*)\]
     shell.missing      `cannot access` '(?P<path>[^']+)': No such file
     job.on-node        ^`Node:`\s+(?P<node>[a-z][\w.-]*\w)/?
     job.on-node        ^`Exec host:`\s+(?P<node>[a-z][\w.-]*\w)/\d

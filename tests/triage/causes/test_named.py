@@ -107,6 +107,15 @@ LOGS: list[tuple[str, str, tuple[str, str] | None, str]] = [
      "  Preempted to accommodate a workload (UID: 77d1) due to prioritization in the ClusterQueue\n"),
     ("a signal that all ranks tell of", "preempted", None,
      "".join(f"[controller] Worker rank {n} received signal 15; stopping.\n" for n in range(3))),
+    ("what a build of NCCL is called", "nccl-bug", ("library", "2.27.7"),
+     "RCCL version : 2.27.7-HEAD:1c2aa10\nh1:1:2 [0] enqueue.cc:90 NCCL WARN schedule creation has bugs\n"
+     "h1: RuntimeError: NCCL error: internal error - please report this issue to the NCCL developers\n"),
+    ("the package that replaced the driver's library", "version-mismatch", ("library", "libnvidia-compute-470"),
+     "Setting up libnvidia-compute-470 (470.57.02-0ubuntu1) ...\n"
+     "Failed to initialize NVML: Driver/library version mismatch\n"),
+    ("the library whose symbol is missing", "version-mismatch", ("library", "librccl.so.1"),
+     "ImportError: /opt/torch/lib/libtorch_hip.so: undefined symbol: ncclCommWindowRegister\n"
+     "$ readelf -d libtorch_hip.so\n NEEDED  Shared library: [librccl.so.1]\n"),
 ]  # fmt: skip
 
 
