@@ -157,7 +157,11 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     unrouted = timeline.first("ib.qp-failed", where=lambda e: e.get("error").startswith("Network is unreachable"))
     if unrouted and timeline.variable("NCCL_IB_HCA"):
         return Offender("variable", "NCCL_IB_HCA")  # the HCAs that were chosen do not reach each other
-    if (timeline.has("ib.qp-failed") or _empty_gid(timeline)) and timeline.variable("NCCL_IB_GID_INDEX"):
+    unanswered = not timeline.had_worked and timeline.first(
+        "ib.completion", where=lambda e: e.get("status") in _RETRY_EXCEEDED
+    )
+    chosen = timeline.has("ib.qp-failed") or _empty_gid(timeline) or unanswered
+    if chosen and timeline.variable("NCCL_IB_GID_INDEX"):
         return Offender("variable", "NCCL_IB_GID_INDEX")
     if found := timeline.part(
         "device",
@@ -167,6 +171,7 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
         "ib.open-failed",
         "ib.completion",
         "ib.command-failed",
+        "ucx.link",
         name="hca",
     ):
         return found

@@ -116,6 +116,10 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
         return Offender("process", "istio-proxy" if "istio" in _mesh_said(timeline) else "linkerd-proxy")
     if timeline.has("mpi.no-callback") and (lost := timeline.part("host", "job.exit", "mpi.exit", name="node")):
         return lost
+    unheard = next((event for event in clues.proofs()[:1] if event.kind == "net.no-ping"), None)
+    above = [one for one in timeline.of("net.pinged") if unheard and timeline.before(one, unheard)]
+    if above:
+        return Offender("host", above[-1].get("peer"))
     silent = timeline.first("store.retry", where=lambda e: e.get("host") and e.get("errno") in _NO_ANSWER)
     told = timeline.first_part(
         "address", *_PEERS, "net.no-route", "net.no-answer", "efa.unreachable", "net.stranger", name="peer"

@@ -129,6 +129,9 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     absent_tasks = {event.get("task") for event in timeline.of("store.absent")}
     if len(absent_tasks) == 1 and not timeline.has("store.unanswered"):
         return Offender("rank", absent_tasks.pop())
+    workers = timeline.first("store.endpoint", where=lambda e: e.text.lstrip().startswith("master_addr="))
+    if workers and timeline.has("torchrun.joined"):  # the agents had met: it is their workers' store that fails
+        return Offender("host", workers.get("host"))
     if named := timeline.first_part("host", *_NAMING, name="host"):
         return named
     asked = timeline.first("store.unanswered", where=lambda e: e.get("host") and e.get("port"))

@@ -58,6 +58,7 @@ failure
     net.stranger         `received unexpected process identifier` => (?:from (?P<peer>[\d.]{7,15}))?$
     net.stranger         `accepted a TCP connection from what appears`
 state
+    net.pinged           `ping statistics` => --- (?P<peer>[\w.:-]+) ping statistics ---$
     net.mesh             `istio-proxy|istio-injection=enabled|Envoy proxy|envoy connection|linkerd-proxy`
 doubt
     net.no-ping          `packets transmitted, 0 received`

@@ -116,6 +116,24 @@ LOGS: list[tuple[str, str, tuple[str, str] | None, str]] = [
     ("the library whose symbol is missing", "version-mismatch", ("library", "librccl.so.1"),
      "ImportError: /opt/torch/lib/libtorch_hip.so: undefined symbol: ncclCommWindowRegister\n"
      "$ readelf -d libtorch_hip.so\n NEEDED  Shared library: [librccl.so.1]\n"),
+    ("the host that does not answer, not the one that asks", "net-unreachable", ("host", "n3"),
+     "PING n3 (10.5.0.3) 8972(9000) bytes of data.\n--- n3 ping statistics ---\n"
+     "2 packets transmitted, 0 received, 100% packet loss, time 1013ms\n"
+     "gloo::IoException: [tcp/unbound_buffer.cc:81] Timed out waiting 600000ms for recv operation to complete\n"),
+    ("the index that was forced, where nothing has worked", "ib-config", ("variable", "NCCL_IB_GID_INDEX"),
+     "n1:1:2 [0] NCCL INFO NCCL_IB_GID_INDEX set by environment to 3.\nn1:1:2 [0] NCCL INFO NET/IB : Using"
+     " [0]mlx5_0:1/RoCE [RO]; OOB eth0:10.0.0.1<0>\nn1:1:9 [0] transport/net_ib.cc:1295 NCCL WARN NET/IB :"
+     " Got completion"
+     " from peer 10.0.0.2<55570> with error 12, opcode 0, len 0, vendor err 129 (Send)\n"),
+    ("the HCA that UCX names", "ib-config", ("device", "mlx5_bond_0"),
+     "[1629808211.402918] [clx-11:23411:0]    ib_mlx5_log.c:171  Transport retry count exceeded on"
+     " mlx5_bond_0:1/RoCE"
+     " (synd 0x15 vend 0x81 hw_synd 0/0)\n"),
+    ("the store of the workers, once their agents have met", "rdzv-store", ("host", "w-0.job.svc"),
+     "launch: args: ['--rdzv_backend=etcd', '--rdzv_endpoint=etcd-service:2379']\n  restart_count=0\n"
+     "  master_addr=w-0.job.svc\nTraceback (most recent call last):\n"
+     "    store = TCPStore(master_addr, master_port, world_size, start_daemon, timeout)\n"
+     "ValueError: host not found: Name or service not known\n"),
 ]  # fmt: skip
 
 
