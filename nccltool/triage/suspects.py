@@ -138,7 +138,18 @@ def mentioned(label: str, timeline: Timeline, clues: Clues) -> Offender | None:
             names = names or {str(rank) for event in proofs if (rank := timeline.rank_of(event)) is not None}
         if len(names) == 1:
             return Offender(kind, names.pop())
+    if label == "p2p-acs-iommu":
+        return _iommu(proofs)
     return _meeting_place(timeline) if label == "rdzv-store" else None
+
+
+_IOMMU = re.compile(r"\b(?:(?:intel|amd)_iommu=\w+|AMD-Vi|DMAR)\b")
+
+
+def _iommu(proofs: Iterable[LogEvent]) -> Offender | None:
+    """The IOMMU, as its kernel parameter or its driver is called."""
+    named = (match[0] for event in proofs if (match := _IOMMU.search(event.text)))
+    return next((Offender("kernel", name) for name in named), None)
 
 
 def _meeting_place(timeline: Timeline) -> Offender | None:

@@ -177,7 +177,8 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
         return Offender("interface", interface) if interface else Offender("address", _peer(event))
     if _subnets_differ(timeline) and (event := _odd_bootstrap(timeline)):
         return Offender("interface", event.get("interface"))
-    return clues.host_or_rank() or _choosing(timeline)
+    found = clues.host_or_rank()  # any rank tells of a mesh that could not be made
+    return found if found and found.kind == "host" else _choosing(timeline) or found
 
 
 def _choosing(timeline: Timeline) -> Offender | None:

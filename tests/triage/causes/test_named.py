@@ -129,6 +129,9 @@ LOGS: list[tuple[str, str, tuple[str, str] | None, str]] = [
      "[1629808211.402918] [clx-11:23411:0]    ib_mlx5_log.c:171  Transport retry count exceeded on"
      " mlx5_bond_0:1/RoCE"
      " (synd 0x15 vend 0x81 hw_synd 0/0)\n"),
+    ("the IOMMU of a host that has no name", "p2p-acs-iommu", ("kernel", "DMAR"),
+     "$ ./simpleP2P\nRun kernel on GPU1, taking source data from GPU0 and writing to GPU1...\n"
+     "[ 1204.1] DMAR: DRHD: handling fault status reg 2\n"),
     ("the store of the workers, once their agents have met", "rdzv-store", ("host", "w-0.job.svc"),
      "launch: args: ['--rdzv_backend=etcd', '--rdzv_endpoint=etcd-service:2379']\n  restart_count=0\n"
      "  master_addr=w-0.job.svc\nTraceback (most recent call last):\n"
