@@ -119,6 +119,13 @@ def silent(timeline: Timeline) -> frozenset[int]:
     return missing if 0 < len(missing) <= min(_FEW, few) and world > 1 else frozenset()
 
 
+def _only_other(timeline: Timeline) -> int | None:
+    """The one rank of which the log has lines and no timeout, where several others timed out."""
+    waiting = {timeout.rank for timeout in timeline.timeouts} - {None}
+    others = {event.rank for event in timeline.everything()} - waiting - {None}
+    return others.pop() if len(waiting) > 1 and len(others) == 1 else None
+
+
 def unmoved(timeline: Timeline) -> ProcessExit | None:
     """The rank that was killed at the end while others aborted: it did not even react to its watchdog."""
     killed = [ended for ended in timeline.killed_by(_SIGKILL) if ended.rank is not None]
@@ -172,10 +179,9 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
         return Offender("rank", str(slowest))
     if missing:
         return Offender("rank", str(_busiest(timeline, missing)))
-    if (ended := unmoved(timeline)) is not None:
-        return Offender("rank", str(ended.rank))
-    late = behind(timeline)
-    late = _still_there(timeline) if late is None else late
+    ended = unmoved(timeline)
+    candidates = (_only_other(timeline), ended.rank if ended else None, behind(timeline), _still_there(timeline))
+    late = next((rank for rank in candidates if rank is not None), None)
     return Offender("rank", str(late)) if late is not None else _waited_for(timeline, clues)
 
 

@@ -175,6 +175,8 @@ echo
                          [ ]Timeout\(ms\)=(?P<limit>\d+)\) ran for (?P<ran>\d+)
     torch.status         {OF}.*[Ll]`ast enqueued` (?:NCCL )?work: (?P<enqueued>-?\d+),
                          [ ]last completed (?:NCCL )?work: (?P<completed>-?\d+)
+    torch.status         `ast enqueued` => Received a dump signal .*ast enqueued NCCL work: (?P<enqueued>-?\d+),
+                         [ ]last completed NCCL work: (?P<completed>-?\d+)
     torch.down           `taking the entire process down|NCCL communicator was aborted on rank`
     torch.down           `watchdog thread terminated with exception|NCCL operations have failed or timed out`
     torch.dump-signal    `dump signal`.*from (?:this )?rank:? ?(?P<first>\d+)

@@ -137,6 +137,20 @@ LOGS: list[tuple[str, str, tuple[str, str] | None, str]] = [
      "  master_addr=w-0.job.svc\nTraceback (most recent call last):\n"
      "    store = TCPStore(master_addr, master_port, world_size, start_daemon, timeout)\n"
      "ValueError: host not found: Name or service not known\n"),
+    ("the rank that had enqueued less when it was told", "straggler-timeout", ("rank", "1"),
+     _TIMEOUT.format(0, 90417, "ALLGATHER", 9)
+     + "[rank0]:[E1 01:20:28.115 ProcessGroupNCCL.cpp:2250] [PG ID 2 PG GUID 3 Rank 0] failure detected by"
+     " watchdog at"
+     " work sequence id: 90417 PG status: last enqueued work: 90417, last completed work: 90416\n"
+     "[rank1]:[E1 01:20:28.941 ProcessGroupNCCL.cpp:1850] Received a dump signal due to a collective"
+     " timeout from rank 0."
+     " Last enqueued NCCL work: 90416, last completed NCCL work: 90416.\n"),
+    ("the only rank that did not time out, of those that are heard", "straggler-timeout", ("rank", "24"),
+     "Loading checkpoint shards:  39% Completed | 63/163 [13:41<22:10, 13.30s/it]\n"
+     + "".join(_TIMEOUT.format(rank, 3, "ALLREDUCE", 1) for rank in (0, 8, 16))
+     + "[rank24]: torch.distributed.DistBackendError: NCCL error in: NCCLUtils.hpp:317, remote process"
+     " exited or there"
+     " was a network error, NCCL version 2.21.5\n"),
 ]  # fmt: skip
 
 

@@ -18,6 +18,8 @@ from nccltool.triage.logs.prefixes import line, time_of, unlabelled
         ("rank 2: done", "done", {"rank": 2}),
         ("[pod/w-0/main] hello", "hello", {"host": "w-0"}),
         ("trainer-1 | hello", "hello", {"host": "trainer-1"}),
+        ("vllm-head  | (Worker_TP0 pid=9) hello", "hello", {"host": "vllm-head", "rank": 0, "pid": 9}),
+        ("train-loss | 2.31", "train-loss | 2.31", {}),
         ("(Worker_TP5 pid=31205) hello", "hello", {"pid": 31205, "rank": 5}),
         ("(VllmWorker rank=3 pid=77) hello", "hello", {"pid": 77, "rank": 3}),
         ("(Worker_DP1_TP0 pid=77) hello", "hello", {"pid": 77}),
