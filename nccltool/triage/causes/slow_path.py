@@ -248,7 +248,7 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     strongest = max(clues, key=lambda clue: clue.strength, default=None)
     by_socket = strongest and strongest.event and strongest.event.kind in ("nccl.no-ib", "nccl.socket")
     missing = timeline.first("nccl.no-verbs")
-    if (by_socket or missing) and (taken := _interface(timeline)):
+    if (by_socket or missing) and not (missing and _has_hcas(timeline)) and (taken := _interface(timeline)):
         return taken
     if missing:
         library = re.search(r"libibverbs\.so", missing.text)
@@ -267,6 +267,14 @@ def _names_none(timeline: Timeline, hcas: str) -> bool:
     """Whether NCCL found no RDMA device where names are asked for that no driver gives, as those of interfaces."""
     asked = hcas.lstrip("^=").split(",")
     return timeline.has("nccl.no-ib") and not any(map(_HCA.match, asked))
+
+
+_OF_RDMA = re.compile(r"infiniband|\bib(?:stat|v)|\b(?:mlx[45]_|bnxt_re|irdma|rocep)\w*\d")
+
+
+def _has_hcas(timeline: Timeline) -> bool:
+    """Whether somebody looked at RDMA devices or chose some: a missing library keeps NCCL from them."""
+    return any(_OF_RDMA.search(event.text) for event in timeline.everything() if event.kind != "nccl.no-verbs")
 
 
 _FIRST = re.compile(r"\[0\](?P<name>[^\s:]+):")

@@ -56,6 +56,8 @@ LOGS: list[tuple[str, str, tuple[str, str] | None, str]] = [
     ("sockets where no RDMA is", "slow-path", ("interface", "eno1"), _NO_VERBS + _SOCKETS + _SLOW),
     ("names of interfaces where those of HCAs belong", "slow-path", ("variable", "NCCL_IB_HCA"),
      _ASKED.format("rdma0,rdma1") + _SOCKETS + _SLOW),
+    ("a library that is missing where RDMA is", "slow-path", ("library", "libibverbs.so"),
+     "n1$ ls /sys/class/infiniband\n" + _NO_VERBS + _SOCKETS + _SLOW),
     ("HCAs that are not there", "slow-path", ("interface", "eno1"),
      _ASKED.format("mlx5_0,mlx5_1") + _SOCKETS + _SLOW),
     ("the plugin that lacks a library", "plugin", ("library", "libnccl-net-acme.so"),
