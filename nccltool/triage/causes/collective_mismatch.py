@@ -131,8 +131,10 @@ def _differing(timeline: Timeline) -> tuple[CollectiveTimeout, CollectiveTimeout
     return None
 
 
-_ELSEWHERE = ("job.rank-skips", "app.rank-done", "app.rank-left", "job.at-work", "job.milestone")
-_LEFT = re.compile(r"(?i)\b(?:done|finished|skip\w*|no ops|returning|saving|evaluat\w+|validat\w+)\b")
+_ELSEWHERE = ("job.rank-skips", "app.rank-done", "app.rank-left", "app.data-end", "job.at-work", "job.milestone")
+_LEFT = re.compile(
+    r"(?i)\b(?:done|finished|r[ua]n out|end of|no more|skip\w*|no ops|returning|saving|evaluat\w+|validat\w+)\b"
+)
 
 
 def _left(timeline: Timeline, ranks: Iterable[int]) -> str | None:

@@ -69,6 +69,7 @@ state
     app.environ     `os.environ|os.getenv|_get_env_or` => (?:environ(?:\.get)?|getenv|_get_env_or\w+)
                     [\[(]\s*["'](?P<name>[A-Z][A-Z0-9_]+)
     app.rank-done   (?i)\brank[ :=]*(?P<rank>\d+)\b.{0,20}\b`finished its|ran out of|exhausted|has no more`\b
+    app.data-end    `un out of data|nd of dataloader|nd of data|o more batches|o more data` => .
     app.rank-left   ^(?:\[?[Rr]ank[ :]*(?P<rank>\d+)\]?:?.*)?\b(?:done|finished|leaving)\b.*\b`exit`(?:ing)?\b
 """,
     before={" nccl": "]0123456789abcdefn \t", " ras": "]0123456789abcdefn \t"},

@@ -75,6 +75,8 @@ LOGS: list[tuple[str, str, tuple[str, str] | None, str]] = [
      "[rank0] epoch 3 batch 90/91\n[rank1] epoch 3 done, entering validation\n" + _TIE),
     ("the rank that does what one does for all, of two", "collective-mismatch", ("rank", "0"),
      "[Rank 0] Saving model checkpoint: out/step-90\n" + "".join(reversed(_TIE.splitlines(True)))),
+    ("the rank whose data ended, of two", "collective-mismatch", ("rank", "1"),
+     "[rank1]:2025-08-21 11:19:53,991 - root - WARNING - Dataset val has run out of data\n" + _TIE),
     ("a rank says that it skips, and stacks show the others", "collective-mismatch", ("rank", "1"),
      "[rank0]: world_size 2\n[rank1]: no ops queued, returning\n$ py-spy dump --pid 71\n"
      + _STACK.format(71, "barrier")
