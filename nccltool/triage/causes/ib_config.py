@@ -115,10 +115,15 @@ def _under_ucx(timeline: Timeline) -> Given:
     stopped = timeline.first("ucx.link")
     if stopped is None or timeline.had_worked:
         return
-    if timeline.first("shell.command", where=lambda e: "UCX_IB_GID_INDEX=" in e.get("command")):
+    if _ucx_index(timeline):
         yield Clue(0.85, "packets were not acknowledged with the GID index that was chosen", stopped)
     elif stopped.get("layer") == "RoCE":
         yield Clue(TYPICAL, "packets were not acknowledged over RoCE when the job began", stopped)
+
+
+def _ucx_index(timeline: Timeline) -> LogEvent | None:
+    """The command that chose a GID index for UCX."""
+    return timeline.first("shell.command", where=lambda e: "UCX_IB_GID_INDEX=" in e.get("command"))
 
 
 def _empty_gid(timeline: Timeline) -> LogEvent | None:
@@ -179,8 +184,10 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     observed = timeline.hosts.get(refused.host or "") if refused else None
     if observed and observed.hcas:
         return Offender("device", observed.hcas[0])
-    if timeline.has("ib.qp-failed") and (only := _only_hca(timeline)):
+    if timeline.has("ib.qp-failed", "ib.open-failed") and (only := _only_hca(timeline)):
         return Offender("device", only)
+    if timeline.has("ucx.link") and _ucx_index(timeline):
+        return Offender("variable", "UCX_IB_GID_INDEX")
     without = next((host for host in timeline.hosts.values() if "Socket" in host.networks), None)
     if without and len(timeline.networks) > 1:
         return Offender("host", without.name)

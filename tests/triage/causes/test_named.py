@@ -129,6 +129,13 @@ LOGS: list[tuple[str, str, tuple[str, str] | None, str]] = [
      " [0]mlx5_0:1/RoCE [RO]; OOB eth0:10.0.0.1<0>\nn1:1:9 [0] transport/net_ib.cc:1295 NCCL WARN NET/IB :"
      " Got completion"
      " from peer 10.0.0.2<55570> with error 12, opcode 0, len 0, vendor err 129 (Send)\n"),
+    ("the index that was chosen for UCX", "ib-config", ("variable", "UCX_IB_GID_INDEX"),
+     "$ mpirun -np 56 -x UCX_NET_DEVICES=mlx5_2:1 -x UCX_IB_GID_INDEX=1 ./IMB-MPI1 Alltoall\n"
+     "[n1:24410:0:24410] ud_iface.c:806  Fatal: transport error: Endpoint timeout\n"),
+    ("the only HCA, where its GIDs cannot be read", "ib-config", ("device", "mlx5_0"),
+     "n1:1:2 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/RoCE [RO]; OOB eth0:10.244.1.7<0>\n"
+     "n1:1:9 [0] misc/ibvwrap.cc:190 NCCL WARN Call to ibv_query_gid failed\n"
+     "n1: Test NCCL failure common.cu:1204 'unhandled system error'\n"),
     ("the HCA that UCX names", "ib-config", ("device", "mlx5_bond_0"),
      "[1629808211.402918] [clx-11:23411:0]    ib_mlx5_log.c:171  Transport retry count exceeded on"
      " mlx5_bond_0:1/RoCE"
