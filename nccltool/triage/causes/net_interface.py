@@ -136,6 +136,16 @@ def _owner(timeline: Timeline, address: str) -> str | None:
     return next((interface for interface, own in listed if own.partition("%")[0] == plain), None)
 
 
+def _shared(timeline: Timeline) -> str | None:
+    """The interface that has the same address on two hosts: whoever connects to it meets itself."""
+    owners: dict[tuple[str, str], set[str]] = {}
+    for event in timeline.of("nccl.socket", "net.listed"):
+        listed = _LISTED.findall(event.text) or [(event.get("interface"), event.get("address"))]
+        for own in listed:
+            owners.setdefault(own, set()).add(event.host or "")
+    return next((name for (name, _), hosts in owners.items() if len(hosts) > 1), None)
+
+
 def _network(address: str) -> str:
     return ".".join(address.split(".")[:2]) if "." in address else address.split("%")[0][:9]
 
@@ -168,6 +178,8 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
         return found
     if event := _virtual(timeline):
         return Offender("interface", event.get("interface"))
+    if timeline.has("net.stranger") and (shared := _shared(timeline)):
+        return Offender("interface", shared)
     if _first_of_several(timeline) and (own := timeline.first("nccl.bootstrap")):
         return Offender("interface", own.get("interface"))
     if timeline.has("nccl.bad-family") and (found := _without_address(timeline)):

@@ -59,6 +59,7 @@ failure
     net.stranger         `accepted a TCP connection from what appears`
 state
     net.pinged           `ping statistics` => --- (?P<peer>[\w.:-]+) ping statistics ---$
+    net.listed           `btl:tcp: ` => btl:tcp: \S+ if (?P<interface>\S+) .*\baddr (?P<address>[\d.]+)
     net.mesh             `istio-proxy|istio-injection=enabled|Envoy proxy|envoy connection|linkerd-proxy`
 doubt
     net.no-ping          `packets transmitted, 0 received`
