@@ -73,12 +73,11 @@ def clues(timeline: Timeline) -> Given:
 
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     """The GPU by its PCI address, else the rank."""
-    named = timeline.part(
+    named = timeline.part("gpu", "kernel.xid", name="gpu") or timeline.part(  # as the kernel's log has it
         "gpu",
         "kernel.gpu-lost",
         "kernel.gpu-failed",
         "kernel.gpu",
-        "kernel.xid",
         "kernel.ecc",
         "kernel.amdgpu",
         name="gpu",

@@ -155,7 +155,10 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
         return Offender("kernel", "iommu=pt")
     if bridge := _bridge(timeline):
         return Offender("device", bridge)
-    if found := timeline.host_named("kernel.iommu-fault") or clues.host_or_rank():
+    found = timeline.host_named("kernel.iommu-fault") or clues.host_or_rank()
+    if found and found.kind == "rank":  # it only used what its host has
+        found = _any_host(timeline) or found
+    if found:
         return found
     for name in ("other", "device"):
         if found := timeline.part("gpu", "kernel.iommu-fault", name=name):

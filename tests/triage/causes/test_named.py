@@ -140,12 +140,20 @@ LOGS: list[tuple[str, str, tuple[str, str] | None, str]] = [
      "[1629808211.402918] [clx-11:23411:0]    ib_mlx5_log.c:171  Transport retry count exceeded on"
      " mlx5_bond_0:1/RoCE"
      " (synd 0x15 vend 0x81 hw_synd 0/0)\n"),
+    ("the host of the IOMMU, not the rank that waits", "p2p-acs-iommu", ("host", "n1"),
+     "n1 kernel: AMD-Vi: Event logged [IO_PAGE_FAULT device=41:00.0 domain=0x21 address=0x3a0f1 flags=0x30]\n"
+     "n1:300:340 [0] NCCL INFO Channel 00 : 0[0] -> 1[1] via P2P/direct pointer\n"
+     "n1:300:340 [0] NCCL INFO comm 0x1 rank 0 nranks 2 cudaDev 0 busId 41000 - Init COMPLETE\n"
+     + _TIMEOUT.format(0, 1, "ALLREDUCE", 1) + _TIMEOUT.format(1, 1, "ALLREDUCE", 1)),
     ("the bridge that two hosts have with one address", "net-interface", ("interface", "virbr0"),
      "[n1:20110] btl:tcp: 0x1d2e0a0: if eno1 kidx 2 cnt 0 addr 10.30.2.11 IPv4 bw 1000 lt 100\n"
      "[n1:20110] btl:tcp: 0x1d2e4b0: if virbr0 kidx 5 cnt 0 addr 192.168.122.1 IPv4 bw 100 lt 1000\n"
      "[n2:8841] btl:tcp: 0x2a444b0: if virbr0 kidx 4 cnt 0 addr 192.168.122.1 IPv4 bw 100 lt 1000\n"
      "[n1][[5410,1],0][btl_tcp_endpoint.c:630:recv_connect_ack] received unexpected process"
      " identifier [[5410,1],1]\n"),
+    ("the GPU as the kernel names it, whichever tool came first", "gpu-fault", ("gpu", "0000:17:00"),
+     "Unable to determine the device handle for GPU 0000:17:00.0: GPU is lost.  Reboot the system to recover\n"
+     "kernel: [87474.8] NVRM: Xid (PCI:0000:17:00): 79, pid=0, GPU has fallen off the bus.\n"),
     ("the IOMMU of a host that has no name", "p2p-acs-iommu", ("kernel", "DMAR"),
      "$ ./simpleP2P\nRun kernel on GPU1, taking source data from GPU0 and writing to GPU1...\n"
      "[ 1204.1] DMAR: DRHD: handling fault status reg 2\n"),
