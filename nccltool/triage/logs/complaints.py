@@ -62,6 +62,7 @@ _SURVIVED = _one_of(r"""
     \bTL_\w+ +ERROR failed to initialize|wandb: (?:ERROR|WARNING)
     \b(?:can|could|may|might) (?:lead|cause|result)\b|<NO-CARRIER,
     informational|\bnot supported, using \w|\bwill keep trying\b|in file gds_|sys/fs/cgroup|unlink domain socket
+    \((?:re)?(?:created|mounted|loaded|started|connected|joined)\)$
     \bno (?:violations?|faults?)\b|already been registered|\bset\b.{0,30}\bto (?:avoid|silence|suppress)
 """)
 """Words of lines that tell at once that it went on, or that count nothing."""

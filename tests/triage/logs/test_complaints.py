@@ -41,6 +41,7 @@ def test_what_a_complaint_is_about(text: str, about: str, grade: str) -> None:
         "frobnication failed",
         "NCCL INFO NVLS multicast support is not available on dev 0",
         "link error count: 0 errors",
+        "quuxd: error: port directory /var/quux: not found (created)",
         "port 7 failed, retrying",
         "val_error: 0.12 of the plugin",
         "plugin_timeout: 30",
