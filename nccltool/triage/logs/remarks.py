@@ -114,6 +114,7 @@ success
     job.completed     `prompts |requests |samples |files |shards ` => (?i)\ball (?:\d+ )?(?:prompts|requests|
                       samples|files|shards) (?:are |were |have been )?(?:finished|completed|processed|done)\b
     job.completed     `Total wall time:` \d
+    job.completed     `Successful requests:` => ^Successful requests:\s+[1-9]\d*\s*$
     job.completed     `run complete|un finished` => (?i)\brun (?:complete|finished)\W*$
     job.completed     `OK` => ^OK(?: \(skipped=\d+\))?$
     job.completed     ^(?:=+ )?\d+` passed`\b(?!.*fail).*\bin [\d.]+ ?s

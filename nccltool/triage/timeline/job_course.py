@@ -38,6 +38,11 @@ _TESTS = re.compile(
     r"^\W*\d+ passed\b(?!.*(?:fail|error))|^OK\b|^\[  PASSED  \]|^100% tests passed|^test result: ok"
 )
 """The summary of tests that all passed: what failed before, they expected."""
+_WHOLE_JOB = re.compile(
+    r"(?i)\bjob\b[ :=#]{0,2}\S*.{0,40}\b(?:exit(?: ?code| status)?|rc)[ :=]{1,2}0(?::0)?\b"
+    r"|\bexit(?: code)? 0\b.{0,20}\bjob\b"
+)
+"""What a launcher says of the whole job at its end: whatever was killed before, it had to be ended so."""
 _MOVES = ("job.progress", "bench.row")
 _GOES_ON = re.compile(
     r"(?i)\bfall(?:s|ing)? ?back|\b(?:will|then) retry\b|\bretrying\b|\bcontinuing\b|\b(?:using|from) cache"
@@ -66,7 +71,18 @@ _OF_JOBS = ("nccl", "torch", "bench", "store", "gloo", "app", "torchrun", "hvd",
 
 def _is_an_ending(event: LogEvent) -> bool:
     """Whether processes around a job end so too, once it has come to its end."""
-    return event.kind in _ENDINGS or (event.kind == "torchrun.failed" and event.get("code") in ("-15", "143"))
+    return (
+        event.kind in _ENDINGS
+        or _is_killed(event)
+        or (event.kind == "torchrun.failed" and event.get("code") in ("-15", "143"))
+    )
+
+
+def _is_killed(event: LogEvent) -> bool:
+    """Whether somebody ended a step or a task: its servers do not end by themselves."""
+    return event.kind in ("job.cancelled", "job.killed") or (
+        event.kind == "job.exit" and event.get("how") == "Killed"
+    )
 
 
 _EXPECTED = re.compile(r"(?i)\bas expected\b|\(expected\)|\bexpected (?:at|during|on|behaviou?r)\b")
@@ -180,7 +196,7 @@ class JobCourse:
             self._last_success = place
         if event.kind != "job.completed" or _BY_THE_TRAINER.search(event.text):
             self._is_open = self._deadly
-        if _TESTS.search(event.text):
+        if _TESTS.search(event.text) or _WHOLE_JOB.search(event.text):
             self._deadly = self._is_open = False
 
     def _fail(self, event: LogEvent, place: Place) -> None:

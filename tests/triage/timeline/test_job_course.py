@@ -102,3 +102,22 @@ def test_who_interrupts_a_viewer_ends_no_job() -> None:
     assert diagnosis(looked).root_cause == "none"
     assert diagnosis("$ python train.py\nstep 700 loss 1.0\n^C\n").root_cause == "preempted"
     assert diagnosis("$ python train.py\nSegmentation fault\n" + looked).root_cause != "none"
+
+
+_KILLED = (
+    "slurmstepd: error: *** STEP 7.2 ON n1 CANCELLED AT 2026-07-04T14:13:02 ***\nsrun: error: n1: task 0: Killed\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("log", "cause"),
+    [
+        (_KILLED, "preempted"),
+        ("Successful requests:                     2048\n" + _KILLED, "none"),  # servers do not end by themselves
+        (_KILLED + "job 7 finished, exit code 0\n", "none"),
+        (_KILLED + "job 7 finished, exit code 1\n", "preempted"),
+        (_KILLED + "epilog: health check exit code 0\n", "preempted"),
+    ],
+)
+def test_who_is_killed_behind_the_work_did_not_fail(log: str, cause: str) -> None:
+    assert diagnosis("step 1 loss 2.0\n" + log).root_cause == cause
