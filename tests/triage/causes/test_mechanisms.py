@@ -198,7 +198,7 @@ LOGS = [
     ("nvlink-fabric", "2", "plugin: Error: NVLink fabric error on GPU 2\n"),
     ("p2p-acs-iommu", None, _P2P
      + "slurmstepd: error: *** JOB 7 ON h1 CANCELLED AT 2026-01-01T01:00:00 DUE TO TIME LIMIT ***\n"),
-    ("slow-path", "libibverbs.so", "h1:10:20 [0] NCCL INFO Failed to open libibverbs.so[.1]\n" + _SOCKETS
+    ("slow-path", "eth0", "h1:10:20 [0] NCCL INFO Failed to open libibverbs.so[.1]\n" + _SOCKETS
      + "INFO Step 1 | Time: 610.20s | Loss: 0.5\nINFO Step 2 | Time: 612.10s | Loss: 0.4\n"),
     ("slow-path", None, _SOCKETS + "crw-rw-rw- 1 root root 231, 192 uverbs0\n" + _ROW),
     ("slow-path", "NCCL_SHM_DISABLE", "h1:10:20 [0] NCCL INFO NCCL_SHM_DISABLE set by environment to 1.\n"
