@@ -1,7 +1,11 @@
 """Options that all commands share: their twins in the environment, and exit codes in another style."""
 
+import click
 import pytest
 
+from nccltool.cli.options import Number
+from nccltool.cli.root import cli
+from nccltool.cli.tree import leaves
 from nccltool.core import verdicts
 from tests.cli.test_bad_words import last_sentence
 from tests.conftest import Nccltool
@@ -30,6 +34,18 @@ def test_variables(variable: str, value: str, sentence: str, nccltool: Nccltool)
     assert (said.code, said.out) == (2, "")
     named = "" if variable in sentence else f" (set by {variable})"
     assert last_sentence(said.err) == f"{sentence}{named}"
+
+
+def test_every_number_with_a_fraction_is_finite() -> None:
+    """click's own numbers take nan, which passes every range."""
+    kinds = {
+        (" ".join(path), parameter.name): parameter.type
+        for path, command in leaves(cli)
+        for parameter in command.params
+        if isinstance(parameter.type, click.types.FloatParamType)
+    }
+    assert ("train", "grace") in kinds
+    assert [place for place, kind in kinds.items() if not isinstance(kind, Number)] == []
 
 
 def test_a_word_is_stronger_than_its_variable(nccltool: Nccltool) -> None:

@@ -24,7 +24,7 @@ from nccltool.cli.tree import section
     ),
     option(
         "--alpha",
-        type=click.FloatRange(0.0001, 0.2),
+        type=Number(0.0001, 0.2),
         default=0.025,
         metavar="P",
         settable="project",

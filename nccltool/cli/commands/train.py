@@ -193,7 +193,7 @@ def _taken(default: object, traits: "OptionTraits") -> dict[str, Any]:
     ),
     option(
         "--grace",
-        type=click.FloatRange(0, 86_400),
+        type=Number(0, 86_400),
         default=0.0,
         metavar="SECONDS",
         settable="project",
