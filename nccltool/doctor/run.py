@@ -62,8 +62,9 @@ def _diagnosed(asked: DoctorOrder, command: tuple[str, ...], chosen: tuple[Rule,
     hosts = [judge.host_of(facts, asked.nccl, nodes, asked.local_ranks, count, files) for facts in snapshots]
     if asked.library:
         hosts = [replace(host, answer=_answer(host, asked.library)) for host in hosts]
-    nothing = asked.without_host and not any(_is_judged(name, chosen) for name in hosts[0].settings.variables)
-    judgement = judge.nothing_to_check(chosen) if nothing else judge.judge(hosts, chosen, asked.without_host)
+    judgement = judge.judge(hosts, chosen, asked.without_host)
+    nothing = asked.without_host and not _says_something(hosts[0], chosen, judgement)
+    judgement = judge.nothing_to_check(chosen) if nothing else judgement
     # with --select, rules alone are wanted
     differ = () if asked.select else differences(snapshots, asked.ignore, asked.where is not None)
     findings = (*absent, *judgement.findings, *differ)
@@ -77,6 +78,15 @@ def _diagnosed(asked: DoctorOrder, command: tuple[str, ...], chosen: tuple[Rule,
         nccl=str(hosts[0].nccl) if isinstance(hosts[0].nccl, Version) else None,
         fixes=_fixes(judgement, hosts, nothing) if asked.fix else (),
         source=_names(files) if asked.without_host else "",
+    )
+
+
+def _says_something(host: JudgedHost, chosen: Sequence[Rule], judgement: judge.Judgement) -> bool:
+    """Whether a rule is about a variable that is set, or found something wrong with one of any name."""
+    variables = host.settings.variables
+    found = (finding.subject for finding in judgement.findings)
+    return any(_is_judged(name, chosen) for name in variables) or any(
+        one.kind == "variable" and one.name in variables for one in found
     )
 
 

@@ -53,6 +53,31 @@ def test_a_file_without_a_variable_that_a_rule_knows_does_not_pass(
     assert said.out.startswith("UNKNOWN doctor on root: nothing found; no host: the captured tree is empty\n")
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("NO_PROXY=10.0.0.0/8", "UNKNOWN"),
+        ("http_proxy=http://proxy:3128", "WARN LCH028"),
+        ("https_proxy=http://proxy:3128", "WARN LCH028"),
+        ("http_proxy=http://proxy:3128\nno_proxy=10.0.0.0/8", "PASS"),
+        ("SLURM_MEM_PER_CPU=4000", "PASS"),
+        ("SLURM_MEM_PER_CPU=4000\nSLURM_MEM_PER_NODE=64000", "FAIL LCH016"),
+        ("SLURM_NTASKS_PER_NODE=8", "PASS"),
+        ("VLLM_RAY_BUNDLE_INDICES=1,1", "WARN CON012"),
+        ("OMPI_MCA_orte_keep_fqdn_hostnames=1\nOPENMPI_VERSION=5.0.1", "WARN MPI007"),
+    ],
+)
+def test_a_variable_that_is_the_only_one_is_judged(
+    text: str, said: str, nccltool: Nccltool, tmp_path: Path
+) -> None:
+    file = tmp_path / "job.env"
+    file.write_text(f"{text}\n")
+    out = nccltool("doctor", "--env-file", str(file), "--nodes", "2", "--ignore", "DBG", "--format", "json").out
+    document = json.loads(out)
+    codes = [one["code"] for one in document["findings"]]
+    assert " ".join([document["status"].upper(), *codes]) == said
+
+
 def test_a_bare_name_is_that_of_the_command(nccltool: Nccltool, tmp_path: Path) -> None:
     file = tmp_path / "job.env"
     file.write_text("NCCL_ALGO\n")

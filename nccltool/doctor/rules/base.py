@@ -222,6 +222,11 @@ class _Reach(TypedDict, total=False):
     library: CollectiveLibrary
 
 
+class _ReachOfHost(_Reach, total=False):
+    about: tuple[str, ...]
+    """Variables without which it finds nothing."""
+
+
 def across(
     code: str, severity: Severity, **reach: Unpack[_Reach]
 ) -> Callable[[Callable[[Sequence[JudgedHost]], Results]], Rule]:
@@ -231,7 +236,7 @@ def across(
 
 
 def rule(
-    code: str, severity: Severity, **reach: Unpack[_Reach]
+    code: str, severity: Severity, **reach: Unpack[_ReachOfHost]
 ) -> Callable[[Callable[[JudgedHost], Results]], Rule]:
     made = partial(Rule, code=code, severity=severity, **reach)
     return lambda function: made(function=function, check=lambda hosts: function(hosts[0]))

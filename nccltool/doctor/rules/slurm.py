@@ -8,6 +8,8 @@ from nccltool.doctor.rules.base import JudgedHost, Results, Variable, for_number
 
 _MEMORY = ("SLURM_MEM_PER_CPU", "SLURM_MEM_PER_GPU", "SLURM_MEM_PER_NODE")
 _OF_EACH_GPU = ("SLURM_GPUS_PER_TASK", "SLURM_GPUS_PER_SOCKET", "SLURM_NTASKS_PER_NODE")
+_EXCLUSIVE = (*_MEMORY, *_OF_EACH_GPU, "SLURM_NTASKS_PER_GPU", "SLURM_TRES_PER_TASK", "SLURM_CPUS_PER_TASK")
+_TASKS = ("SLURM_NTASKS_PER_NODE", "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS")
 
 
 @for_text("LCH015", "warning", "SLURM_EXPORT_ENV", covers=())
@@ -25,7 +27,7 @@ def settings_not_exported(host: JudgedHost, variable: Variable, text: str) -> Re
         yield report.better_set(variable, "ALL", "srun passes none of these settings on to its tasks")
 
 
-@rule("LCH016", "error", covers=())
+@rule("LCH016", "error", about=_EXCLUSIVE, covers=())
 def exclusive_slurm_variables(host: JudgedHost) -> Results:
     """Two variables of Slurm are set that exclude each other.
 
@@ -105,7 +107,7 @@ def inherited_cpu_masks(host: JudgedHost, variable: Variable, text: str) -> Resu
         yield report.better_unset(variable, message, part=masks[0])
 
 
-@rule("LCH023", "warning", covers=())
+@rule("LCH023", "warning", about=_TASKS, covers=())
 def torchrun_in_each_task(host: JudgedHost) -> Results:
     """Slurm starts several tasks on a node, each of them a torchrun that starts several ranks.
 

@@ -75,9 +75,10 @@ def interface_for_rdma(host: JudgedHost, variable: Variable, text: str) -> Resul
 
 
 _ATTENTION = ("NVTE_FLASH_ATTN", "NVTE_FUSED_ATTN", "NVTE_UNFUSED_ATTN")
+_CONTRADICTED = ("VLLM_DP_RANK", "VLLM_RAY_BUNDLE_INDICES", "MC_ENABLE_HCA_PEER_AFFINITY", *_ATTENTION)
 
 
-@rule("CON012", "warning", covers=())
+@rule("CON012", "warning", about=_CONTRADICTED, covers=())
 def engine_settings_contradict(host: JudgedHost) -> Results:
     """Variables of an engine contradict each other.
 

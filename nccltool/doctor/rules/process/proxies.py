@@ -12,7 +12,7 @@ _MEETING_POINTS = ("RAY_ADDRESS", "FQ_RAY_IP", "VLLM_HOST_IP")
 _NO_ADDRESS = ("", "auto", "local")
 
 
-@rule("LCH026", "warning", covers=())
+@rule("LCH026", "warning", about=_PROXIES, covers=())
 def head_node_through_proxy(host: JudgedHost) -> Results:
     """gRPC connects to the cluster's head node through a proxy, because no_proxy does not contain its address.
 
@@ -44,7 +44,7 @@ def head_node_through_proxy(host: JudgedHost) -> Results:
 _WEB_PROXIES = ("http_proxy", "https_proxy")
 
 
-@rule("LCH028", "warning", covers=())
+@rule("LCH028", "warning", about=_WEB_PROXIES, covers=())
 def proxy_without_exceptions(host: JudgedHost) -> Results:
     """A multi-node job sets a web proxy, but not no_proxy.
 
