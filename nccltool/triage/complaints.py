@@ -35,6 +35,14 @@ def clues(label: str, timeline: Timeline) -> Iterator[Clue]:
         yield Clue(_RAISED, "a rank raised an exception that is about this", raised)
 
 
+def ends_in_trouble(timeline: Timeline) -> bool:
+    """Whether a job stood still, or neither went on nor came to its end behind the last report of a failure."""
+    loud = (one for one in timeline.of("log.complaint") if one.get("grade") == "loud")
+    last = max((*timeline.troubles(), *loud), key=timeline.place, default=None)
+    goes_on = last is None or any(timeline.before(last, later) for later in timeline.of(*_ENDS, *_WORK))
+    return timeline.hung is not None or not goes_on
+
+
 def _raised(timeline: Timeline) -> LogEvent | None:
     """The first exception; of those that follow from something elsewhere, the first one in a known library."""
     return timeline.first("app.exception") or timeline.first("app.echo", where=lambda e: e.get("within"))

@@ -104,7 +104,9 @@ def _with_words(timeline: Timeline, ranked: Sequence[_Weighed], sure: float) -> 
     first, *others = ranked
     rivals = [one.label for one in others[: _RIVALS + 1] if one.label != "other"][:_RIVALS]
     words = frozenset[str]() if timeline.has(own_run.KIND) else timeline.words  # a run has seen what happened
-    said = second_opinion.opinion(first.label, sure, rivals, words)
+    said = second_opinion.opinion(
+        first.label, sure, rivals, words, may_be_well=not complaints.ends_in_trouble(timeline)
+    )
     if said is None:
         return None
     telling = ", ".join(likeness.telling(words, said.cause))

@@ -21,6 +21,11 @@ CUT = "log.cut"
 """The kind of the last event of a packed log that ends early: what followed is missing."""
 UNREAD = "log.unread"
 """The kind of the event of a file in a folder that could not be read: what it says is missing."""
+OF_A_PART = (
+    r"\b(?i:prolog|epilog|clean-?up|set-?up|(?:r?sync|cop(?:y|ied)|upload|download|transfer|backup|archiv|evaluat|"
+    r"validat|checkpoint|sav|load|stag|install|build|compil|warm-?up|import|health ?check)\w*)\b"
+)
+"""Of what a line says that it is over, and the job is not."""
 WORDS = "log.words"
 """The kind of the event at the end of a log that has its words (wording/words.py)."""
 LONGEST_TEXT = 600

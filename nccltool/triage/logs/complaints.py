@@ -20,6 +20,7 @@ doubt
     log.complaint    `nexpected|not supported| DOWN|is down|went down| hangs| hung|xceed|xhausted|bort` => .
     log.complaint    `not match|doesn't match|wrong|disagree|differ|nhealthy|inactive` => .
     log.complaint    `ut of memory|ut of host memory|ut of device memory|nsufficient|ot enough|o suitable` => .
+    log.complaint    `xit code|xited with|xit status` => [1-9]
     log.complaint    `o usable|o active|o matching|o valid|out of range` => .
 """)
 
@@ -36,12 +37,15 @@ _FAILS = _one_of(r"""
     \bnot (?:found|available|supported|match|allowed|permitted|loaded|running|exist|reachable|responding|ready)\b
     \b(?:missing|unreachable|incompatible|corrupt\w*|unexpected|down|hangs?|hung|exceed\w*|exhausted|abort\w*)\b
     \bout of (?:\w+ )?memory\b|\binsufficient\b|\bnot enough\b|\bno (?:suitable|usable|active|matching|valid)\b
+    \bexit(?:ed)?(?: with)?(?: exit)? (?:code|status)[ =:]{1,3}[1-9]
     \b(?:doesn't match|wrong|disagree\w*|differs?|unhealthy|inactive|stuck)\b
 """)
 _LOUD = _one_of(
     r"""
     \b(?:ERROR|FATAL|CRITICAL|CRIT|EMERG|ALERT|ERR|PANIC)\b|(?i:\bfatal\b|\b(?:error|panic):|\berror[ ]?\()
     (?i:\baborting\b|\bcannot continue\b|\bgiving up\b)
+    (?i:\b(?:job|run|training|program|process|application)\b.{0,12}\b(?:failed|aborted|crashed)$)
+    (?i:\bexit(?:ed)?(?: with)?(?: exit)? (?:code|status)[ =:]{1,3}[1-9]\d{0,2}$)
     (?i:\bfailed to (?:start|init\w*|create|open|load|connect|set up|bind|allocate)\b)
     """,
     flags="",
@@ -51,7 +55,8 @@ _QUIET = re.compile(r"\bWARN(?:ING)?\b|\b[Ww]arning\b|^\[?W\d{4}|<warn>|\[W\b")
 _ERROR_OF_NCCL = re.compile(r"\b(?:NCCL|RCCL) WARN\b")
 _SURVIVED = _one_of(r"""
     \bfall(?:s|ing|en)?[ -]?back|using default|\b(?:ignor|disabl|skipp)(?:ed|ing)\b|\bretr(?:y|ies|ying|ied)\b
-    harmless|optional|deprecat|\bcontinu(?:e|es|ing)\b|recover(?:ed|s|ing)\b|succe(?:ss|eded)|non-?fatal|no longer
+    harmless|optional|deprecat|(?<!cannot )(?<!can't )(?<!unable to )\bcontinu(?:e|es|ing)\b|recover(?:ed|s|ing)\b
+    succe(?:ss|eded)|non-?fatal|no longer
     will (?:use|try|be (?:used|ignored|set))|unaffected|resolved|cleared|is fine|as expected|safe to
     \bno (?:errors?|failures?|mismatch\w*|problems?|wrong)\b|\b0 (?:errors?|fail\w*|wrong|mismatch\w*|differ\w*)
     \b(?:errors?|fail(?:ed|ures?)?|wrong|mismatch\w*|timeouts?|err)\b\s*[=:]\s*(?:0|none|ok|pass|false|off|no)\b

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from nccltool.triage.logs.base import LogEvent, SourceLine
+from nccltool.triage.logs.base import OF_A_PART, LogEvent, SourceLine
 from nccltool.triage.logs.patterns import event, table
 
 _REMARK = r"^\W{0,4}[(<#.*^].{0,80}"
@@ -109,8 +109,8 @@ success
     job.completed     `test result: ok`
     job.completed     `inished|ompleted` => (?i)^(?!.*(?:[%|]|load|captur|compil|prepar)).*\b(?:(?:finished|
                       completed)\b.{0,40}\b(\d+)(?:/| of )\1\b|(\d+)/\2\b.{0,30}\b(?:finished|completed)\b)
-    job.completed     `inished |nded |ompleted |xited ` => (?i)\b(?:finished|ended|completed|exited) (?:
-                      successfully|normally|ok|fine|cleanly|without errors?)\b
+    job.completed     `inished |nded |ompleted |xited ` => (?i)^(?!.*{OF_A_PART}).*\b(?:finished|ended|completed|
+                      exited) (?:successfully|normally|ok|fine|cleanly|without errors?)\b
     job.completed     `prompts |requests |samples |files |shards ` => (?i)\ball (?:\d+ )?(?:prompts|requests|
                       samples|files|shards) (?:are |were |have been )?(?:finished|completed|processed|done)\b
     job.completed     `Total wall time:` \d
@@ -134,6 +134,7 @@ success
     job.completed     `All processes entering MPI_Finalize|uccessfully completed|uccessfully finished`
 """,
     REMARK=_REMARK,
+    OF_A_PART=OF_A_PART,
     WORK=_WORK,
     COMM=r"(?:comm|sync|all_?to_?all|all_?reduce|reduce_?scatter|all_?gather)",
 )

@@ -1,6 +1,7 @@
 """What starts and ends jobs: Slurm, mpirun, Kubernetes, Ray, the user."""
 
 from nccltool.triage.logs import slurm
+from nccltool.triage.logs.base import OF_A_PART
 from nccltool.triage.logs.patterns import table
 
 PATTERNS = table(
@@ -151,7 +152,7 @@ success
     job.completed    exited with `code 0`\b
     job.completed    `ucceeded` => (?:phase|status|state|Job|job):? ?(?:has )?[Ss]ucceeded\b|^Succeeded$
     job.completed    `ompleted` => (?:main container|job|run|training|benchmark|all ranks|workers?) completed(?:
-                     [ ]successfully)?\b|completed successfully
+                     [ ]successfully)?\b|^(?!.*{OF_A_PART}).*completed successfully
     job.completed    `max steps reached|Application shutdown complete|JAX distributed shutdown complete`
     job.completed    `Processed prompts: 100%`
     bench.osu        ^# `OSU MPI`
@@ -166,5 +167,6 @@ success
     job.completed    `WEXITSTATUS 0`
 """,
     hosts_in=("node", "address"),
+    OF_A_PART=OF_A_PART,
     REFUSED=slurm.REFUSED,
 )

@@ -109,6 +109,7 @@ class JobCourse:
         self._last_success: Place | None = None
         self._changed_since = False
         self._steps_since: set[str] = set()
+        self._steps_after_end: set[str] = set()
         self._deadly = False
         self._only_waited = True
         self._only_light = True
@@ -164,6 +165,10 @@ class JobCourse:
         return self._last_success > self._last_failure and not self._changed_since and not self._is_open
 
     def _follow(self, event: LogEvent, place: Place) -> None:
+        if event.kind == "job.progress" and self._last_success and self._last_success[0] == place[0]:
+            self._steps_after_end.add(_step_of(event))
+            if len(self._steps_after_end) >= _STEPS_ON:
+                self._last_success = None  # it was the end of something else
         self._serves = self._serves or event.kind == "job.serving"
         if event.kind in _MOVES and self._last_failure is None:
             self._steps_before += 1
@@ -192,6 +197,7 @@ class JobCourse:
         self._has_begun = self._has_begun or event.family in _OF_JOBS or event.role == "echo"
 
     def _succeed(self, event: LogEvent, place: Place) -> None:
+        self._steps_after_end.clear()
         if not self._changed_since:
             self._last_success = place
         if event.kind != "job.completed" or _BY_THE_TRAINER.search(event.text):

@@ -52,11 +52,27 @@ FAILED = "4711.batch  batch acct 8 FAILED 1:0\n"
     ],
 )
 @pytest.mark.parametrize(
-    "word", ["done", "training finished", "epilog: health check rc=0", "4711.extern extern acct 8 COMPLETED 0:0"]
+    "word",
+    [
+        "done",
+        "training finished",
+        "epilog: health check rc=0",
+        "4711.extern extern acct 8 COMPLETED 0:0",
+        "epilog: cleanup completed successfully",
+        "rsync of logs completed successfully",
+    ],
 )
 def test_a_word_about_an_end_takes_no_failure_back(failed: str, cause: str, word: str) -> None:
     """As a script says it that goes on whatever became of the job."""
     assert diagnosis(f"step 1 loss 2.0\n{failed}{word}\n").root_cause == cause
+
+
+@pytest.mark.parametrize("last", ["FATAL: cannot continue", "ERROR: training failed, giving up", "exit code 139"])
+def test_an_end_behind_which_the_job_made_steps_was_that_of_something_else(last: str) -> None:
+    steps = "".join(f"step {number} loss 2.0\n" for number in range(20))
+    log = f"{steps}validation completed ok\n{steps.replace('step ', 'step 1')}{last}\n"
+    assert diagnosis(log).root_cause == "other"
+    assert diagnosis(f"{steps}training completed\n{last}\n").root_cause == "none"
 
 
 def test_work_behind_a_failure_does() -> None:

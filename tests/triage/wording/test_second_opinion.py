@@ -12,8 +12,10 @@ MODEL = WordWeights(
     unit=1.0,
     causes=CAUSES,
     bias=(0, 0, 0, 0, 0),
-    words={"fine": ((0, 8),), "xid": ((2, 8),), "gid": ((3, 8),)},
+    words={"fine": ((0, 80),), "xid": ((2, 80),), "gid": ((3, 80),)}
+    | {f"word{number}": () for number in range(20)},
 )
+MANY = frozenset(f"word{number}" for number in range(20))
 
 
 @pytest.fixture(autouse=True)
@@ -35,12 +37,20 @@ def model(monkeypatch: pytest.MonkeyPatch) -> None:
         ("of-a-plugin", 0.5, ["gpu-fault"], {"xid"}, None),
         ("shm-size", SETTLED, ["gpu-fault"], {"xid"}, None),
         ("shm-size", 0.5, ["gpu-fault"], {"unheard"}, None),
-        ("shm-size", 0.5, ["gpu-fault"], set(), None),
     ],
 )
 def test_words_decide_only_what_lines_leave_open(
     answer: str, confidence: float, rivals: list[str], words: set[str], expected: str | None
 ) -> None:
-    said = opinion(answer, confidence, rivals, frozenset(words))
+    said = opinion(answer, confidence, rivals, MANY | words)
     assert (said and said.cause) == expected
     assert said is None or 0.3 <= said.confidence <= 0.75
+
+
+def test_words_say_nothing_of_a_log_that_has_few_of_them() -> None:
+    assert opinion("shm-size", 0.5, ["gpu-fault"], frozenset({"xid"})) is None
+
+
+def test_words_call_no_job_healthy_that_did_not_go_on() -> None:
+    assert opinion("other", 0.4, [], MANY | {"fine"}, may_be_well=False) is None
+    assert opinion("other", 0.4, [], MANY | {"fine"}) is not None
