@@ -129,6 +129,8 @@ class JobCourse:
         self._looked_at: LogEvent | None = None
 
     def add(self, event: LogEvent, place: Place) -> None:
+        if event.kind == "job.progress" and self._last_success and self._last_success[0] == place[0]:
+            self._doubt_end(event)
         self._follow(event, place)
         self._watch_links(event)
         self._watch(event)
@@ -165,10 +167,6 @@ class JobCourse:
         return self._last_success > self._last_failure and not self._changed_since and not self._is_open
 
     def _follow(self, event: LogEvent, place: Place) -> None:
-        if event.kind == "job.progress" and self._last_success and self._last_success[0] == place[0]:
-            self._steps_after_end.add(_step_of(event))
-            if len(self._steps_after_end) >= _STEPS_ON:
-                self._last_success = None  # it was the end of something else
         self._serves = self._serves or event.kind == "job.serving"
         if event.kind in _MOVES and self._last_failure is None:
             self._steps_before += 1
@@ -195,6 +193,12 @@ class JobCourse:
             self._changed_since = self._last_failure is not None and self._has_begun
             self._has_begun = True
         self._has_begun = self._has_begun or event.family in _OF_JOBS or event.role == "echo"
+
+    def _doubt_end(self, event: LogEvent) -> None:
+        """What steps follow was the end of something else, such as a validation."""
+        self._steps_after_end.add(_step_of(event))
+        if len(self._steps_after_end) >= _STEPS_ON:
+            self._last_success = None
 
     def _succeed(self, event: LogEvent, place: Place) -> None:
         self._steps_after_end.clear()
