@@ -13,7 +13,7 @@ from nccltool.launch.launchers.base import LaunchPlan
 from nccltool.launch.options import StartOptions
 from nccltool.launch.order import LaunchOrder, joined, likely_backend, ordered, plan_launch
 from nccltool.probe import dtypes
-from nccltool.train import checkpoint_options, pipeline_schedules, sharing, strategies, tuning
+from nccltool.train import checkpoint_options, input_files, pipeline_schedules, sharing, strategies, tuning
 from nccltool.train.checkpoint_options import CheckpointOptions
 from nccltool.train.job import TrainJob, TrainSpec
 from nccltool.train.strategies import base, ddp, deepspeed, fsdp
@@ -108,7 +108,7 @@ def _spec(options: TrainOptions, where: LaunchPlan) -> TrainSpec:
         learning_rate=_learning_rate(options),
         dtype=dtype,
         profile=user_files.folder("--profile", options.profile) if options.profile else "",
-        data=_data(options, shape["vocabulary"], where),
+        data=_data(options, shape, where),
         checkpoint=checkpoint_options.checkpoints_of(options.checkpoint, where),
         checkpoint_every=options.checkpoint.checkpoint_every,
         grace_s=checkpoint_options.grace_of(options.checkpoint),
@@ -124,29 +124,31 @@ def _learning_rate(options: TrainOptions) -> float:
     return default if options.learning_rate is None else options.learning_rate
 
 
-def _data(options: TrainOptions, vocabulary: int, where: LaunchPlan) -> str:
+def _data(options: TrainOptions, shape: Mapping[str, int], where: LaunchPlan) -> str:
     """The folder of the files to train with; empty = synthetic tokens. Raises BadInput."""
     if not options.data:
         if options.data_workers:
             raise BadInput("--data-workers needs --data", "omit it or add --data DIR")
         return ""
-    if vocabulary < _BYTES:
+    if shape["vocabulary"] < _BYTES:
         raise BadInput(
-            f"--vocabulary {vocabulary} is too small for --data: a token per byte", f"use at least {_BYTES}"
+            f"--vocabulary {shape['vocabulary']} is too small for --data: a token per byte",
+            f"use at least {_BYTES}",
         )
     folder = Path(options.data).absolute()
     if not where.launch.remote:  # else the hosts of ranks have it: this one need not
-        _see_that_it_can_be_read(folder)
+        _see_that_it_can_be_read(folder, shape["context"] + 1)
     return str(folder)
 
 
-def _see_that_it_can_be_read(folder: Path) -> None:
+def _see_that_it_can_be_read(folder: Path, length: int) -> None:
     try:
-        with os.scandir(folder) as entries:
-            next(entries, None)
+        input_files.found(folder, length)
+    except input_files.NoInput as error:
+        raise BadInput(f"--data {error}", "name a folder with enough files") from error
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise BadInput(f"--data {folder} cannot be read: {reason}", "name a folder of files") from error
+        reason, name = getattr(error, "strerror", None) or error, getattr(error, "filename", None) or folder
+        raise BadInput(f"--data {name} cannot be read: {reason}", "name a folder of files") from error
 
 
 def _dtype(option: str, word: str, known: Sequence[str]) -> str:

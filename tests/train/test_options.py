@@ -72,6 +72,26 @@ def test_a_folder_of_data_that_this_host_lacks_and_others_may_have(tmp_path: Pat
     assert spec("ddp", "--data", missing, "--hosts", "a,b").data == missing
 
 
+@pytest.mark.parametrize("size", [None, 7], ids=["empty", "too short"])
+def test_a_folder_of_data_without_a_sequence(tmp_path: Path, size: int | None) -> None:
+    folder = str(tmp_path)
+    if size is not None:
+        (tmp_path / "a.txt").write_bytes(bytes(size))
+    with pytest.raises(BadInput) as error:
+        spec("ddp", "--data", folder, "--context", "7")
+    assert error.value.message == f"--data {folder} has no file of at least 8 bytes"
+    assert spec("ddp", "--data", folder, "--context", "7", "--hosts", "a,b").data == folder
+    (tmp_path / "b.txt").write_bytes(bytes(8))
+    assert spec("ddp", "--data", folder, "--context", "7").data == folder
+
+
+def test_a_file_of_data_that_cannot_be_read(tmp_path: Path) -> None:
+    (tmp_path / "c.txt").symlink_to("nowhere")
+    with pytest.raises(BadInput) as error:
+        spec("ddp", "--data", str(tmp_path))
+    assert error.value.message == f"--data {tmp_path / 'c.txt'} cannot be read: No such file or directory"
+
+
 @pytest.mark.parametrize(
     ("strategy", "words", "own"),
     [

@@ -15,10 +15,11 @@ from torch import Tensor
 from nccltool.core.findings import Subject
 from nccltool.train.events import MOST_SHOWN, InputDealt, InputWrong
 from nccltool.train.finding_kinds import INPUT_LEAKS, INPUT_UNUSABLE
+from nccltool.train.input_files import NoInput
 from nccltool.train.input_order import InputPlan, ShardError
 from nccltool.worker.train.input import Input, InputFailed, InputWait, LoaderSettings
 from nccltool.worker.train.strategies.base import Setup, Strategy
-from nccltool.worker.train.token_files import NoInput, TokenFiles
+from nccltool.worker.train.token_files import TokenFiles
 
 _PREFIX = 7
 """Bytes of a digest that fit a number that ranks can exchange."""

@@ -1,7 +1,6 @@
 """Sequences of tokens in the files of a folder: a byte is a token, and each file is cut into whole sequences."""
 
 import os
-import stat
 from bisect import bisect_right
 from itertools import accumulate
 from pathlib import Path
@@ -10,12 +9,8 @@ import torch
 from torch import Tensor
 from torch.utils.data import Dataset
 
-_MOST_FILES = 10_000
-_PREFIX_OF_HIDDEN = "."
-
-
-class NoInput(Exception):
-    """A folder has nothing to train with; the message says why."""
+from nccltool.train import input_files
+from nccltool.train.input_files import NoInput
 
 
 class TokenFiles(Dataset[tuple[int, Tensor]]):
@@ -24,13 +19,10 @@ class TokenFiles(Dataset[tuple[int, Tensor]]):
     def __init__(self, folder: Path, context: int) -> None:
         """Raises NoInput, OSError."""
         self._length = context + 1  # the last token is only predicted
-        self._files = _files(folder)
-        sizes = [size // self._length for _, size in self._files]
-        self._ends = list(accumulate(sizes))
+        self._files = input_files.found(folder, self._length)
+        self._ends = list(accumulate(input_files.sequences(self._files, self._length)))
         self._open: dict[int, int] = {}
         self._owner = os.getpid()
-        if not self._ends or not self._ends[-1]:
-            raise NoInput(f"{folder} has no file of at least {self._length} bytes")
 
     def __len__(self) -> int:
         return self._ends[-1]
@@ -63,17 +55,3 @@ class TokenFiles(Dataset[tuple[int, Tensor]]):
         for descriptor in self._open.values():
             os.close(descriptor)
         self._open.clear()
-
-
-def _files(folder: Path) -> list[tuple[Path, int]]:
-    """Those of a folder, in the order of their names, with their sizes."""
-    found = []
-    for path in sorted(folder.iterdir()):
-        if path.name.startswith(_PREFIX_OF_HIDDEN):
-            continue  # not even looked at: locks of editors are links to nothing
-        seen = path.stat()
-        if stat.S_ISREG(seen.st_mode):
-            found.append((path, seen.st_size))
-    if len(found) > _MOST_FILES:
-        raise NoInput(f"{folder} has {len(found)} files; {_MOST_FILES} can be read")
-    return found

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from torch import Tensor
 
+from nccltool.train.input_files import NoInput
 from nccltool.train.input_order import InputPlan, Uneven
 from nccltool.worker.train.input import Input, InputFailed, LoaderSettings
-from nccltool.worker.train.token_files import NoInput, TokenFiles
+from nccltool.worker.train.token_files import TokenFiles
 
 pytestmark = pytest.mark.torch
 
