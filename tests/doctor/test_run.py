@@ -78,6 +78,27 @@ def test_a_variable_that_is_the_only_one_is_judged(
     assert " ".join([document["status"].upper(), *codes]) == said
 
 
+@pytest.mark.parametrize(
+    ("text", "accepted", "remedy"),
+    [
+        ("NCCL_MNNVL_ENABLE=3", ["range 0 to 2"], "set a value in this range or "),
+        ("NCCL_P2P_MAX_PEERS=0", ["range from 1 on"], "set a value in this range or "),
+        (f"NCCL_BUFFSIZE={'9' * 30}", [], "set a number that fits in 64 bits or "),
+    ],
+)
+def test_a_range_is_named_as_far_as_it_is_known(
+    text: str, accepted: list[str], remedy: str, nccltool: Nccltool, tmp_path: Path
+) -> None:
+    file = tmp_path / "job.env"
+    file.write_text(f"{text}\n")
+    document = json.loads(
+        nccltool("doctor", "--env-file", str(file), "--select", "SYN014", "--format", "json").out
+    )
+    (finding,) = document["findings"]
+    assert finding["evidence"][1:] == accepted
+    assert remedy in finding["remedy"]
+
+
 def test_a_bare_name_is_that_of_the_command(nccltool: Nccltool, tmp_path: Path) -> None:
     file = tmp_path / "job.env"
     file.write_text("NCCL_ALGO\n")

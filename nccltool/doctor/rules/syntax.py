@@ -231,10 +231,20 @@ def number_out_of_range(host: JudgedHost) -> Results:
         value = number.value
         inside = value is not None and (low is None or value >= low) and (high is None or value <= high)
         if not inside and not _is_default(entry, value):
-            least, most = "any" if low is None else low, "any" if high is None else high
             message = f"{variable.name} is {'too large to read' if value is None else 'out of range'}"
-            remedy = f"set a value in this range or unset it (default: {entry.default})"
-            yield report.better_unset(variable, message, remedy, evidence=(f"range {least} to {most}",))
+            accepted = _range(low, high)
+            other = "set a value in this range" if accepted else "set a number that fits in 64 bits"
+            remedy = f"{other} or unset it (default: {entry.default})"
+            yield report.better_unset(variable, message, remedy, evidence=(accepted,) if accepted else ())
+
+
+def _range(low: int | None, high: int | None) -> str:
+    """In words; empty = the catalog knows no bound."""
+    if low is not None and high is not None:
+        return f"range {low} to {high}"
+    if low is not None:
+        return f"range from {low} on"
+    return "" if high is None else f"range up to {high}"
 
 
 @rule("SYN015", "info")
