@@ -102,7 +102,9 @@ def judged(outcome: LaunchOutcome, begun: Begun) -> TrainRun:
     state, job = outcome.state, begun.job
     assert isinstance(job, TrainJob)
     heard = [_Heard(name, state, job.train) for name in job.train.strategies]
-    trainings = tuple(_training(one) for one in heard)
+    # strategies are trained one after another
+    ended = [not outcome.interrupted or any(one.shape for one in heard[at:]) for at in range(1, len(heard) + 1)]
+    trainings = tuple(_training(*one) for one in zip(heard, ended, strict=True))
     findings = (
         # a training of one rank that was asked for is no reason to warn: it is how one GPU is checked
         *(f for f in outcome.findings if f.is_error or f.kind is not WORLD_OF_ONE),
@@ -144,7 +146,7 @@ def _late(trainings: Sequence[TrainingResult], state: RunState) -> tuple[Finding
     return late_findings.of_rows((one.late_ranks for one in measured), state, words)
 
 
-def _training(heard: _Heard) -> TrainingResult:
+def _training(heard: _Heard, has_ended: bool) -> TrainingResult:
     status, reason = _status(heard)
     timed, times = heard.timed, _times(heard)
     rate = timed.sequences / times.seconds if timed and times else None
@@ -179,7 +181,7 @@ def _training(heard: _Heard) -> TrainingResult:
         energy=tuple(resources.energy(timed)) if timed else (),
         model_flop_utilisation=utilisation,
         model_flop_utilisation_source=source,
-        tuning=tuning.of(heard.tried, heard.variants),
+        tuning=tuning.of(heard.tried, heard.variants, is_complete=has_ended),
         bubble=_bubble(heard.flowed, heard) if heard.flowed else None,
         experts=_experts(heard.routed) if heard.routed and heard.routed.choices else None,
         stopped_after=next((step.number for step in heard.steps if step.stops), None),

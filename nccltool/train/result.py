@@ -298,6 +298,8 @@ class Tuning:
     rounds: int
     recommended: str | None
     """The name of a setting; None = none is known to be faster."""
+    is_complete: bool = True
+    """False = the run was interrupted before: nothing is recommended."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -86,7 +86,9 @@ def is_enough(rounds: Sequence[Sequence[int]], precision: float) -> bool:
     return True
 
 
-def of(tried: Sequence[events.VariantTried], timed: Sequence[events.VariantTimed]) -> Tuning | None:
+def of(
+    tried: Sequence[events.VariantTried], timed: Sequence[events.VariantTimed], *, is_complete: bool = True
+) -> Tuning | None:
     """None = nothing was tried."""
     ns: dict[int, list[int]] = defaultdict(list)
     for event in timed:
@@ -99,10 +101,12 @@ def of(tried: Sequence[events.VariantTried], timed: Sequence[events.VariantTimed
     last = {event.number: event for event in tried}.values()
     compared = sum(event.number > 0 and bool(ns[event.number]) for event in last)
     settings = tuple(_setting(event, ns, compared) for event in last)
+    best = _best(settings) if is_complete else None
     return Tuning(
         settings=settings,
         rounds=len(ns[0]),
-        recommended=next((one.name for one in [_best(settings)] if one is not None), None),
+        recommended=best.name if best is not None else None,
+        is_complete=is_complete,
     )
 
 
@@ -156,7 +160,7 @@ def _of_strategy(strategy: str, tuning: Tuning) -> Iterator[OverlapRow]:
     without = [one for one in timed if one.name.endswith(NO_OVERLAP)]
     faster = [one for one in timed if one.is_exact and one.ratio is not None and one.ratio < 1]
     fastest = sorted(faster, key=lambda one: one.ratio or 1.0)[:1]
-    told = any(one.ratio_low is not None for one in timed)
+    told = tuning.is_complete and any(one.ratio_low is not None for one in timed)
     for one in dict.fromkeys((asked, *without, *fastest)):
         yield OverlapRow(
             strategy=strategy,
@@ -206,6 +210,8 @@ def hidden(tuning: Tuning) -> str:
 
 def advice(tuning: Tuning) -> str:
     """What to set, or why nothing is recommended."""
+    if not tuning.is_complete:
+        return f"unknown: interrupted after {counted(tuning.rounds, 'round')}"
     best = next((one for one in tuning.settings if one.name == tuning.recommended), None)
     if best is not None:
         assert best.ratio is not None

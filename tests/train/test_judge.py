@@ -43,7 +43,9 @@ def state_of() -> RunState:
     return RunState(job, RANKS, now=0.0)
 
 
-def judged(*said: events.Event, findings: tuple[Finding, ...] = (), **spec: Any) -> TrainRun:
+def judged(
+    *said: events.Event, findings: tuple[Finding, ...] = (), interrupted: bool = False, **spec: Any
+) -> TrainRun:
     asked = TrainJob(
         run_id="20250102T030405Z-beef",
         nodes=2,
@@ -65,7 +67,7 @@ def judged(*said: events.Event, findings: tuple[Finding, ...] = (), **spec: Any)
         nccltool="0.1.0",
         torch="2.13.0",
     )
-    return judge.judged(LaunchOutcome(state, findings, interrupted=False), begun)
+    return judge.judged(LaunchOutcome(state, findings, interrupted=interrupted), begun)
 
 
 def step(number: int, loss: str = "5.5", reference: str = "5.5") -> TrainedStep:

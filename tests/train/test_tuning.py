@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from nccltool.train import strategies, tuning
-from nccltool.train.events import VariantTimed, VariantTried
+from nccltool.train.events import Built, VariantTimed, VariantTried
 from nccltool.train.job import TrainSpec
 from nccltool.train.options import SIZES
 from nccltool.train.result import Tuning
 from nccltool.train.strategies import ddp, fsdp
-from tests.train.test_judge import RIGHT
+from tests.train.test_judge import RIGHT, SHAPE
 from tests.train.test_judge import judged as judged_run
 
 TUNED = [name for name in strategies.NAMES if tuning.has_variants(name)]
@@ -158,6 +158,27 @@ def test_what_was_measured_before_the_run_ended_counts() -> None:
     assert [one.exposed_communication_ratio for one in found.settings] == [None] * 3
     assert len(whole.settings) == 3
     assert None not in [one.exposed_communication_ratio for one in whole.settings]
+
+
+@pytest.mark.parametrize(
+    ("said", "recommended", "advice"),
+    [
+        ((), None, "unknown: interrupted after 40 rounds"),
+        ((Built(strategy="fsdp", shape=SHAPE),), "s1", "use s1 (x=1): 50% less time per step (50% to 50%)"),
+    ],
+    ids=["in the only strategy", "in the next strategy"],
+)
+def test_an_interrupted_comparison_recommends_nothing(
+    said: tuple[Built, ...], recommended: str | None, advice: str
+) -> None:
+    steady = [VariantTimed(strategy="ddp", number=n, ns=(size,) * 40) for n, size in enumerate((1000, 500))]
+    run = judged_run(*RIGHT, *tried(2), *steady, *said, strategies=("ddp", "fsdp"), interrupted=True)
+    found = run.trainings[0].tuning
+    assert found is not None
+    assert (found.recommended, found.settings[1].ratio_high) == (recommended, 0.5)
+    assert tuning.advice(found) == advice
+    use = [row.is_recommended for row in tuning.overlap(run.trainings)]
+    assert use == ([False, True] if recommended else [None, None])
 
 
 @pytest.mark.parametrize(
