@@ -8,9 +8,9 @@ from nccltool.doctor import report
 from nccltool.doctor.rules.base import (
     JudgedHost,
     Results,
+    Unknown,
     Variable,
     escaped,
-    for_number,
     for_text,
     is_loopback_name,
     is_unspecified,
@@ -66,22 +66,36 @@ def _hosts(name: str, text: str) -> Iterator[str]:
 _RANKS = {"JAX_PROCESS_ID": "JAX_NUM_PROCESSES", "PADDLE_TRAINER_ID": "PADDLE_TRAINERS_NUM"}
 
 
-@for_number("LCH031", "error", *_RANKS, covers=())
-def process_number_out_of_range(host: JudgedHost, variable: Variable, process: int) -> Results:
-    """A JAX or Paddle process number is negative, or not below the number of processes.
+_WHOLE = re.compile(r"\s*[+-]?\d{1,4000}\s*")
+"""What Python's int() takes; it refuses more than 4,300 digits."""
 
-    Why: Paddle takes it as the rank, which NCCL refuses. JAX does not read its two variables; programs that pass
-    them on are refused by its coordinator, so the finding is a warning there.
+
+@for_text("LCH031", "error", *_RANKS, covers=())
+def process_number_out_of_range(host: JudgedHost, variable: Variable, text: str) -> Results:
+    """A JAX or Paddle process number is not a number, is negative, or is not below the number of processes.
+
+    Why: Paddle refuses it. JAX does not read its two variables; programs that pass them on are refused by its
+    coordinator, so the finding is a warning there.
     Example: PADDLE_TRAINER_ID=2 and PADDLE_TRAINERS_NUM=2
     Instead: PADDLE_TRAINER_ID=1
-    Source: https://paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/ParallelEnv_en.html; NCCL
-    src/init.cc (ncclCommInitRankDev);
+    Source: https://paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/ParallelEnv_en.html; Paddle
+    python/paddle/distributed/parallel.py (init_parallel_env);
     XLA, coordination_service.cc (RegisterTask);
     https://docs.jax.dev/en/latest/_autosummary/jax.distributed.initialize.html
     """
-    size = host.integer(_RANKS[variable.name])
-    if process < 0 or (size is not None and size > 0 and process >= size):
-        why = f"{size} processes are numbered from 0 to {size - 1}" if size else "process numbers start at 0"
-        severity: Severity | None = None if variable.name.startswith("PADDLE") else "warning"
+    of_paddle = variable.name.startswith("PADDLE")
+    count = host.variable(_RANKS[variable.name])
+    unread = [one for one in (variable, count) if one and one.value and not _WHOLE.fullmatch(one.value)]
+    for one in unread:
+        if of_paddle:
+            yield report.about(one, "Paddle ends with an error: it is not a whole number", "set a whole number")
+        else:
+            yield Unknown(f"{one.name} is not a whole number, and JAX does not read it")
+    if unread:
+        return
+    process, size = int(text), int(count.value) if count and count.value else 0
+    if process < 0 or 0 < size <= process:
+        why = f"{size} processes are numbered from 0 to {size - 1}" if size > 0 else "process numbers start at 0"
+        severity: Severity | None = None if of_paddle else "warning"
         remedy = f"number the processes from 0 to {_RANKS[variable.name]} - 1"
         yield report.about(variable, why, remedy, severity=severity)

@@ -76,11 +76,23 @@ CASES = (
             host({"JAX_PROCESS_ID": "2", "JAX_NUM_PROCESSES": "2"}),
             host({"PADDLE_TRAINER_ID": "2", "PADDLE_TRAINERS_NUM": "2"}),
             host({"PADDLE_TRAINER_ID": "-1"}),
+            host({"PADDLE_TRAINER_ID": "9" * 23, "PADDLE_TRAINERS_NUM": "2"}),
+            host({"PADDLE_TRAINER_ID": "9" * 5000, "PADDLE_TRAINERS_NUM": "2"}),
+            host({"JAX_PROCESS_ID": "9" * 23, "JAX_NUM_PROCESSES": "2"}),
+            host({"PADDLE_TRAINER_ID": "abc", "PADDLE_TRAINERS_NUM": "2"}),
+            host({"PADDLE_TRAINER_ID": "0x1", "PADDLE_TRAINERS_NUM": "2"}),
+            host({"PADDLE_TRAINER_ID": "0", "PADDLE_TRAINERS_NUM": "two"}),
         ],
         silent=[
             host(),
             host({"JAX_PROCESS_ID": "1", "JAX_NUM_PROCESSES": "2"}),
             host({"JAX_PROCESS_ID": "7"}),
+            host({"PADDLE_TRAINER_ID": " 01 ", "PADDLE_TRAINERS_NUM": "2"}),
+        ],
+        unknown=[
+            UNREAD,
+            host({"JAX_PROCESS_ID": "abc", "JAX_NUM_PROCESSES": "2"}),
+            host({"JAX_PROCESS_ID": "0", "JAX_NUM_PROCESSES": "two"}),
         ],
     ),
     of(
