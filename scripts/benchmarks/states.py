@@ -1,4 +1,4 @@
-"""Does `nccltool train` alone say what slows a training? Real Gloo jobs, each put into a state from outside.
+"""Does `nccltool train`, or its trace, say what slows a training? Real Gloo jobs, put into states from outside.
 
 scripts/bench states --trials 20 --seed 1         twenty of each state
 scripts/bench states --only input,healthy         those whose names have one of these words
@@ -6,8 +6,8 @@ scripts/bench states --out trials.jsonl           goes on where it was cut off
 
 Storage is a folder behind FUSE whose reads take long, the network is the shaped loopback of a network
 namespace, and a starved rank has a CPU quota. Launch-bound and GPU-bound jobs train on simulated GPUs: each
-operator takes what it takes here to launch, and a set time on the device. Needs root, and what
-tests/support/slow_storage.py needs.
+operator takes what it takes here to launch, and a set time on the device. Of them the profiler's files alone are
+judged too; scripts/bench trace has the other states. Needs root, and what tests/support/slow_storage.py needs.
 """
 
 import contextlib
@@ -26,6 +26,8 @@ from typing import Any
 
 from benchmarks import state_trials
 from benchmarks.state_trials import JobTrial, Series
+from nccltool.trace.report import TraceReport
+from nccltool.trace.run import trace
 from tests.papergpu.machines import paper
 from tests.support import slow_storage
 from tests.support.commands import NCCLTOOL
@@ -64,6 +66,8 @@ class State:
     """The largest loss; "any" = it does not count, "not launch" = launches are no loss."""
     disturbed: Callable[[random.Random, int], Disturbance]
     names_rank: bool = False
+    by_trace: bool = False
+    """Judged by the files of its profiler alone."""
     ranks: tuple[int, ...] = (2, 4)
 
 
@@ -104,6 +108,10 @@ STATES = (
     State(name="starved rank", cause="late rank", disturbed=_rank, names_rank=True),
     State(name="launch-bound", cause="launch", disturbed=_kernels(2, 20), ranks=(2,)),
     State(name="GPU-bound", cause="not launch", disturbed=_kernels(1000, 2000), ranks=(2,)),
+    State(name="trace of launch-bound", cause="launch", disturbed=_kernels(2, 20), by_trace=True, ranks=(2,)),
+    State(
+        name="trace of GPU-bound", cause="not launch", disturbed=_kernels(1000, 2000), by_trace=True, ranks=(2,)
+    ),
 )
 
 
@@ -143,7 +151,10 @@ def _tried(state: State, seed: int, storage: Storage) -> StateTrial:
     rank, done = chance.randrange(ranks), state.disturbed(chance, ranks)
     storage.slow(0.0 if done.of_rank else done.read_s)
     with tempfile.TemporaryDirectory(prefix="states-run-", ignore_cleanup_errors=True) as folder:
-        document = _run(ranks, rank, done, storage, Path(folder))
+        profile = Path(folder) / "profile" if state.by_trace else None
+        document = _run(ranks, rank, done, storage, Path(folder), profile)
+        if profile and profile.exists():
+            document = _read(trace([str(profile)], ()))
     trial = _scored(state, seed, done.told, ranks, rank, document)
     print(
         f"{state.name}, seed {seed}: {done.told}, rank {rank} of {ranks}: {'; '.join(trial.losses) or 'nothing'}"
@@ -153,11 +164,21 @@ def _tried(state: State, seed: int, storage: Storage) -> StateTrial:
     return trial
 
 
-def _run(ranks: int, rank: int, done: Disturbance, storage: Storage, folder: Path) -> dict[str, Any]:
+def _read(report: TraceReport) -> dict[str, Any]:
+    """What a trace says, as the document of a training."""
+    late = {"code": "late-rank", "subject": {"kind": "rank", "name": str(report.late_rank)}, "severity": "warning"}
+    losses = [{"cause": one.cause, "share": one.share, "rank": one.rank} for one in report.losses]
+    return {"trainings": [{"losses": losses}], "findings": [] if report.late_rank is None else [late]}
+
+
+def _run(
+    ranks: int, rank: int, done: Disturbance, storage: Storage, folder: Path, profile: Path | None
+) -> dict[str, Any]:
     shape = f"tc qdisc add dev lo root tbf rate {done.rate} burst 128kb latency 2s && " if done.rate else ""
     prefix = ["unshare", "-n", "sh", "-c", f'ip link set lo up && {shape}exec "$@"', "sh"]
     argv = [*NCCLTOOL, "train", "ddp", "--nproc-per-node", str(ranks), "--steps", "1", "--history", "none"]
     argv += ["--data", str(storage.folder), "--run-dir", str(folder), "-q", "--format", "json"]
+    argv += ["--profile", str(profile)] if profile else []
     env = {key: value for key, value in os.environ.items() if not key.startswith("NCCLTOOL_")}
     if done.kernel_us:
         env |= paper("dgx", kernel_s=done.kernel_us / 1e6, bus_bytes_per_s=_BUS).write(folder / "machine")

@@ -4,11 +4,9 @@ scripts/bench trace --trials 20 --seed 1         twenty of each state
 scripts/bench trace --only late,healthy          those whose names have one of these words
 scripts/bench trace --out trials.jsonl           goes on where it was cut off
 
-Launch-bound jobs exist on GPUs only. Their traces are made of those of CPU jobs: each operator launches a kernel.
+Launch-bound jobs exist on GPUs only: scripts/bench states reads the traces of simulated ones.
 """
 
-import gzip
-import json
 import os
 import random
 import subprocess
@@ -17,7 +15,6 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from benchmarks import state_trials
 from benchmarks.state_trials import JobTrial, Series
@@ -27,7 +24,6 @@ from nccltool.trace.run import trace
 _JOB = Path(__file__).with_name("trace_job.py")
 _LONGEST_S = 600
 _OF_A_JOB = 12
-_LAUNCH_US = 4.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,14 +32,12 @@ class State:
 
     name: str
     cause: str
-    """The largest loss; "any" = it does not count, "not launch" = any other."""
+    """The largest loss; "any" = it does not count."""
     state: Callable[[random.Random, int], str]
     """What the job is told, given one of its ranks."""
     late: bool = False
     """Whether that rank is to be named as late; if not, none is, but one whose input is slow may be."""
     ranks: tuple[int, ...] = (2, 3, 4)
-    tiny_us: float = 0.0
-    """What a kernel takes, where the traces become those of a GPU."""
 
 
 def _seconds(chance: random.Random) -> str:
@@ -76,8 +70,6 @@ STATES = (
         late=True,
         ranks=(4,),
     ),
-    State(name="launch-bound, made of a CPU job", cause="launch", state=lambda *_: "tiny", tiny_us=2.0),
-    State(name="GPU-bound, made of a CPU job", cause="not launch", state=lambda *_: "tiny", tiny_us=60.0),
 )
 
 
@@ -121,9 +113,6 @@ def _tried(trials: Sequence[tuple[State, int]], ranks: int) -> Iterator[TraceTri
             return
         for number, (one, seed) in enumerate(trials):
             here = Path(folder) / str(number)
-            if one.tiny_us:
-                for file in here.iterdir():
-                    _as_gpu(file, one.tiny_us)
             yield _scored(one, seed, told[number], ranks, late[number], trace([str(here)], ()))
 
 
@@ -141,34 +130,12 @@ def _run(ranks: int, folder: str, told: Sequence[str]) -> str:
     return output if started.returncode else ""
 
 
-def _as_gpu(file: Path, kernel_us: float) -> None:
-    """Each innermost operator launches a kernel; a collective is one of NCCL's that takes little."""
-    with gzip.open(file, "rt") as packed:
-        document = json.load(packed)
-    events = [one for one in document["traceEvents"] if one.get("ph") == "X"]
-    operators = sorted((one for one in events if one.get("cat") == "cpu_op"), key=lambda one: float(one["ts"]))
-    made: list[dict[str, Any]] = []
-    free = 0.0
-    for one, after in zip(operators, [*operators[1:], None], strict=True):
-        if after is None or after["ts"] >= one["ts"] + one["dur"]:
-            begin = max(free, one["ts"] + _LAUNCH_US)
-            free = begin + kernel_us
-            made.append(
-                {"cat": "cuda_runtime", "name": "cudaLaunchKernel", "ts": one["ts"], "dur": _LAUNCH_US / 2}
-            )
-            made.append({"cat": "kernel", "name": one["name"], "ts": begin, "dur": kernel_us})
-    kept = [one for one in events if not str(one["name"]).startswith("gloo:")]
-    document["traceEvents"] = kept + [{"ph": "X", **one} for one in made]
-    with gzip.open(file, "wt") as packed:
-        json.dump(document, packed)
-
-
 def _scored(state: State, seed: int, told: str, ranks: int, rank: int, report: TraceReport) -> TraceTrial:
     most = report.losses[0] if report.losses else None
     cause: str = most.cause if most else ""
     if state.cause == "input of the rank" and cause == "input" and most and most.rank == rank:
         cause = state.cause
-    fits = {"any": True, "not launch": cause != "launch"}.get(state.cause, cause == state.cause)
+    fits = state.cause in ("any", cause)
     may_be_late = state.late or state.cause == "input of the rank"
     accused = report.late_rank is not None and not (may_be_late and report.late_rank == rank)
     trial = TraceTrial(

@@ -3,7 +3,7 @@
 torchrun --standalone --nproc-per-node 4 trace_job.py DIR STATE...
 
 A STATE is NAME=KIND[:VALUE...]: healthy=healthy, a=input:SECONDS, b=input:SECONDS:RANK, c=sleep:SECONDS:RANK,
-d=work:SECONDS:RANK, e=network:RATE (of the loopback: in a network namespace of its own), f=tiny.
+d=work:SECONDS:RANK, e=network:RATE (of the loopback: in a network namespace of its own).
 """
 
 import subprocess
@@ -21,30 +21,27 @@ from torch.utils.data import DataLoader, Dataset
 
 WIDTH, DEPTH, BATCH = 256, 4, 512
 WARM_UP, STEPS = 2, 12
-_TINY = 1000
-"""Operators of a step that take next to nothing."""
 
 
 class Batches(Dataset):  # type: ignore[misc]  # torch is not read by mypy
     """Batches of a storage that takes its time."""
 
-    def __init__(self, batch: int, seconds: float) -> None:
-        self.batch, self.seconds = batch, seconds
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
 
     def __len__(self) -> int:
         return WARM_UP + STEPS
 
     def __getitem__(self, index: int) -> torch.Tensor:
         time.sleep(self.seconds)
-        return torch.full((self.batch, WIDTH), float(index % 7))
+        return torch.full((BATCH, WIDTH), float(index % 7))
 
 
 def train(folder: Path, name: str, kind: str, seconds: float, is_mine: bool) -> None:
     """Some steps in one state, the last ones with a profiler."""
-    is_tiny = kind == "tiny"
-    loader = DataLoader(Batches(1 if is_tiny else BATCH, seconds * (kind == "input" and is_mine)), batch_size=None)
+    loader = DataLoader(Batches(seconds * (kind == "input" and is_mine)), batch_size=None)
     layers = nn.Sequential(*(nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.ReLU()) for _ in range(DEPTH)))
-    model = nn.parallel.DistributedDataParallel(nn.Linear(WIDTH, 1) if is_tiny else layers)
+    model = nn.parallel.DistributedDataParallel(layers)
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
     file = str(folder / name / f"rank{dist.get_rank()}.json.gz")
     with profile(
@@ -53,8 +50,6 @@ def train(folder: Path, name: str, kind: str, seconds: float, is_mine: bool) -> 
         on_trace_ready=lambda done: done.export_chrome_trace(file),
     ) as profiler:
         for batch in loader:
-            for _ in range(_TINY * is_tiny):
-                batch = batch * 1.0
             model(batch).square().mean().backward()
             if is_mine and kind in ("sleep", "work"):
                 stall(seconds, is_busy=kind == "work")
