@@ -15,8 +15,9 @@ from nccltool.trace.result import MatchedGroup, RankTrace, StepArrivals
 
 BY_CHANCE = 0.01
 """Of all runs in which each rank is as likely to be last, the share that may name one (Bonferroni)."""
-LEAST_SHARE = 0.02
-"""Of a step, at least, that the others wait for it: a smaller gain is not worth a warning."""
+LEAST_SHARE = 0.05
+"""Of a step, at least, that the others wait for it. Of two equal simulated GPUs on a host with a load of 7, one
+was late by up to 4 %."""
 LEAST_SHARE_ON_CPUS = 0.1
 """Ranks that share cores are late now and then: in a healthy run on 2 cores at a load of 24, by 7 % of a step."""
 LEAST_S = 1e-3
@@ -107,4 +108,7 @@ def _why_not(trace: RankTrace, steps: Sequence[object], chance: float | None, ga
         return f"no rank is last more often than chance explains in {len(steps)} steps"
     step_s = median(step.seconds for step in trace.steps)
     limit = step_s * LEAST_SHARE if trace.has_gpu else max(step_s * LEAST_SHARE_ON_CPUS, LEAST_S)
-    return "" if gain >= limit else f"the rank last most often delays a step by less than {limit * 1e3:.2g} ms"
+    if gain < limit:
+        return f"the rank last most often delays a step by less than {limit * 1e3:.2g} ms"
+    is_idle = trace.use.launch_s is not None and trace.use.launch_s / len(trace.steps) >= gain
+    return "the GPU of the rank last most often waits longer for its launches" if is_idle else ""

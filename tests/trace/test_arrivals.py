@@ -56,6 +56,18 @@ def test_nobody_is_named(traces: list[RankTrace], why: str) -> None:
     assert (found.rank, found.why_not) == (None, why)
 
 
+@pytest.mark.parametrize(("idle_s", "rank"), [(8 * 0.02, 2), (8 * 0.03, None)])
+def test_a_rank_whose_gpu_waits_longer_for_its_own_launches_is_not_late(idle_s: float, rank: int | None) -> None:
+    traces = [replace(one, has_gpu=True, use=replace(one.use, launch_s=idle_s)) for one in ranks_of(LATE)]
+    assert _checked(traces).rank == rank
+
+
+@pytest.mark.parametrize(("shorter_us", "rank"), [(4_000, None), (6_000, 2)])
+def test_on_gpus_a_rank_that_costs_a_twentieth_of_a_step_is_late(shorter_us: float, rank: int | None) -> None:
+    steps = [[9_000.0, 9_500, 9_000 - shorter_us, 9_100]] * 8
+    assert _checked([replace(one, has_gpu=True) for one in ranks_of(steps)]).rank == rank
+
+
 def test_a_broadcast_does_not_tell_who_came_last() -> None:
     traces = [
         replace(one, collectives=tuple(replace(call, operation="broadcast") for call in one.collectives))
