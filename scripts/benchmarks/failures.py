@@ -58,7 +58,7 @@ class Answer:
     labels: tuple[str, ...]
     """The most likely first."""
     confidence: float
-    offender: str | None
+    offender: Suspect | None
 
     @property
     def is_right(self) -> bool:
@@ -66,7 +66,22 @@ class Answer:
 
     @property
     def names_offender(self) -> bool:
-        return (self.offender or "").lower() in {one.name.lower() for one in self.failure.offenders}
+        named = {one.name.lower() for one in self.failure.offenders}
+        return self.offender is not None and not named.isdisjoint(spellings(self.offender))
+
+
+_SPELLINGS = {
+    "rank": ("rank {}", "rank{}", "[rank{}]", "rank={}"),
+    "process": ("pid {}", "pid={}"),
+    "gpu": ("gpu {}", "pci:{}"),
+    "device": ("pci:{}",),
+}
+
+
+def spellings(suspect: Suspect) -> set[str]:
+    """Its name, and how logs spell a name of this kind; all in lower case."""
+    name = suspect.name.lower()
+    return {name, *(form.format(name) for form in _SPELLINGS.get(suspect.kind, ()))}
 
 
 def main(options: Sequence[str] = ()) -> bool:
@@ -100,7 +115,8 @@ def answer(failure: Failure) -> Answer:
         log.write_text(failure.log, newline="")
         found = triaging.triage([str(log)], ())
     labels = tuple(one.root_cause for one in found.candidates) or (found.root_cause,)
-    return Answer(failure, labels, found.confidence, found.offender.name if found.offender else None)
+    suspect = Suspect(found.offender.kind, found.offender.name) if found.offender else None
+    return Answer(failure, labels, found.confidence, suspect)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 from benchmarks import failures
-from benchmarks.failures import Failure
+from benchmarks.failures import Answer, Failure, Suspect
 
 from nccltool.triage import causes
 
@@ -34,6 +34,23 @@ def test_an_answer_is_judged_by_label_and_offender() -> None:
     )
     assert one.is_right
     assert not one.names_offender
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "label", "is_same"),
+    [
+        ("rank", "3", "Rank 3", True),
+        ("rank", "3", "[rank3]", True),
+        ("process", "412", "pid=412", True),
+        ("gpu", "0", "GPU 0", True),
+        ("rank", "0", "GPU 0", False),
+        ("rank", "3", "rank 31", False),
+        ("host", "3", "rank 3", False),
+    ],
+)
+def test_a_suspect_may_be_spelled_as_logs_spell_it(kind: str, name: str, label: str, is_same: bool) -> None:
+    failure = Failure("a", None, "2026-01-01", "none", (Suspect("equivalent", label),), None, "", "")
+    assert Answer(failure, ("none",), 0.5, Suspect(kind, name)).names_offender == is_same
 
 
 def test_agreement_of_two_readers_is_counted_beyond_chance() -> None:
