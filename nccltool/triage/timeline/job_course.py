@@ -22,7 +22,7 @@ _COMPLAINTS = {"hvd.stalled", "hvd.row", "job.stalled"}
 """Words of who waits, and ends nothing by that: one step says that the wait was over."""
 _DEADLY = {
     *("torch.timeout", "torch.down", "torch.stuck", "bench.failed", "bench.timeout", "data.wrong"),
-    *("job.exit", "mpi.exit", "torchrun.exit", "torchrun.failed"),
+    *("job.exit", "mpi.exit", "torchrun.exit", "torchrun.failed", "torchrun.banner"),
 }
 """Failures that no process survives: steps behind them are those of other ranks, unless the job was restarted."""
 _BY_THE_TRAINER = re.compile(

@@ -75,6 +75,11 @@ def test_an_end_behind_which_the_job_made_steps_was_that_of_something_else(last:
     assert diagnosis(f"{steps}training completed\n{last}\n").root_cause == "none"
 
 
+def test_what_a_script_says_behind_the_banner_of_torchrun_takes_nothing_back() -> None:
+    banner = "=====\ntrain.py FAILED\n-----\n"
+    assert diagnosis(f"step 1 loss 2.0\n{OOM}{banner}Job completed successfully\n").root_cause == "out-of-memory"
+
+
 def test_work_behind_a_failure_does() -> None:
     assert diagnosis(f"{OOM}step 2 loss 1.9\ndone\n").root_cause == "none"
 
