@@ -20,6 +20,7 @@ doubt
     log.complaint    `nexpected|not supported| DOWN|is down|went down| hangs| hung|xceed|xhausted|bort` => .
     log.complaint    `not match|doesn't match|wrong|disagree|differ|nhealthy|inactive` => .
     log.complaint    `ut of memory|ut of host memory|ut of device memory|nsufficient|ot enough|o suitable` => .
+    log.complaint    `xception in thread|oss is nan|oss is NaN`
     log.complaint    `xit code|xited with|xit status` => [1-9]
     log.complaint    `o usable|o active|o matching|o valid|out of range` => .
 """)
@@ -38,6 +39,7 @@ _FAILS = _one_of(r"""
     \b(?:missing|unreachable|incompatible|corrupt\w*|unexpected|down|hangs?|hung|exceed\w*|exhausted|abort\w*)\b
     \bout of (?:\w+ )?memory\b|\binsufficient\b|\bnot enough\b|\bno (?:suitable|usable|active|matching|valid)\b
     \bexit(?:ed)?(?: with)?(?: exit)? (?:code|status)[ =:]{1,3}[1-9]
+    ^Exception in thread\b|\bloss is nan\b
     \b(?:doesn't match|wrong|disagree\w*|differs?|unhealthy|inactive|stuck)\b
 """)
 _LOUD = _one_of(
@@ -45,6 +47,7 @@ _LOUD = _one_of(
     \b(?:ERROR|FATAL|CRITICAL|CRIT|EMERG|ALERT|ERR|PANIC)\b|(?i:\bfatal\b|\b(?:error|panic):|\berror[ ]?\()
     (?i:\baborting\b|\bcannot continue\b|\bgiving up\b)
     (?i:\b(?:job|run|training|program|process|application)\b.{0,12}\b(?:failed|aborted|crashed)$)
+    ^Exception in thread\b|(?i:\bloss is nan, (?:stopp|abort|exit)ing\b)
     (?i:\bexit(?:ed)?(?: with)?(?: exit)? (?:code|status)[ =:]{1,3}[1-9]\d{0,2}$)
     (?i:\bfailed to (?:start|init\w*|create|open|load|connect|set up|bind|allocate)\b)
     """,
