@@ -80,11 +80,7 @@ def judge(timeline: Timeline) -> RankedCauses:
     others = [one for one in ranked if one.label != best.label]
     decisive = [best, *(one for one in others[:1] if one.score >= LEAST)]
     first, offender = _first_failure(timeline, best), _offender(timeline, best, known)
-    rivals = tuple(
-        _candidate(one, min(confidence, _told(one.score * left)))
-        for one in others[: _RIVALS + 1]
-        if one.label != "other"
-    )[:_RIVALS]
+    rivals = tuple(_candidate(one, min(confidence, _told(one.score * left))) for one in _rivals(others))
     return RankedCauses(
         root_cause=best.label,
         confidence=confidence,
@@ -102,17 +98,22 @@ def judge(timeline: Timeline) -> RankedCauses:
 def _with_words(timeline: Timeline, ranked: Sequence[_Weighed], sure: float) -> tuple[_Weighed, float] | None:
     """Another cause than the first, with its confidence, where words speak for it and no line settles it."""
     first, *others = ranked
-    rivals = [one.label for one in others[: _RIVALS + 1] if one.label != "other"][:_RIVALS]
-    words = frozenset[str]() if timeline.has(own_run.KIND) else timeline.words  # a run has seen what happened
-    said = second_opinion.opinion(
-        first.label, sure, rivals, words, may_be_well=not complaints.ends_in_trouble(timeline)
-    )
+    if timeline.has(own_run.KIND) or not second_opinion.is_open(first.label, sure):
+        return None  # a run has seen what happened, or the lines tell it
+    words, rivals = timeline.words, [one.label for one in _rivals(others)]
+    may_be_well = not complaints.ends_in_trouble(timeline)
+    said = second_opinion.opinion(first.label, sure, rivals, words, may_be_well=may_be_well)
     if said is None:
         return None
     telling = ", ".join(likeness.telling(words, said.cause))
     own = next((one.clues for one in others if one.label == said.cause != "none"), Clues())
     clue = Clue(HINT, f"known cases of this kind have these words: {telling}")
     return _Weighed(said.cause, 0.0, Clues((*own, clue))), said.confidence
+
+
+def _rivals(others: Sequence[_Weighed]) -> list[_Weighed]:
+    """Of the causes behind the answer, those that are told."""
+    return [one for one in others[: _RIVALS + 1] if one.label != "other"][:_RIVALS]
 
 
 def _offender(timeline: Timeline, best: _Weighed, known: Sequence[catalog.Shown]) -> Offender | None:

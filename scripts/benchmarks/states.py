@@ -153,8 +153,8 @@ def _tried(state: State, seed: int, storage: Storage) -> StateTrial:
     with tempfile.TemporaryDirectory(prefix="states-run-", ignore_cleanup_errors=True) as folder:
         profile = Path(folder) / "profile" if state.by_trace else None
         document = _run(ranks, rank, done, storage, Path(folder), profile)
-        if profile and profile.exists():
-            document = _read(trace([str(profile)], ()))
+        if profile:  # without one, nothing was told
+            document = _read(trace([str(profile)], ())) if profile.exists() else {}
     trial = _scored(state, seed, done.told, ranks, rank, document)
     print(
         f"{state.name}, seed {seed}: {done.told}, rank {rank} of {ranks}: {'; '.join(trial.losses) or 'nothing'}"

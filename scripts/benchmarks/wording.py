@@ -1,4 +1,4 @@
-"""What do the words of a log tell of its cause? WordWeights learned from retold failures, judged on later rounds.
+"""What do the words of a log tell of its cause? Weights learned from retold failures, judged on later rounds.
 
 scripts/bench wording              each round, with the weights learned from those before it
 scripts/bench wording --write      learns from all rounds, and writes nccltool/triage/wording/weights.json
@@ -28,7 +28,7 @@ _RARE = 4
 _PENALTY = 0.1
 """Of the squares of the weights (L2): four times more or less made no difference in rounds 13 to 23."""
 _UNIT = 0.25
-"""WordWeights are told in multiples of it; those below two of them are left out."""
+"""Weights are told in multiples of it; those below two of them are left out."""
 _STEPS = 60
 _JUDGED = extent.of(range(13, 10_000), range(23, 24))
 

@@ -34,6 +34,11 @@ class Opinion:
     confidence: float
 
 
+def is_open(answer: str, confidence: float) -> bool:
+    """Whether words may change an answer of the lines."""
+    return confidence < SETTLED and answer != "none" and answer in likeness.learned().causes
+
+
 def opinion(
     answer: str, confidence: float, rivals: Sequence[str], words: frozenset[str], *, may_be_well: bool = True
 ) -> Opinion | None:
@@ -41,8 +46,7 @@ def opinion(
 
     `rivals`: the other causes for which lines speak. `may_be_well`: nothing shows that the job did not go on.
     """
-    is_open = confidence < SETTLED and answer != "none" and answer in likeness.learned().causes
-    if not is_open or len(likeness.known(words)) < _LEAST_WORDS:
+    if not is_open(answer, confidence) or len(likeness.known(words)) < _LEAST_WORDS:
         return None
     likely = likeness.chances(words)
     weighed = {
