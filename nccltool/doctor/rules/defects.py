@@ -114,6 +114,29 @@ def gdaki_with_small_mtu(host: JudgedHost, variable: Variable, kind: int) -> Res
                 return
 
 
+_ROUNDS_MIX = ((2, 27, 7), (2, 29, 2))
+"""From the earliest release of a report to before the first that separates rounds: NCCL_P2P_EPOCH_ENABLE."""
+_HANGING_CHANNELS = 4
+
+
+@for_number("BUG006", "warning", "NCCL_NCHANNELS_PER_NET_PEER", covers=(), library="NCCL")
+def channels_that_hang(host: JudgedHost, variable: Variable, channels: int) -> Results:
+    """NCCL_NCHANNELS_PER_NET_PEER is 4 or more, and this NCCL release may hang with it.
+
+    Why: Users report hangs between nodes: of sends and receives with 32 channels on 2.28.9, and of all-to-all on
+    64 ranks with 4 on 2.27.7. From 2.29.2 on, NCCL keeps the rounds of such operations apart.
+    Example: NCCL_NCHANNELS_PER_NET_PEER=32 with NCCL 2.28.9
+    Instead: unset NCCL_NCHANNELS_PER_NET_PEER, or install NCCL 2.29.2
+    Source: https://github.com/NVIDIA/nccl/issues/1915; https://github.com/NVIDIA/nccl/issues/1835; NCCL
+    src/enqueue.cc (NCCL_P2P_EPOCH_ENABLE)
+    """
+    since, before = _ROUNDS_MIX
+    if channels >= _HANGING_CHANNELS and host.several_nodes and host.nccl_is(since=since, before=before):
+        message = f"sends, receives, and all-to-all between nodes may hang with NCCL {host.nccl}"
+        remedy = "unset NCCL_NCHANNELS_PER_NET_PEER, or install NCCL 2.29.2 or newer"
+        yield report.better_unset(variable, message, remedy, part="")
+
+
 _LIKELY = 0.6
 """How strong a defect must be to be a warning: its reports name these conditions, not only similar ones."""
 _PREFIXES = ("NCCL_", "RCCL_", "TORCH_NCCL_")

@@ -205,6 +205,25 @@ def idle_torch_variable(host: JudgedHost, variable: Variable, _: str) -> Results
         yield report.better_unset(variable, f"already the default in torch {host.torch}", part="")
 
 
+_NVIDIAS_EXPERIMENT = re.compile(r"\.nv25\.0?4\b")
+"""The local version of torch in NVIDIA's container 25.04."""
+
+
+@for_text("TRC028", "warning", "TORCH_NCCL_AVOID_RECORD_STREAMS", covers=(), needs=("versions",))
+def sends_not_awaited(host: JudgedHost, variable: Variable, text: str) -> Results:
+    """TORCH_NCCL_AVOID_RECORD_STREAMS is on, and torch is that of NVIDIA's container 25.04.
+
+    Why: Only this build applies it to sends and receives as well. Megatron-LM frees the buffer of a send before it
+    has ended: with virtual pipeline stages, the loss is wrong, without an error.
+    Example: TORCH_NCCL_AVOID_RECORD_STREAMS=1 in nvcr.io/nvidia/pytorch:25.04-py3
+    Instead: unset TORCH_NCCL_AVOID_RECORD_STREAMS
+    Source: https://github.com/NVIDIA/Megatron-LM/issues/1586; https://github.com/NVIDIA/Megatron-LM/pull/4047
+    """
+    if values.torch_bool(text) is True and _NVIDIAS_EXPERIMENT.search(known(host.facts.versions.torch)):
+        message = "this torch reuses buffers of sends that have not ended: pipelines may compute a wrong loss"
+        yield report.better_unset(variable, message, part="")
+
+
 @rule("TRC011", "warning")
 def hook_with_expandable_segments(host: JudgedHost) -> Results:
     """Tensor registration with NCCL is on, but the allocator uses expandable segments.

@@ -1,6 +1,7 @@
 """Whether NCCL talks RDMA, and which adapters and ports NCCL_IB_HCA chooses."""
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from nccltool.core.findings import Severity
@@ -308,3 +309,37 @@ def too_many_adapters(host: JudgedHost) -> Results:
     if count > adapters.MOST:
         message = f"{count} active ports match; NCCL uses at most {adapters.MOST}"
         yield about_ports(host, host.active_ports, message, "list the intended ports in NCCL_IB_HCA")
+
+
+_MERGES = (2, 20, 3)
+_MIX_IS_LEFT_ALONE = ((2, 22, 3), (2, 25, 1))
+"""From the first to before the second, NCCL merges nothing if some cards have one port and others have more."""
+
+
+@rule("IB066", "warning", covers=(), needs=("rdma", "plugins"))
+def virtual_function_beside_adapter(host: JudgedHost) -> Results:
+    """NCCL would use an adapter and also a virtual function of it.
+
+    Why: NCCL takes them for two ports of one card and merges them, but they share one link. Initialization fails
+    if another node has no such pair. Containers get both when all of /sys and /dev/infiniband is mounted.
+    Example: mlx5_0 (0000:1a:00.0) and its virtual function mlx5_8 (0000:1a:00.1) in a pod
+    Instead: mount only one kind, list it in NCCL_IB_HCA, or set NCCL_IB_MERGE_NICS=0
+    Source: https://github.com/NVIDIA/nccl/issues/1422; NCCL src/transport/net_ib.cc (ncclIbGetPciPath)
+    """
+    if host.integer("NCCL_IB_MERGE_NICS") == 0 or host.get("NCCL_NET_MERGE_LEVEL") or host.net_plugins:
+        return
+    cards = defaultdict[str, list[Port]](list)
+    for port in host.active_ports:
+        cards[port.card].append(port)
+    several = [ports for ports in cards.values() if len(ports) > 1]
+    kinds = [(ports, {known(port.device.virtual_function) for port in ports}) for ports in several]
+    pairs = [ports for ports, kind in kinds if kind == {False, True}]
+    if not pairs or not host.several_nodes or not host.nccl_is(since=_MERGES):
+        return
+    since, before = _MIX_IS_LEFT_ALONE
+    if len({len(ports) for ports in cards.values()}) > 1 and host.nccl_is(since=since, before=before):
+        return
+    message = f"NCCL merges {port_names(pairs[0])}, although one is a virtual function of the other"
+    own = [port for ports in cards.values() for port in ports if not or_none(port.device.virtual_function)]
+    remedy = f"export NCCL_IB_HCA=={_chosen(own)}, or NCCL_IB_MERGE_NICS=0"
+    yield about_ports(host, [port for ports in pairs for port in ports], message, remedy)

@@ -61,4 +61,23 @@ CASES = (
         ],
         unknown=[UNREAD, host({"NCCL_GIN_TYPE": "3"}, nccl=(2, 28, 9)), _gdaki(1500, nccl=None)],
     ),
+    of(
+        "BUG006",
+        fires=[
+            host({"NCCL_NCHANNELS_PER_NET_PEER": count}, nccl=release)
+            for count, release in (("32", (2, 28, 9)), ("4", (2, 27, 7)))
+        ],
+        silent=[
+            host(),
+            host({"NCCL_NCHANNELS_PER_NET_PEER": "2"}, nccl=(2, 28, 9)),
+            host({"NCCL_NCHANNELS_PER_NET_PEER": "32"}, nccl=(2, 29, 2)),
+            host({"NCCL_NCHANNELS_PER_NET_PEER": "32"}, nccl=(2, 26, 2)),
+            host({"NCCL_NCHANNELS_PER_NET_PEER": "32"}, nccl=(2, 28, 9), nodes=1),
+        ],
+        unknown=[
+            UNREAD,
+            host({"NCCL_NCHANNELS_PER_NET_PEER": "32"}, nccl=None),
+            host({"NCCL_NCHANNELS_PER_NET_PEER": "32"}, nccl=(2, 28, 9), nodes=None),
+        ],
+    ),
 )

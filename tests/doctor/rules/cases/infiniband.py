@@ -45,6 +45,14 @@ def _counted(when: str, name: str = "n1", **counters: str | Unknown) -> JudgedHo
     return host(rdma=rdma(hca("mlx5_0", ib(counters=values))), taken=when, boot_id=f"of {name}", host=name)
 
 
+def _functions(*virtual: bool | Unknown, **given: Any) -> JudgedHost:
+    """Functions of one card, and a card of its own."""
+    card = (hca(f"mlx5_{n}", ib(), pci=f"0000:1a:00.{n}", virtual_function=one) for n, one in enumerate(virtual))
+    alone = hca("mlx5_8", ib(), pci="0000:5c:00.0", virtual_function=False)
+    env = given.pop("env", {})
+    return host(env, **{"rdma": rdma(*card, *given.pop("more", (alone,))), "plugins": (), **given})
+
+
 _VERBS = "/dev/infiniband/uverbs0"
 _LIBRARY = {"NCCL_IBVERBS_LIB": "/opt/libibverbs.so"}
 
@@ -419,5 +427,37 @@ CASES = (
         "IB065",
         fires=[host({"NCCL_IB_ROCE_VERSION_NUM": "1"})],
         silent=[host(), host({"NCCL_IB_ROCE_VERSION_NUM": "2"})],
+    ),
+    of(
+        "IB066",
+        fires=[
+            _functions(False, True),
+            _functions(False, True, nccl=(2, 22, 3), more=()),
+            _functions(False, True, nccl=(2, 20, 3)),
+            _functions(False, True, env={"NCCL_IB_HCA": "mlx5"}),
+        ],
+        silent=[
+            _functions(False, False),
+            _functions(True, True),
+            _functions(False, True, nccl=(2, 19, 4)),
+            _functions(False, True, nccl=(2, 22, 3)),
+            _functions(False, True, nodes=1),
+            _functions(False, True, plugins=(plugin(),)),
+            *(
+                _functions(False, True, env=env)
+                for env in (
+                    {"NCCL_IB_MERGE_NICS": "0"},
+                    {"NCCL_NET_MERGE_LEVEL": "LOC"},
+                    {"NCCL_IB_HCA": "=mlx5_0,mlx5_8"},
+                )
+            ),
+        ],
+        unknown=[
+            UNREAD,
+            host(),
+            _functions(False, HIDDEN),
+            _functions(False, True, nodes=None),
+            _functions(False, True, nccl=None),
+        ],
     ),
 )

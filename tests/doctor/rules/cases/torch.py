@@ -81,6 +81,24 @@ CASES = (
         unknown=[UNREAD, host({"TORCH_NCCL_AVOID_RECORD_STREAMS": "1"})],
     ),
     of(
+        "TRC028",
+        fires=[
+            host(
+                {"TORCH_NCCL_AVOID_RECORD_STREAMS": "1"}, versions=Versions(torch=f"2.7.0a0+79aa17489c.nv25.{end}")
+            )
+            for end in ("04", "4")
+        ],
+        silent=[
+            host(),
+            *(
+                host({"TORCH_NCCL_AVOID_RECORD_STREAMS": "1"}, versions=Versions(torch=text))
+                for text in ("2.7.1", "2.7.0a0+7c8ec84dab.nv25.03", "2.8.0a0+5228986c39.nv25.5", "2.8.0+nv25.40")
+            ),
+            host({"TORCH_NCCL_AVOID_RECORD_STREAMS": "0"}, versions=Versions(torch="2.7.0a0+79aa17489c.nv25.04")),
+        ],
+        unknown=[UNREAD, host({"TORCH_NCCL_AVOID_RECORD_STREAMS": "1"})],
+    ),
+    of(
         "TRC011",
         fires=[
             host(
