@@ -209,13 +209,20 @@ def unequal_interfaces(host: JudgedHost) -> Results:
     """TCP carries the traffic over several interfaces that differ in speed or network.
 
     Why: NCCL spreads data over all of them: the slowest one limits the speed, and an interface that the peer
-    cannot reach breaks the connection.
+    cannot reach, such as a container's veth, breaks the connection.
     Example: NCCL_SOCKET_IFNAME=e, which matches eno1 (1 Gb/s) and ens3f0 (100 Gb/s)
     Instead: NCCL_SOCKET_IFNAME==ens3f0
-    Source: https://github.com/NVIDIA/nccl/issues/286
+    Source: https://github.com/NVIDIA/nccl/issues/286; https://github.com/Oneflow-Inc/oneflow/issues/3586
     """
     choice = host.interfaces
     if len(choice.chosen) < 2 or _surely_not_tcp(host):
+        return
+    inner = next((one.name for one in choice.chosen[1:] if interfaces.is_inside(one.name)), None)
+    if inner and not interfaces.is_inside(choice.chosen[0].name) and host.network_kind == "Socket":
+        message = f"TCP traffic also goes through {escaped(inner)}, which looks like a host-internal network"
+        remedy = f"set {IFNAME} to the interface through which all nodes reach each other"
+        lines = tuple(f"{escaped(one.name)} {one.address}" for one in choice.chosen[:8])
+        yield report.interface(inner, message, remedy, evidence=lines, severity=_severity(host))
         return
     speeds, unknown = _speeds(host, choice)
     subnets = interfaces.subnets(host.facts.network, choice.chosen)

@@ -14,6 +14,7 @@ _FAST = nic("ens3", "10.1.0.1/24", speed=100000)
 _BOTH = net(_SLOW, _FAST)
 _ENA = net(nic("eth0", "10.0.0.1/24", vendor="0x1d0f"))
 _VETH = net(nic("eth0", "10.0.0.1/24", vendor=_VIRTUAL, virtual=True, speed=_VIRTUAL))
+_FLANNEL = net(nic("eth0", "10.0.0.1/24"), nic("flannel.1", "10.244.0.0/32", virtual=True, speed=_VIRTUAL))
 _THREADS, _SOCKETS = "NCCL_SOCKET_NTHREADS", "NCCL_NSOCKS_PERTHREAD"
 
 
@@ -83,9 +84,11 @@ CASES = (
             _on(),
             _on(network=net(nic("eth0", "10.0.0.1/24"), nic("eth1", "10.1.0.1/24"))),
             _on(network=net(nic("eth0", "10.0.0.1/24"), nic("eth1", "10.0.0.2/24", speed=1000))),
+            _on(network=_FLANNEL),
         ],
         silent=[
             _on("ens3"),
+            _on("=eth0", network=_FLANNEL),
             _on(rdma=ETHERNET),
             _on(network=net(nic("eth0", "10.0.0.1/24"), nic("eth1", "10.0.0.2/24"))),
             _on(network=net(nic("eth0", "10.0.0.1/32"), nic("eth1", "10.1.0.1/32"))),
