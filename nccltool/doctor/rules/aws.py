@@ -309,7 +309,8 @@ def gin_before_its_support(host: JudgedHost, variable: Variable, asked: int) -> 
     """GPU-initiated networking (GIN) is asked for on EFA, and NCCL is older than 2.31.2.
 
     Why: aws-ofi-nccl supports GIN from 1.21 on, with NCCL 2.31.2 or newer. On P5, NCCL 2.28.9 failed with
-    "Unexpected number of remote rails"; OFI_NCCL_FORCE_NUM_RAILS=4 helped.
+    "Unexpected number of remote rails"; OFI_NCCL_FORCE_NUM_RAILS=4 helped. The rule is for jobs of several nodes:
+    outside a launcher, pass --nodes 2.
     Example: FI_PROVIDER=efa and NCCL_GIN_TYPE=2 with NCCL 2.28.9
     Instead: install NCCL 2.31.2 and aws-ofi-nccl 1.21, or unset NCCL_GIN_TYPE
     Source: aws-ofi-nccl, doc/gin-getting-started.md; https://github.com/aws/aws-ofi-nccl/issues/1061
