@@ -7,7 +7,7 @@ from nccltool.core.findings import Severity, check_status
 from nccltool.core.host_lists import briefly
 from nccltool.core.text import counted
 from nccltool.doctor.diagnosis import Diagnosis, RuleOutcome
-from nccltool.doctor.judge import NO_HOST, NOTHING
+from nccltool.doctor.judge import NOTHING
 
 TITLES: Mapping[Severity, str] = {"error": "error", "warning": "warning", "info": "hint"}
 
@@ -39,8 +39,8 @@ def headline(diagnosis: Diagnosis) -> str:
     if not status["pass"] and not found:
         is_empty = all(outcome.reason == NOTHING for outcome in diagnosis.outcomes)
         return f"doctor on {hosts}: {NOTHING if is_empty else 'no rule could be checked'}"
-    hostless = sum(outcome.reason == NO_HOST for outcome in diagnosis.outcomes)
-    passed = f"{status['pass']} of {len(diagnosis.outcomes) - hostless} rules passed"
+    checked = sum(count for what, count in status.items() if what not in ("skip", "unknown"))
+    passed = f"{status['pass']} of {checked} checked rules passed"
     # rules pass on settings alone: on those of a file, where the captured tree is empty
     passed = "no host: the captured tree is empty" if diagnosis.verdict.status == "unknown" else passed
     return f"doctor on {hosts}: {found or 'nothing found'}; {passed}"
