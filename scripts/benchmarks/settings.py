@@ -23,7 +23,7 @@ What was still missed was compared with its source on 2026-11-28, when all cases
 misconfiguration that a warning would be right about, by their sources or by the code:
 * wrong-004: adapters read a retry count of 15 as 7, the default (mlx5 keeps three bits); a hint.
 * wrong-052: the snapshot had addresses that the thread says the interfaces do not have. NCCL passes over these,
-  and the exact name of the right one failed in the same way (marin-community/marin#6940); none.
+  and jobs of the same cluster started once they had this very list (marin-community/marin#7422); none.
 * wrong-112: the bindings are those of published-001, a clean block; the thread says that they may cost; a hint.
 * wrong-275: an empty value is NCCL's default, not index 0 (src/misc/param.cc, ncclLoadParam); a hint.
 wrong-272 names the mask that is out of range: HIP_VISIBLE_DEVICES, which counts what ROCR_VISIBLE_DEVICES leaves.
