@@ -42,6 +42,7 @@ EXPLAINS = frozenset({"none", "gpu-fault", "nccl-bug", "preempted"})
 SOURCES = ("transport/p2p", r"(?:cuda|rocm)_ipc_\w+\.c")
 SIGNS = {
     "kernel.iommu-fault": (SAYS, "the IOMMU blocked a device access"),
+    "kernel.acs": (SAYS, "a PCIe port blocked an access (ACS violation)"),
     "ib.local-protection": (0.8, "an HCA could not reach local memory"),
     "cuda.no-peer": (0.8, "CUDA reports no peer access between two GPUs"),
     "cuda.peer-garbled": (0.85, "data that one GPU wrote to another arrived wrong"),

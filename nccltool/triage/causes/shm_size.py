@@ -30,7 +30,7 @@ import re
 from nccltool.triage.causes.base import FITS, SAYS, Clue, Clues, Given, Offender, Timeline
 
 DECIDES = "`df -h /dev/shm` inside the container"
-EXPLAINS = frozenset({"app-error", "nccl-bug"})
+EXPLAINS = frozenset({"app-error", "nccl-bug", "preempted"})
 
 SOURCES = ("transport/shm", "misc/shmutils", "include/shm", r"mm_(?:posix|sysv|md|iface|ep|seg)\w*\.c")
 SIGNS = {
@@ -49,6 +49,10 @@ _FULL = 98
 def clues(timeline: Timeline) -> Given:
     if killed := timeline.killed_by(_SIGBUS):
         yield Clue(0.75, "a rank was killed by SIGBUS", killed[0].event)
+    if timeline.failed and (
+        ended := timeline.first("job.container-exit", where=lambda e: e.get("code") == str(128 + _SIGBUS))
+    ):
+        yield Clue(0.75, "a container ended by SIGBUS", ended)
     full = timeline.first("app.exception", where=lambda e: "No space left on device" in e.text)
     if full and timeline.has("shm.resized"):
         yield Clue(0.85, "a shared memory segment could not be extended to the requested size", full)

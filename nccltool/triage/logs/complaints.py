@@ -69,6 +69,7 @@ _SURVIVED = _one_of(r"""
     \b(?:timeout|time[ _-]out)\w*\b\W{1,3}\d|\bexpected\b.{0,20}\b(?:warning|behavio)|known (?:issue|warning)
     \bTL_\w+ +ERROR failed to initialize|wandb: (?:ERROR|WARNING)
     \b(?:can|could|may|might) (?:lead|cause|result)\b|<NO-CARRIER,
+    \bsetting \W?\w+=|not supported on the given system
     informational|\bnot supported, using \w|\bwill keep trying\b|in file gds_|sys/fs/cgroup|unlink domain socket
     \((?:re)?(?:created|mounted|loaded|started|connected|joined)\)$
     \bno (?:violations?|faults?)\b|already been registered|\bset\b.{0,30}\bto (?:avoid|silence|suppress)
@@ -104,7 +105,7 @@ def _subjects(text: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
 
 _SUBJECTS = _subjects(
     r"""
-imex-mnnvl           \bimex\b|mnnvl|fabric[ _]handle|compute-?domain|multi-?node nvlink
+imex-mnnvl           (?:\b|_)imex\b|mnnvl|fabric[ _]handle|compute-?domain|multi-?node nvlink
 collnet-sharp        \bsharp\w*\b|coll_?net|aggregation manager
 nvlink-fabric        nvlink(?!\s+(?:error|fatal|warning)\s*:)|nvswitch|fabric[ -]?manager|\bnvls\b|\bnvlsm\b
                      multicast (?:object|group|mem)

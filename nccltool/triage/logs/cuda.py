@@ -38,6 +38,13 @@ failure
     version.build        `hipErrorNoBinaryForGpu|code object for all current devices`
     version.build        `TensileLibrary` => (?i)cannot read|illegal seek|could not|no such
     version.driver       `but this driver is only compatible|HSA_STATUS_ERROR_INCOMPATIBLE`
+    torch.oom            `RESULT_ERROR_OUT_OF_DEVICE_MEMORY|RESULT_ERROR_OUT_OF_HOST_MEMORY`
+    torch.oom            `MODULE:PT_DEVMEM` => PT_DEVMEM Allocation failed
+    cuda.oom             `return value:` => \bcu[A-Z]\w+ return value:\s+2$
+    cuda.ecc             `return value:` => \bcu[A-Z]\w+ return value:\s+214$
+    cuda.no-peer         `return value:` => \bcu[A-Z]\w+ return value:\s+217$
+    cuda.illegal         `return value:` => \bcu[A-Z]\w+ return value:\s+700$
+    cuda.launch          `return value:` => \bcu[A-Z]\w+ return value:\s+719$
     torch.oom            `HSA_STATUS_ERROR_OUT_OF_RESOURCES|failed to allocate the necessary resources`
     cuda.xid-hint        `HSA_STATUS_ERROR` => (?:INVALID_PACKET_FORMAT|INVALID_ISA)?(?:.*Aborting with error)?$
     cuda.no-device       `no ROCm-capable device is detected|Unable to open /dev/kfd`

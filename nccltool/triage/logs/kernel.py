@@ -40,7 +40,11 @@ failure
     kernel.amdgpu       `amdgpu_job_timedout|amdgpu_device_gpu_recover`
     kernel.gpu-lost     `config space inaccessible|from D3cold to D0` => (?:nvidia|amdgpu) (?P<gpu>[\da-f:.]+\d)
     kernel.ecc          `amdgpu` => amdgpu (?P<gpu>[\da-f:.]+):.*\b[Uu]ncorrectable (?:hardware )?errors? detected
-    kernel.gpu-lost     ^(?P<gpu>[\da-fA-F:.]+) .*NVIDIA.*`(rev ff)`
+                        (?! in xgmi)
+    kernel.gpu-link     `xgmi` => amdgpu (?P<gpu>[\da-f:.]+):.*\b[Uu]ncorrectable .*errors? detected in xgmi
+    kernel.acs          `ACSViol|ACS Violation`
+    kernel.ecc          `HBM MULTI BIT ECC`
+    kernel.gpu-lost     (?P<gpu>\b[\da-fA-F:]+\.\d) .*NVIDIA.*`(rev ff)`
     kernel.gpu-lost     `No devices were found|cannot allocate unhealthy devices`
     kernel.ecc          (?:(?P<gpu>[\da-fA-F]{4,8}:[\da-fA-F]{2}:[\da-fA-F.]+).*)?(?:DRAM|SRAM|ECC|
                         HBM)\b.*[Uu]`ncorrectable`(?!\s*:\s*0)\s*:?\s*[1-9]
@@ -123,6 +127,7 @@ failure
     imex.channel        `imex-channels` => ^(?!.*modprobe)(?:.*(?:cannot|No such|denied|not found|missing).*
                         imex-channels|.*imex-channels.*(?:No such|denied|not found|missing|cannot))
     imex.channel        `IMEX channel` => (?i)\bno IMEX channel|IMEX channel.*(?:\bnot\b|missing|fail|denied)
+    imex.channel        `switch/nvidia_imex` => (?i)nvidia_imex.*(?:fail|error|no channels|not permitted|unable)
     imex.daemon         `IMEX daemon` => (?i)is the IMEX daemon|IMEX daemon.*(?:\bnot\b|fail|exited|unavailable)
     imex.daemon         `memory reference` => Failed to (?:get new|allocate) memory reference
     imex.daemon         `nvidia-imex` => (?i)connection to node \d+ (?:was )?lost

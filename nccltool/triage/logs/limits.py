@@ -25,6 +25,7 @@ failure
     shm.full      `o space left on device` => /(?:psm_|sem\.|nccl-|torch_|dev/shm)\w*
     shm.full      `/dev/shm` => (?i)\b(?:not enough|no|insufficient) (?:free )?(?:space|memory|room)\b.*/dev/shm|
                   check that /dev/shm|/dev/shm (?:is (?:full|too small)|has (?:only )?no)
+    shm.full      `sage of EmptyDir volume` => EmptyDir volume "[\w-]*shm[\w-]*" exceeds the limit
     shm.full      `/dev/shm` => ^\S+\s+\S+\s+\S+\s+\S+\s+(?:9[6-9]|100)%\s+/dev/shm
 doubt
     host.io-error  `XFS (|EXT4-fs|BTRFS` => (?i)i/o error|EXT4-fs error|BTRFS error|corrupt|shutting down

@@ -20,7 +20,8 @@ failure
     app.launch        `directive is not recognized|contains an unrecognized qual|rankfile was not specified`
     app.launch        `given that requires a value|contains a pattern that doesn`
     app.launch        `o slots were found in the Grid|nodes can be allocated|No nodes were found in the PBS`
-    limits.files      `number of pipes that can be|number of files that can be`
+    limits.files      `number of pipes that can be|number of files that can be|number of pipes a process can`
+    limits.files      `number of network connections that can`
     net.no-interface  `usable network interfaces were found`
     net.no-answer     `handshake with a connecting peer|look up the peer IP`
     net.no-answer     `establish full connectivity|establish any connectivity` => unable to establish

@@ -24,6 +24,7 @@ state
                      (?:.*?\btime:? +(?P<time>\d+\.\d+))?
     job.progress     `poch` => (?i)\b(?:epoch|train)\W{0,3}\d+(?:/\d+)?\W{1,4}[\[(] *(?P<step>\d+)/\d+\b.*(?:
                      loss|time|acc)
+    job.progress     `Loss` => ^\W?\[\d+/\d+\] ?\[ *(?P<step>\d+)/\d+\].*\bLoss
     job.progress     `Batchsize: ` => \bEpoch (?P<step>\d+) \|
     job.progress     `Train: ` => ^Train: \d+ \[ *(?P<step>\d+)/\d+
     job.progress     `step_avg:` => step:(?P<step>\d+)/\d+

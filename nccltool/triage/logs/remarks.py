@@ -38,6 +38,7 @@ state
     job.nothing-more    `stays like this|hangs here|hangs forever|stuck here|never returns|sits here` => {REMARK}
     job.nothing-more    `... hangs|... (hangs|<- hangs|<-- hangs|<-- stuck|<-- hang|<- stuck`
     job.kills           `killing process tree|killing all processes|Killing all|terminating all workers`
+    job.container-exit  `exitCode: ` => exitCode: (?P<code>\d+)
     job.container-exit  `exit code |exited with code ` => (?:terminated|container|pod|docker|worker|replica)\b.*
                         exit(?:ed with)? code (?P<code>\d+)
     host.memory-use     `emory` => (?i)\bmemory\b[^/]{0,20}\b(?P<used>\d+(?:\.\d+)?) ?[GMK]?i?B? ?(?:/|of)
@@ -117,7 +118,7 @@ success
     job.completed     `Successful requests:` => ^Successful requests:\s+[1-9]\d*\s*$
     job.completed     `run complete|un finished` => (?i)\brun (?:complete|finished)\W*$
     job.completed     `OK` => ^OK(?: \(skipped=\d+\))?$
-    job.completed     ^(?:=+ )?\d+` passed`\b(?!.*fail).*\bin [\d.]+ ?s
+    job.completed     ^(?:=+ )?\d+` passed`\b(?!.*(?<!x)fail).*\bin [\d.]+ ?s
     job.completed     `weep finished|tudy finished|est trial|est trial:` => ^(?:.*\b)?(?:[Ss]weep|[Ss]tudy) finis
                      hed|^Best trial
     job.completed     `rainer was signaled to stop|ignaling Trainer to stop`

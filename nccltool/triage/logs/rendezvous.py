@@ -42,15 +42,17 @@ failure
     store.too-few         (?P<joined>\d+) of (?P<expected>\d+)` nodes joined`
     store.too-few         waiting for all (?P<expected>\d+) `members to join`
     store.rendezvous      `RendezvousTimeoutError|RendezvousConnectionError|RendezvousClosedError`
-    store.rendezvous      `rendezvous` => (?i)tim(?:ed?|ed )[ -]?out\b.{0,60}\brendezvous|rendezvous\b.{0,60}
-                          \btim(?:e|ed |ed-)out
+    store.rendezvous      `rendezvous` => (?i)^(?!.*thread is unstuck).*?(?:
+                          tim(?:ed?|ed )[ -]?out\b.{0,60}\brendezvous|rendezvous\b.{0,60}
+                          \btim(?:e|ed |ed-)out)
     store.rendezvous      `failed to shutdown the rendezvous|RendezvousStateError`
     store.rendezvous      `Failed to register worker`.*Raylet
     store.rendezvous      `any running Ray instance|node_ip_address.json|Error: Failed to connect to GCS`
     store.rendezvous      `server socket on ` => is not listening for connections
     store.rendezvous      `etcd |Etcd` => (?i)\betcd(?:store| ?server)\b.*(?:tim(?:ed |e)out|exited|not ready)|
                           tim(?:ed |e)out .*\betcd(?:store| ?server)\b
-    store.in-use          `another process is |lready in use|lready allocated` => (?i)^(?!.*address already)
+    store.in-use          `another process is |lready in use|lready allocated` => (?i)^(?!.*(?:address already|
+                          dashboard|tensorboard|jupyter|prometheus|exporter))
                           .*?\bport\W{1,3}(?P<port>\d{2,5})\b
     store.unresolved      `resolve` => (?i)^(?!.*(?:gloo|rdma_)).*(?:cannot|can't|could not|couldn't|unable to|
                           failed to|error) resolv\w+ (?:

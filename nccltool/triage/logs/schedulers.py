@@ -105,6 +105,8 @@ failure
     job.preempted    `"action"` => "action": ?"terminate"
     host.oom         `oom_reaper: reaped process`
     host.oom         `java.lang.OutOfMemoryError`
+    host.oom         `low memory! at or below SIG`
+    host.oom         `% memory budget` => exceeded \d+% memory budget
     torch.oom        `bfc_allocator` => ran out of memory trying to allocate(?!.*not a failure)
     job.preempted    `will be ` => (?i)\b(?:node|instance|vm|host)\b.{0,40}\bwill be (?:terminated|reclaimed|take
                      n)\b
@@ -138,7 +140,7 @@ state
     job.restarted    `estor` => (?i)\brestor(?:ed|ing) (?:all )?(?:states?|checkpoint|training) (?:from|at)\b
     job.restarted    `resum` => (?i)^(?!.*(?:can ?not|could not|fail|unable)).*\bresum(?:e|ed|es|ing)
                      [ ](?:training |the run |run )?from (?!scratch)
-    job.unstuck      `Thread is unstuck! Warning above was a false`
+    job.unstuck      `Thread is unstuck! Warning above was a false|slurmstepd: error: Setting TMPDIR to`
     job.pod-pending  `Pending` => ^(?P<node>[a-z][\w.-]+)\s+\d+/\d+\s+Pending\b
     job.state        `FAILED` => ^\s*\d+\S*\s+(?:\S+\s+)?(?P<state>FAILED|NODE_FAIL)\b
 success

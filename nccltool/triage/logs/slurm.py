@@ -32,7 +32,7 @@ failure
     mpi.no-start     `slurm` => {DAEMON}(?!.*(?:nvml|NVML)).*(?:[Pp]rolog\b.*(?:fail|
                      status|notification)|invoke (?:spank|task|plugin)|[Ff]ailed to
                      [ ](?:initialize|setup|set up|launch|start)|[Cc]redential|interconnect|
-                     namespace_g_join|runtime setup|plugin stack|Couldn't load|TMPDIR|Unable to fork|launch RPC|
+                     namespace_g_join|runtime setup|plugin stack|Couldn't load|TMPDIR \[|Unable to fork|launch RPC|
                      batch script setup|configure MPI|getting address|
                      unable to create .* (?:cgroup|tmpdir)|Unable to init|Munge)
     mpi.no-start     `slurmstepd: error: ` => mpi/pmi\w*: .*(?:fail|unable|cannot|time|mismatch|invalid)
@@ -68,7 +68,7 @@ echo
 doubt
     job.of-slurm     `slurm|srun: ` => ^(?:{DAEMON}|srun: error: )(?!\*\*\*)(?!.*(?:nvml|NVML|task \d|tasks |
                      Exited|chdir|x11|X11|pty|ioctl|[Tt]imed out waiting for job step|_kill|oom|is running|
-                     is still|[Ff]ailure sending signal|ending))
+                     is still|[Ff]ailure sending signal|ending|Setting TMPDIR))
 """,
     hosts_in=("node",),
     DAEMON=_DAEMON,

@@ -129,6 +129,12 @@ failure
     data.check-failed    `tensors differ|weights differ|parameters differ` => ^[1-9]\d* (?:tensor|weight|
                          parameter)s differ\b
     data.check-failed    `corrupt` => (?i)(?:data|silent) corruption (?:detected|found)|result is corrupt
+    data.check-failed    `iscompar|MISCOMPAR` => (?i)^(?!.*\b(?:no|0) miscompar)(?!.*miscompares?\W{1,3}0\b)
+                         .*\bmiscompare
+    data.check-failed    `iffers across|iffer across` => (?i)\b(?:result|output|value|sum|gradient|weight|param
+                         eter)s? differs? across (?:replica|rank|device|worker|process)
+    data.check-failed    `ismatch` => (?i)^(?!.*(?:https?:|download|\bpip\b)).*\b(?:crc\w*|md5|sha\d+\w*|
+                         digest)\b.{0,12}\bmismatch
     data.check-failed    `bounds check failed`
     data.check-failed    (?i)\b(?:data|results?|buffers?|outputs?)\b.*v`erification failed`
     data.check-failed    `ismatch|iffer` => (?i)^(?=.*\brank).*\b(?:hash|digest|crc\w*|md5|sha\d+)\b.*\b
@@ -165,7 +171,7 @@ failure
                          .{0,40}(?:do|does) ?n.t match|rank (?P<of>\d+).*\bdo not match the reference
     data.check-failed    `onsistency|ONSISTENCY|eplica|parity` => (?i)\b(?:(?:consistency|parity) check\b.{0,60}\b
                          fail(?:s|ed|ure)?\b|(?:consistency check|replicas?|parity check)\b.{0,60}\b
-                         (?:differs?|mismatch))
+                         (?:differs?|mismatch|diverge\w*))
     data.check-failed    `ismatching ` => \b[1-9]\d* mismatching (?:results|values|elements)
     data.check-failed    `wrong results` => (?i)\b(?:returns?|computes?|gives?|produces?) wrong results
 echo

@@ -20,6 +20,7 @@ echo
     torchrun.failed      `died with <Signals.`(?P<signal>SIG\w+): (?P<number>\d+)>
     torchrun.failed      `returned non-zero exit status` => (?:--local[_-]rank[=', ]+(?P<local>\d+).*)?
                          exit status (?P<code>\d+)
+    torchrun.failed      `signaled to shutdown with signal` => with signal (?P<number>\d+)
     torchrun.failed      process (?P<local>\d+) `terminated with signal` (?P<signal>SIG\w+)
     torchrun.failed      (?:[Pp]rocess|[Ww]orker)\b.* `exit code: `(?P<code>-?[1-9]\d*)
     torchrun.failed      `137` => (?i)exit(?:ed)?(?: with)?(?: status| code)?\D{0,12}(?P<code>137)\b

@@ -17,13 +17,15 @@ from nccltool.triage.logs.patterns import LogPattern, event, table
 PATTERNS = table(
     r"""
 failure
-    app.exception   ^(?!Lustre|LNet)(?P<type>(?:[A-Za-z_]\w*\.)*\w*`Error|Exception`)(?:: (?P<message>.*))?$
+    app.exception   ^(?!Lustre|LNet|CondaError)(?P<type>(?:[A-Za-z_]\w*\.)*\w*`Error|Exception`)(?:
+                    : (?P<message>.*))?$
     app.segfault    `Segmentation fault|Caught signal 11`
     app.segfault    (?<!due to )`SIGSEGV`
     app.assert      `device-side assert triggered`
     app.assert      `Assertion ` => ^(?!.*{OF_NCCL}).*Assertion \x60
     nccl.internal   `Assertion ` => {OF_NCCL}.*Assertion \x60
-    shm.sigbus      `Bus error|SIGBUS`
+    shm.sigbus      `Bus error|SIGBUS|Signal (7) received`
+    app.segfault    `Signal (11) received`
     app.nccl-crash  (?:^|\])\s*(?:\[ *\d+\]|#?\d+:?|@)\s.*`libnccl.so`[.\d]*[(+]
     app.nccl-crash  ` nccl` => ^\s*(?:\[ *\d+\]|#\d+|\d+ +0x[0-9a-f]+|(?:PC: )?@ +0x[0-9a-f]+)\s+(?:(?:0x[0-9a-f]+|
                     \(unknown\)|\d+) +)?(?:in )?(?P<symbol>nccl[A-Z]\w+|ras[A-Z]\w+)\b
@@ -93,7 +95,8 @@ _ECHO_TYPES = re.compile(
     r"RayActorError|RayTaskError\S*|NodeDiedError|OwnerDiedError|ActorUnavailableError|ObjectLostError|TaskCancelledError|"
     r"SignalException|SystemExit|BrokenPipeError|EOFError|ConnectionResetError|"
     r"ConnectionRefusedError|Rendezvous\w+Error|ProcessExitedException|ProcessRaisedException|KeyboardInterrupt|"
-    r"WorkerCrashedError|nccl\w+Error|NcclError|NCCLError|ConnectionAbortedError|BrokenProcessPool|CancelledError|EngineDeadError|nixl\w+Error)$"
+    r"WorkerCrashedError|nccl\w+Error|NcclError|NCCLError|ConnectionAbortedError|BrokenProcessPool|CancelledError|EngineDeadError|nixl\w+Error|"
+    r"UnexpectedStatusException|ExecuteUserScriptError)$"
 )
 _ECHO_TEXTS = re.compile(
     r"NCCL [eE]rror|ncclInternalError|ncclSystemError|ncclUnhandledCudaError|ncclRemoteError|[Ww]atchdog|"
