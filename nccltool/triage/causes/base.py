@@ -100,12 +100,17 @@ def all_clues(cause: Cause, timeline: Timeline) -> Clues:
     own: Callable[[Timeline], Given] = getattr(cause, "clues", lambda timeline: iter(()))
     sources: tuple[str, ...] = getattr(cause, "SOURCES", ())
     named = _of_source(timeline, sources) if timeline.failed and sources else ()
-    lasting = getattr(cause, "LASTING", False) or not timeline.recovered
-    shown = signs(timeline, always)
-    overcome = (Clue(clue.strength * OVERCOME, f"{clue.why}, but the job continued", clue.event) for clue in shown)
-    return Clues(
-        (*(signs(timeline, always) if lasting else overcome), *signs(timeline, of_failure), *own(timeline), *named)
-    )
+    is_lasting = getattr(cause, "LASTING", False)
+    shown = (_left(clue, timeline, is_lasting) for clue in signs(timeline, always))
+    return Clues((*shown, *signs(timeline, of_failure), *own(timeline), *named))
+
+
+def _left(clue: Clue, timeline: Timeline, is_lasting: bool) -> Clue:
+    """What is left of a sign: of lasting ones, tests that all passed expected what programs reported."""
+    tested = timeline.tests_passed and clue.event is not None and clue.event.family != "kernel"
+    if not timeline.recovered or (is_lasting and not tested):
+        return clue
+    return Clue(clue.strength * OVERCOME, f"{clue.why}, but the job continued", clue.event)
 
 
 def signs(timeline: Timeline, table: Signs) -> Iterator[Clue]:

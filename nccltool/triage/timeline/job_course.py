@@ -34,8 +34,8 @@ _BY_THE_TRAINER = re.compile(
     r"\b(?:finished|completed|ended) successfully\b)"
 )
 """Ends that only the program itself prints, or the scheduler's record of the whole job."""
-_TESTS = re.compile(
-    r"^\W*\d+ passed\b(?!.*(?:fail|error))|^OK\b|^\[  PASSED  \]|^100% tests passed|^test result: ok"
+TESTS = re.compile(
+    r"^\W*\d+ passed\b(?!.*(?:(?<!x)fail|error))|^OK\b|^\[  PASSED  \]|^100% tests passed|^test result: ok"
 )
 """The summary of tests that all passed: what failed before, they expected."""
 _WHOLE_JOB = re.compile(
@@ -45,7 +45,8 @@ _WHOLE_JOB = re.compile(
 """What a launcher says of the whole job at its end: whatever was killed before, it had to be ended so."""
 _MOVES = ("job.progress", "bench.row")
 _GOES_ON = re.compile(
-    r"(?i)\bfall(?:s|ing)? ?back|\b(?:will|then) retry\b|\bretrying\b|\bcontinuing\b|\b(?:using|from) cache"
+    r"(?i)\bfall(?:s|ing)? ?back|\b(?:will|then) retry\b|\bretrying\b|\bcontinuing\b"
+    r"|\bretried\b|\b(?:using|from) cache"
     r"|\bskip(?:s|ped|ping)\b|\bignor(?:ed|ing)\b|, trying \S|\bnon-?fatal\b|\[W(?:ARN(?:ING)?)?\b|\bWARNING\b"
     r"|^\W{0,3}W\d{4}\b|\[W\d{3}\b|\b(?:NCCL|RCCL) INFO (?!.* -> \d+$)"
 )
@@ -115,6 +116,8 @@ class JobCourse:
         self._only_light = True
         """All that failed did so on lines that tell how it went on, or that are warnings of their programs."""
         self._views = False
+        self._taken_back = False
+        """The program itself has said that what failed last was none."""
         self._is_open = False
         """No work is behind the last failure: a word about an end, as `echo done` in a script, takes none back."""
         self._steps_before = 0
@@ -156,7 +159,7 @@ class JobCourse:
             return True
         if self._links_back:
             return True
-        survived = self._only_waited or self._only_light or self._only_requests
+        survived = self._only_waited or self._only_light or self._only_requests or self._taken_back
         enough = 1 if survived else _STEPS_ON
         if len(self._steps_since) >= enough and not self._changed_since:
             return True
@@ -206,7 +209,7 @@ class JobCourse:
             self._last_success = place
         if event.kind != "job.completed" or _BY_THE_TRAINER.search(event.text):
             self._is_open = self._deadly
-        if _TESTS.search(event.text) or _WHOLE_JOB.search(event.text):
+        if TESTS.search(event.text) or _WHOLE_JOB.search(event.text):
             self._deadly = self._is_open = False
 
     def _fail(self, event: LogEvent, place: Place) -> None:
@@ -214,7 +217,7 @@ class JobCourse:
             return
         if self._last_success is not None and (_is_an_ending(event) or _is_expected(event)):
             return
-        self._last_failure, self._changed_since = place, False
+        self._last_failure, self._changed_since, self._taken_back = place, False, False
         self._steps_since.clear()
         self._only_waited = self._only_waited and event.kind in _COMPLAINTS
         is_light = _GOES_ON.search(event.text) is not None or bool(event.get("child"))
@@ -237,6 +240,7 @@ class JobCourse:
 
     def _restart(self, event: LogEvent, place: Place) -> None:
         """NCCL's version in another file than the failure is the start of another rank."""
+        self._taken_back = self._taken_back or event.kind == "job.unstuck"
         if event.kind != "nccl.version" or (self._last_failure and self._last_failure[0] == place[0]):
             self._deadly = self._is_open = False
 

@@ -11,6 +11,7 @@ from itertools import chain
 from nccltool.triage.incident import Offender
 from nccltool.triage.logs.base import CUT, UNREAD, LogEvent, Role
 from nccltool.triage.timeline.exits import CollectiveTimeout, ProcessExit
+from nccltool.triage.timeline.job_course import TESTS
 from nccltool.triage.timeline.milestones import OddOneOut
 from nccltool.triage.timeline.observed import ObservedCommunicator, ObservedHost
 from nccltool.triage.timeline.stacks import ProcessStack, stacks_of
@@ -165,6 +166,11 @@ class Timeline:
         if not alone or not whole or any(name.startswith(("P2P", "SHM")) for name in self.transports):
             return None
         return self.first("nccl.channel", where=lambda e: e.get("via").startswith("NET/"))
+
+    @property
+    def tests_passed(self) -> bool:
+        """Whether the log is that of tests, all of which passed."""
+        return self.recovered and any(TESTS.search(event.text) for event in self.of("job.completed"))
 
     @property
     def networks_meet(self) -> bool:

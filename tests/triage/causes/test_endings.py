@@ -21,6 +21,11 @@ def test_a_user_who_pressed_ctrl_c_ended_a_job_of_which_nothing_else_is_known() 
 _STEPS = "step 1 loss 2.0\nstep 2 loss 1.9\nstep 3 loss 1.8\n"
 _UNRESOLVED = "ssh: Could not resolve hostname n2: Name or service not known\n"
 _SERVES = "INFO:     Application startup complete.\n"
+_DUPLICATE = "init.cc:1 NCCL WARN Duplicate GPU detected : rank 1 and rank 0 both on CUDA device 5000\n"
+_LATE = (
+    "rendezvous.cc:31] This thread has been waiting for `init of clique` for 10 seconds and may be stuck. Expected"
+    " 8 threads to join the rendezvous, but only 6 of them arrived on time.\n"
+)
 _TOO_LONG = "ERROR 11-04 09:15:20 [serving_chat.py:244] ValueError: the prompt has more than 8192 tokens\n"
 
 
@@ -37,6 +42,13 @@ _TOO_LONG = "ERROR 11-04 09:15:20 [serving_chat.py:244] ValueError: the prompt h
         "gpu 0 <-> 1 : P2P not supported, using SHM\nRESULT: PASS\n",
         "RuntimeError: Error: clocks throttled\nbench: exit status 0\n",
         _UNRESOLVED + "[runner] 4 of 4 passed, report written\n",
+        "checksum mismatch detected on rank 2\n===== 41 passed, 3 skipped, 2 xfailed in 402.11s =====\n",
+        _DUPLICATE + "ok\n\n----------\nRan 30 tests in 211.4s\n\nOK (skipped=2)\n",
+        "slurmstepd: error: Unable to create TMPDIR [/local/7]: Permission denied\n"
+        "slurmstepd: error: Setting TMPDIR to /tmp\nstep 1 loss 2.0\n",
+        _LATE + "rendezvous.cc:42] Thread is unstuck! Warning above was a false-positive. Perhaps the timeout is"
+        " too short. Expected 8 threads to join the rendezvous and all of them arrived.\nstep 1 loss 2.0\n",
+        "push of the metrics: [Errno 24] Too many open files, retried\nstep 1 loss 2.0\n",
         _UNRESOLVED + "(TrainController pid=7) [State Transition] RUNNING -> FINISHED.\n",
         _UNRESOLVED + "Result(metrics={'step': 200}, error=None)\n",
         _UNRESOLVED + "all replicas reached step 100, state dicts equal\n",
@@ -58,6 +70,9 @@ def test_a_run_that_tells_of_its_good_end_is_healthy(log: str) -> None:
         ("rdzv-store", _UNRESOLVED + "[runner] 3 of 4 passed\n"),
         ("rdzv-store", _UNRESOLVED + "[runner] 4 of 4 passed, but 1 failed to clean up\n"),
         ("rdzv-store", _UNRESOLVED + "Result(metrics={}, error=HostsUnreachable())\n"),
+        ("duplicate-gpu", _DUPLICATE + "1 failed, 29 passed, 2 xfailed in 80.02s\n"),
+        ("gpu-fault", "NVRM: Xid (PCI:0000:3b:00): 79, pid=7, GPU has fallen off the bus.\n12 passed in 18.1s\n"),
+        ("straggler-timeout", _LATE + "step 1 loss 2.0\n"),
         ("data-corruption", "Replica 2: parameters differ after step 7\n"),
         ("app-error", "ValueError: the prompt is too long\nstep 1 loss 2.0\n"),
         ("other", "Failed to load the draft model\nloading shards: 100% Completed | 49/49 [08:58<00:00]\n"),
