@@ -172,7 +172,7 @@ async def _scrape(
     async with asyncio.timeout(10):
         connection = await asyncio.open_connection("127.0.0.1", port) if free.empty() else free.get_nowait()
         reader, writer = connection
-        writer.write(b"GET /metrics HTTP/1.1\r\nhost: x\r\naccept-encoding: gzip\r\n\r\n")
+        writer.write(b"GET /metrics HTTP/1.1\r\nhost: localhost\r\naccept-encoding: gzip\r\n\r\n")
         head = await reader.readuntil(b"\r\n\r\n")
         assert head.startswith(b"HTTP/1.1 200"), head[:30]
         length = int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0])
@@ -186,7 +186,7 @@ async def _scrape(
 
 async def _series(port: int) -> int:
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    writer.write(b"GET /metrics HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
+    writer.write(b"GET /metrics HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
     text = await reader.read()
     while piece := await reader.read():
         text += piece
@@ -204,7 +204,7 @@ def _rude(port: int):  # type: ignore[no-untyped-def]
         while True:
             with suppress(OSError):
                 _, writer = await asyncio.open_connection("127.0.0.1", port, limit=1)
-                writer.write(b"GET /metrics HTTP/1.1\r\nhost: x\r\n\r\n")
+                writer.write(b"GET /metrics HTTP/1.1\r\nhost: localhost\r\n\r\n")
                 await asyncio.sleep(3600)
 
     async def huge() -> None:
