@@ -28,7 +28,7 @@ failure
     host.oom         `OOM Killed|TERM_MEMLIMIT`
     host.oom         `job killed: `[pv]?mem\b.*exceeded limit
     host.oom         [Ee]`xceeded `(?:job |step )?memory limit
-    host.oom         `OOMKilled`
+    host.oom         `OOMKilled`(?!["':= ]{1,4}false\b)
     host.oom         (?:^|[\s:="'])`OutOfMemory`(?!Error)
     host.oom         srun: error: (?P<node>[\w.-]+):.*`Out Of Memory`
     host.oom         `OUT_OF_ME`
@@ -44,7 +44,8 @@ failure
     mpi.no-start     `Permission denied (publickey`
     mpi.no-start     `srun: error: Unable to ` => Unable to (?:create step|confirm allocation|allocate resources)
                      (?!.*: {REFUSED})
-    mpi.no-start     `PMI` => (?:PMIX? ERROR(?!: ERROR in file)|PMIx_Init failed|PMI2?_Init failed)
+    mpi.no-start     `PMI` => (?:PMIX? ERROR(?!: ERROR in file|.*\b(?:gds_|dstore))|PMIx_Init failed|
+                     PMI2?_Init failed)
     mpi.no-start     `not enough slots available|ssh exited with exit code 255`
     mpi.no-start     `timeout waiting for task launch|Application launch failed:`
     mpi.no-start     `Task launch for ` => Task launch for \S+ failed on node (?P<node>[\w.-]+)
@@ -72,8 +73,8 @@ failure
     job.cancelled    `etected kill switch|kill switch detected`
     job.preempted    `reempt` => (?i)^(?!.*(?:preemptionmode|kv cache)).*?(?:
                      \b(?:was|been|is|being|job|node|pod) preempted|preempted by\b|
-                     \b(?:job|task|run|node|pod|instance|vm) \S{1,60} preempted\b|status=preempted|^\s*(?:warning|
-                     normal)\s+preempt\w*|preemption (?:notice|signal|event)|reason:? "?preempt)
+                     \b(?:job|task|run|node|pod|instance|vm|workload) \S{1,60} preempted\b|status=preempted|
+                     ^\s*(?:warning|normal)\s+preempt\w*|preemption (?:notice|signal|event)|reason:? "?preempt)
     job.preempted    `Evicted` => (?:Reason:|reason:|Warning|Status:)\s*"?Evicted|^(?P<node>[a-z]
                      [\w.-]+)\s+\d+/\d+\s+Evicted\b|\bEvicted\b.*pod
     job.preempted    `PreemptionBy|DeletionByTaintManager|EvictionByEvictionAPI|imminent node shutdown`
@@ -83,6 +84,17 @@ failure
     job.preempted    `SpotInterrupt|InterruptionKind` => (?:node/(?P<node>[\w.-]+))?
     job.preempted    `spot |Spot `(?:instance )?(?:interruption|termination|reclaim)
     job.preempted    `maintenance` => (?:TERMINATE_ON_HOST_MAINTENANCE|maintenance event|for maintenance)
+    job.preempted    `is evicted, because of|Job was evicted|instancepreemptionaction`
+    job.cancelled    `via condor_rm|Job was aborted by the user`
+    job.cancelled    `exception type=cancel severity=0`
+    job.time-limit   `exception type=timeout severity=0`
+    job.cancelled    `deleted at request of`
+    job.cancelled    `borted by user|USER ABORTED|ser aborted: stopping task` => (?i)\b(?:task|process|job|run|
+                     trial|execution|build|training)\b
+    job.time-limit   `execution took longer than` => Job failed
+    job.time-limit   `has exceeded the maximum execution time of|Job attempt duration exceeded timeout`
+    job.sigterm      \b`SIGTERM `(?:signal )?(?:was )?received\b(?!.*(?:raining requests|exiting normally))
+    job.terminated   `Parent appears to have exited, shutting down`
     job.sigterm      (?:[Rr]eceiv(?:ed|ing)|[Cc]aught|[Gg]ot|[Bb]ypassing) (?:signal )?`SIGTERM`
     job.sigterm      ` signal` => [Rr]eceived (?:Signals\.)?(?:15|2|1|SIG(?:TERM|INT|HUP)) death signal|got
                      [ ]signal: (?:15|2|1)\b|(?:[Rr]eceived?|Bypassing|[Cc]aught) signal
@@ -123,6 +135,8 @@ echo
     mpi.exit         `exited with non-zero status|a non-zero exit code`
     mpi.exit         `BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES`
     mpi.exit         `MPI_ERRORS_ARE_FATAL`
+    mpi.exit         `Fatal error in ` => ^(?:\S+ )*Abort\(\d+\) on node \d+.*Fatal error in|Fatal error in (?:
+                     internal_|P)?MPI_\w+:
     mpi.exit         `MPI_ABORT was invoked` => invoked on rank (?P<rank>\d+)
     job.actor-died   `ActorDiedError|Worker unexpectedly exits|WorkerCrashedError|NodeDiedError|OwnerDiedError`
     job.actor-died   ^(?:.*?address: (?P<peer>[\d.]+))?.*`has been marked dead because`
@@ -130,6 +144,10 @@ echo
     job.task-lost    ` heartbeat timeout` => /task:(?P<lost>\d+) heartbeat timeout
     job.task-lost    `has been set to ERROR in coordination` => /task:(?P<lost>\d+) has been set
     job.task-lost    `coordinator detected missing heartbeats`
+    job.task-lost    `are unhealthy (stopped sending heartbeats)` => (?:.*/task:(?P<lost>\d+))?
+    job.task-lost    `most likely indicates that another task died`
+    job.task-lost    `Collective ops is aborted by` => (?i)connection reset|socket closed|broken pipe|heartbeat|
+                     different incarnation
     job.actor-died   `worker died or was killed` => (?:Worker IP address: (?P<peer>[\d.]+))?$
 doubt
     host.memory-limit  hit memory(?:\+swap)? `limit at `(?:least once|some point)
@@ -167,6 +185,7 @@ success
     job.completed    (?:exited with|with|finished,?) `exit code 0`\b
     job.completed    ^(?:all )?`done`\b(?!:? [\d.]+%)
     job.completed    `WEXITSTATUS 0`
+    job.completed    ^T`otal images/sec: |otal img/sec on `
 """,
     hosts_in=("node", "address"),
     OF_A_PART=OF_A_PART,
