@@ -10,6 +10,9 @@ failure
     net.no-answer        `dial tcp` \[?(?P<peer>[\w.:-]+)\]?:\d+: .*{NO_ANSWER}
     net.no-answer        `onnect to remote host` => (?:ipv[46]:)?(?P<peer>[\d.]+)?(?::\d+)?.*connect to
                          [ ]remote host:.*{NO_ANSWER}
+    net.no-answer        `failed to connect to all addresses` => ipv[46]:\[?(?P<peer>[\w.:%]+?)
+                         \]?:\d+: .*{NO_ANSWER}
+    net.no-answer        `RDMA_CM_EVENT_UNREACHABLE`
     net.no-answer        `failed to TCP connect|mca_btl_tcp_endpoint` => (?:connect\(\) to (?P<peer>[\w.]+).*)?
                          {NO_ANSWER}
     net.no-answer        `Errno 1`(?:01|10|13)\b
@@ -54,6 +57,10 @@ failure
     net.no-answer        `nc: connect to ` => connect to (?P<peer>[\w.-]+) port \d+ .*(?:timed out|[Nn]o route|un
                      reachable)
     store.unanswered     `onnect to coordination service` => (?:at|to) (?P<host>[\d.]{7,15}):(?P<port>\d+)
+    net.no-interface     `etwork interfaces were found for out-of-band`
+    net.no-own-address   `appropriate binding address`
+    net.no-own-address   `ocal ip|ocal IP` => (?i)\b(?:can ?not|can't|could not|failed to|
+                         unable to) get (?:the )?local ip
     net.stranger         `have a unique IP address` => (?:\{\W?(?P<peer>[\d.]{7,15})\W?\})?
     net.stranger         `received unexpected process identifier` => (?:from (?P<peer>[\d.]{7,15}))?$
     net.stranger         `accepted a TCP connection from what appears`
@@ -62,6 +69,7 @@ state
     net.listed           `btl:tcp: ` => btl:tcp: \S+ if (?P<interface>\S+) .*\baddr (?P<address>[\d.]+)
     net.mesh             `istio-proxy|istio-injection=enabled|Envoy proxy|envoy connection|linkerd-proxy`
 doubt
+    net.no-own-address   `ailed to get the IP address, using 0.0.0.0`
     net.no-ping          `packets transmitted, 0 received`
     net.refused          `dial tcp` \[?(?P<peer>[\w.:-]+)\]?:(?P<port>\d+): .*connection refused
     store.unanswered     `onnect to remote host` => ^(?:.*?ipv4:(?P<host>[\d.]+):(?P<port>\d+))?.*onnect to

@@ -21,11 +21,13 @@ failure
 echo
     gloo.peer-closed     `Connection closed by peer` => closed by peer \[?(?P<peer>[\w.:]+?)\]?:(?P<port>\d+)
     gloo.peer-closed     `Read error [`(?P<peer>[\w.:]+)\]:\d+: (?P<error>[\w ]+)
+    gloo.peer-closed     `gloo/transport/tcp/` => (?:Broken pipe|Connection reset by peer)
     gloo.peer-closed     `Application timeout caused pair closure`
     gloo.peer-closed     `originated at tensorpipe` => (?i)eof|reset|closed|broken|aborted
     gloo.timeout         Timed out waiting (?P<limit>\d+)`ms for `(?P<what>recv|send) operation
 doubt
     gloo.unresolved      `Unable to resolve hostname to a (local) address`
+    gloo.unresolved      `defaulting to 127.0.0.1` => look up the IP address for the hostname
 state
     gloo.connected       Rank (?P<rank>\d+) `is connected to` (?P<count>\d+) peer ranks
 """)

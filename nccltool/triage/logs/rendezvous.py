@@ -26,7 +26,15 @@ failure
                           [ ](?:worker_count|num_workers_joined)=(?P<joined>\d+))?
     store.timeout         `failed to connect/validate to host `(?P<host>[\w.-]+):(?P<port>\d+) - timed out
     store.timeout         `to any network address of `\((?P<host>[\w.:-]+), (?P<port>\d+)\)
-    store.timeout         `connect() timed out`\. Original timeout
+    store.timeout         `connect() timed out`\.(?: Original timeout|$)
+    store.unresolved      `DNS resolution failed for|failed to lookup address information`
+    store.in-use          `different port` => (?:(?:at|port) (?:\S+:)?(?P<port>\d{4,5})\b.*)?
+                          [Pp]lease (?:specify|use|choose|select|pick) a(?:nother)? different port
+    store.too-few         `SPARK-24819|BarrierJobSlotsNumberCheckFailed`
+    store.too-few         `imed out waiting for` => waiting for (?:at least )?(?P<expected>\d+) (?:slots|nodes|
+                          workers|processes|hosts) to
+    store.rendezvous      `Did not receive response from front-end process`
+    store.rendezvous      `WRONGPASS|NOAUTH Authentication required`
     store.no-environment  environment variable (?P<name>[A-Z_]+) `expected, but not set`
     store.no-environment  `No rendezvous handler for|initializing torch.distributed using`
     store.rendezvous      `imed out waiting for |imeout waiting for ` => (?i)waiting for (?:\S+ ){0,4}(?:nodes?|
@@ -72,7 +80,10 @@ echo
     store.get-failed      `wait timeout after` (?P<limit>\d+)ms
     store.get-failed      `Socket Timeout|Wait timeout for key|seconds waiting for key: `
 doubt
-    store.lookup-retry    `gai error` => \((?P<host>[^\s,()]+), (?P<port>\d+)\) cannot be retrieved
+    store.too-few         `need min_replicas` => only have (?P<joined>\d+) participants, need min_replicas
+                          [ ](?P<expected>\d+)
+    store.lookup-retry    `gai error` => \((?P<host>[^\s,()]*), (?P<port>\d+)\) cannot be retrieved
+    store.retry           `Retry to connect to ` => (?P<host>[\d.]{7,15}):(?P<port>\d+) while the server is not
     store.retry           `client socket has failed to connect` => failed to connect to \[?(?P<host>[\w.:-]+?)\]?:
                           (?P<port>\d+) \(errno: (?P<errno>\d+) - (?P<error>[\w ]+)
     store.no-hostname     `hostname of the client socket cannot be retrieved`
