@@ -5,8 +5,9 @@ from nccltool.triage.logs.patterns import table
 _NAME = (
     r"\b(?P<name>(?!\w*(?:ERROR|ERR_|_STATUS|_CHECK|VERSION|_HOME\b|SUCCESS|_INTERNAL))"
     r"(?:NCCL|RCCL|MSCCLPP|TORCH|PYTORCH|"
-    r"GLOO|UCX|UCC|HCOLL|FI|OFI|OMPI|PRTE|PMIX|I_MPI|MPICH|MV2|CUDA|HIP|ROCR|ROCM|HSA|AMD|NVIDIA|NVSHMEM|NVTE|OMP|GOMP|"
-    r"KMP|MKL|MASTER|LOCAL|WORLD|NODE|PET|PSM2|PSM3|VLLM|SGLANG|SGL|HOROVOD|DS|DEEPSPEED|ACCELERATE|FSDP|RAY|HF|"
+    r"GLOO|UCX|UCC|HCOLL|FI|OFI|OMPI|PRTE|PMIX|I_MPI|MPICH|MV2|CUDA|HIP|ROCR|ROCM|HSA|AMD|NVIDIA|NVSHMEM|NVTE|"
+    r"OMP|GOMP|KMP|MKL|CCL|PJRT|ZE|NEURON|HCCL|ASCEND|MASTER|LOCAL|WORLD|NODE|PET|PSM2|PSM3|VLLM|SGLANG|SGL|HOROVOD|DS|"
+    r"DEEPSPEED|ACCELERATE|FSDP|RAY|HF|"
     r"JAX|XLA|TF|PL|MAX_JOBS|PALS|SHARP)_[A-Z0-9_]*[A-Z0-9])\b"
 )
 _BAD = (
@@ -15,7 +16,8 @@ _BAD = (
 )
 _IS_BAD = (
     r"(?:is (?:an? )?(?:invalid|unknown|unrecogni[sz]ed|unsupported|illegal|malformed)|"
-    r"is not (?:an? )?(?:valid|supported|recogni[sz]ed|integer|number|one of)|must be (?!set\b)|"
+    r"appears to be a URI|is not (?:an? )?(?:valid|supported|recogni[sz]ed|integer|number|one of)|"
+    r"must be (?!set\b)|"
     r"should be (?:one of|an? (?:integer|number)|in )|has to be |"
     r"(?:invalid|unknown|unsupported|unrecogni[sz]ed) (?:value|option|argument|algorithm|protocol|device)|"
     r"expected one of|c(?:an|ould) ?not be parsed|out of range|does not accept|accepts only)"
@@ -38,6 +40,21 @@ doubt
                   (?!.* INFO ).*?{NAME}.{0,60}(?:must not be|cannot be|can't be|are mutually)
     env.rejected  `hile reading |hile parsing ` => (?:[Ii]nvalid|[Ee]rror|[Ff]ail).*\bwhile (?:reading|parsing)
                   [ ](?:the )?(?:environment variable )?['"]?{NAME}
+    env.rejected  `appears to be a URI` => ^(?!.* INFO ).*?{NAME}.{0,60}?\b{IS_BAD}
+    env.rejected  `CCL_ERROR` => CCL_ERROR\|.*?(?P<name>CCL_[A-Z_]+)\b.{0,20}(?:can't parse|unexpected|invalid|
+                  expected)
+    env.rejected  `lease use ` => \b[Pp]lease use \w+_VISIBLE_DEVICES instead of {NAME}
+    env.rejected  `nconsistent values found` => [Pp]lease use either {NAME} or
+    env.rejected  `CachingAllocator ` => Unrecognized CachingAllocator option|Error parsing CachingAllocator set|
+                  CachingAllocator option \w+ too
+    env.rejected  `in CUDA allocator config` => Unrecognized key
+    env.rejected  `rue/False argument after` => Expected a single
+    env.rejected  `list of known backends` => (?i)\bBackend '[^']*' is not in the list of known backends(?:.*set
+                  [ ]{NAME})?
+    env.rejected  `nvalid log settings` => registered log names
+    env.rejected  `nknown CUDA arch` => Unknown CUDA arch \(
+    env.rejected  `nvalid truth value`
+    env.rejected  `abric is unknown or has been removed`
     env.unused    `unused environment variable` => variables?:? (?P<name>UCX_\w+|UCC_\w+) \(maybe
 """,
     NAME=_NAME,
