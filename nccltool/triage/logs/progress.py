@@ -72,6 +72,7 @@ state
     job.loading      `examples/s|s/it|it/s` => ^\W*(?P<what>(?:[A-Z]\w+ )?(?:Running|Map|Load|Pack|Split|Index|
                      Encod|Extract|Token|Download|Fetch|
                      Generating|Filter|Prepar|Process)[\w ]*).*?(?P<done>\d+)/(?P<of>\d+) \[
+    job.refused      `HTTP/1.1" 400 |HTTP/1.1" 413 |HTTP/1.1" 422 `
     job.serving      `Application startup complete|The server is fired up and ready|Uvicorn running on`
     job.serving      `Started HTTPService|Started GRPCInferenceService`
     job.serving      `Starting vLLM API server|Starting vLLM server`

@@ -54,6 +54,8 @@ _GOES_ON = re.compile(
 _STEP = re.compile(r"(?i)(?:\b|_)(?:step|iter|iteration|num_updates|batch)\W{0,9}(\d+)\b")
 """Where a line has an epoch too."""
 _WHOLE_BAR = re.compile(r"\b(\d+)/\1 \[=+\]")
+_TAKES_BACK = ("job.unstuck", "job.restarted")
+"""The program itself says that it works again: one step proves it."""
 _RESTARTS = ("torchrun.restart", "torchrun.joined", "nccl.version", "job.unstuck", "job.restarted")
 
 _JOB_WORDS = re.compile(
@@ -123,6 +125,10 @@ class JobCourse:
         self._steps_before = 0
         self._serves, self._only_requests = False, True
         """A server had started, and all that failed since were its answers to requests."""
+        self._only_traces = True
+        """All that failed were calls of NCCL that tell no reason, as at the end of a communicator."""
+        self._only_exceptions = True
+        """All that failed were exceptions, as a server logs them of a request that it refuses."""
         self._only_links, self._links_back = True, False
         """Links went down, and nothing else failed; they came up again."""
         self._has_begun = False
@@ -135,6 +141,7 @@ class JobCourse:
         if event.kind == "job.progress" and self._last_success and self._last_success[0] == place[0]:
             self._doubt_end(event)
         self._follow(event, place)
+        self._take_back(event, place)
         self._watch_links(event)
         self._watch(event)
 
@@ -223,12 +230,21 @@ class JobCourse:
         is_light = _GOES_ON.search(event.text) is not None or bool(event.get("child"))
         self._only_light = self._only_light and is_light
         self._only_requests = self._only_requests and self._serves and event.kind in _OF_A_REQUEST
+        self._only_exceptions = self._only_exceptions and event.kind in _OF_A_REQUEST
+        self._only_traces = self._only_traces and event.kind == "nccl.trace"
         self._deadly = self._deadly or event.kind in _DEADLY
         self._is_open = self._is_open or not _is_an_ending(event)
 
     def _goes_on(self, event: LogEvent) -> bool:
         """A step; behind warnings, also a row of a test."""
         return event.kind == "job.progress" or (event.kind == "bench.row" and self._only_light)
+
+    def _take_back(self, event: LogEvent, place: Place) -> None:
+        """What a line behind failures says that they were: the end of a communicator, or a request of a client."""
+        if event.kind == "nccl.destroyed" and self._only_traces and self._last_failure:
+            self._last_success, self._is_open = place, False
+        elif event.kind == "job.refused":
+            self._taken_back = self._taken_back or self._only_exceptions
 
     def _watch_links(self, event: LogEvent) -> None:
         """Links that come up again after they were all that failed, as when a host starts."""
@@ -240,7 +256,7 @@ class JobCourse:
 
     def _restart(self, event: LogEvent, place: Place) -> None:
         """NCCL's version in another file than the failure is the start of another rank."""
-        self._taken_back = self._taken_back or event.kind == "job.unstuck"
+        self._taken_back = self._taken_back or event.kind in _TAKES_BACK
         if event.kind != "nccl.version" or (self._last_failure and self._last_failure[0] == place[0]):
             self._deadly = self._is_open = False
 

@@ -22,6 +22,10 @@ _STEPS = "step 1 loss 2.0\nstep 2 loss 1.9\nstep 3 loss 1.8\n"
 _UNRESOLVED = "ssh: Could not resolve hostname n2: Name or service not known\n"
 _SERVES = "INFO:     Application startup complete.\n"
 _DUPLICATE = "init.cc:1 NCCL WARN Duplicate GPU detected : rank 1 and rank 0 both on CUDA device 5000\n"
+_CLOSED = (
+    "h2:22:40 [2] NCCL INFO misc/socket.cc:829 -> 3\n"
+    "h2:22:40 [2] NCCL INFO [Service thread] Connection closed by localRank 2\n"
+)
 _LATE = (
     "rendezvous.cc:31] This thread has been waiting for `init of clique` for 10 seconds and may be stuck. Expected"
     " 8 threads to join the rendezvous, but only 6 of them arrived on time.\n"
@@ -48,6 +52,10 @@ _TOO_LONG = "ERROR 11-04 09:15:20 [serving_chat.py:244] ValueError: the prompt h
         "slurmstepd: error: Setting TMPDIR to /tmp\nstep 1 loss 2.0\n",
         _LATE + "rendezvous.cc:42] Thread is unstuck! Warning above was a false-positive. Perhaps the timeout is"
         " too short. Expected 8 threads to join the rendezvous and all of them arrived.\nstep 1 loss 2.0\n",
+        _TOO_LONG + '"POST /v1/completions HTTP/1.1" 400 Bad Request\n"POST /v1/completions HTTP/1.1" 200 OK\n',
+        "slurmstepd: error: *** JOB 8812 ON gn1 CANCELLED AT 2025-03-03T02:00:00 DUE TO NODE FAILURE ***\n"
+        "resumed from iteration 12000\niteration 12100 loss 2.21\n",
+        _CLOSED + "h2:22:40 [2] NCCL INFO comm 0x88 rank 2 nranks 4 cudaDev 2 busId 60 - Destroy COMPLETE\n",
         "push of the metrics: [Errno 24] Too many open files, retried\nstep 1 loss 2.0\n",
         _UNRESOLVED + "(TrainController pid=7) [State Transition] RUNNING -> FINISHED.\n",
         _UNRESOLVED + "Result(metrics={'step': 200}, error=None)\n",
@@ -72,6 +80,8 @@ def test_a_run_that_tells_of_its_good_end_is_healthy(log: str) -> None:
         ("rdzv-store", _UNRESOLVED + "Result(metrics={}, error=HostsUnreachable())\n"),
         ("duplicate-gpu", _DUPLICATE + "1 failed, 29 passed, 2 xfailed in 80.02s\n"),
         ("gpu-fault", "NVRM: Xid (PCI:0000:3b:00): 79, pid=7, GPU has fallen off the bus.\n12 passed in 18.1s\n"),
+        ("app-error", _TOO_LONG + '"POST /v1/completions HTTP/1.1" 200 OK\n'),
+        ("net-unreachable", _CLOSED + "h2:22:40 [2] NCCL INFO comm 0x88 rank 2 nranks 4 - Abort COMPLETE\n"),
         ("straggler-timeout", _LATE + "step 1 loss 2.0\n"),
         ("data-corruption", "Replica 2: parameters differ after step 7\n"),
         ("app-error", "ValueError: the prompt is too long\nstep 1 loss 2.0\n"),
