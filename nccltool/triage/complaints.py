@@ -1,5 +1,6 @@
 """What lines that no dialect knows indicate, by what they are about (logs/complaints.py)."""
 
+import re
 from collections.abc import Iterator
 
 from nccltool.triage.causes.base import Clue
@@ -16,6 +17,8 @@ _LINES_OF_A_BOX = 8
 """What Open MPI prints between two rows of dashes is rarely longer."""
 _MANY_LINES = 60
 """More lines than the stacks and last messages of ranks take after an error that ends a job."""
+_OF_NCCL = re.compile(r"\b[NR]CCL WARN\b")
+"""What NCCL prints before its errors; `other` counts one that is not known for a little less than a loud one."""
 _WHY = "an unknown line complains about this"
 
 
@@ -30,6 +33,7 @@ def clues(label: str, timeline: Timeline) -> Iterator[Clue]:
     if about := [one for one in told if one.get("about") == label]:
         exact = next((one for one in about if one.get("exact")), None)
         loud = next((one for one in about if one.get("grade") == "loud"), None)
+        loud = loud or next((one for one in about if _OF_NCCL.search(one.text)), None)
         yield Clue(_EXACT if exact else _LOUD if loud else _PLAIN, _WHY, exact or loud or about[0])
     if timeline.failed and (raised := _raised(timeline)) and label in (raised.get("about"), raised.get("within")):
         yield Clue(_RAISED, "a rank raised an exception that is about this", raised)

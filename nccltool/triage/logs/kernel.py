@@ -44,6 +44,8 @@ failure
     kernel.gpu-link     `xgmi` => amdgpu (?P<gpu>[\da-f:.]+):.*\b[Uu]ncorrectable .*errors? detected in xgmi
     kernel.acs          `ACSViol|ACS Violation`
     kernel.ecc          `HBM MULTI BIT ECC`
+    kernel.ecc          `ncorrectable` => (?i)\b(?:hbm\d*|dram|sram|ddr)\b.{0,12}\buncorrectable (?:ecc|error)
+                        (?!.*(?:[:=]|count|threshold))
     kernel.gpu-lost     (?P<gpu>\b[\da-fA-F:]+\.\d) .*NVIDIA.*`(rev ff)`
     kernel.gpu-lost     `No devices were found|cannot allocate unhealthy devices`
     kernel.ecc          (?:(?P<gpu>[\da-fA-F]{4,8}:[\da-fA-F]{2}:[\da-fA-F.]+).*)?(?:DRAM|SRAM|ECC|

@@ -182,6 +182,7 @@ failure
     topology.no-graph        `find CPU close to GPU|ould not find intermediate GPU|Could not find node of type`
     topology.no-graph        `error : could not find ` => Add (?:NVLink|PCI Link|C2c|XGMI) error
     topology.no-graph        `too many nodes of type|too many Topo links|too many DEV nodes`
+    topology.no-smi          `ROCm SMI ` => ROCm SMI (?:init )?failure
     topology.no-numa         `could not find CPU numa ID|Unknown CPU architecture`
     topology.no-device       `Could not read node #`
     topology.no-net          `Could not find any local path from gpu`

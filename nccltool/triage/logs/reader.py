@@ -293,7 +293,7 @@ def _settled(events: list[LogEvent]) -> list[LogEvent]:
         return events
     if any(event.kind == "plugin.broken" for event in events):
         events = [event for event in events if event.kind != "version.library"]
-    if any(event.kind not in _VAGUE for event in events):
+    if any(event.kind not in _VAGUE and event.kind != "shell.env" for event in events):
         events = [event for event in events if event.kind != "log.complaint"]
     if any(event.role == "failure" and event.kind not in ("app.exception", "nccl.warning") for event in events):
         events = [event for event in events if event.kind != "nccl.warning"]

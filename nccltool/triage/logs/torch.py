@@ -135,6 +135,7 @@ failure
                          eter)s? differs? across (?:replica|rank|device|worker|process)
     data.check-failed    `ismatch` => (?i)^(?!.*(?:https?:|download|\bpip\b)).*\b(?:crc\w*|md5|sha\d+\w*|
                          digest)\b.{0,12}\bmismatch
+    data.check-failed    `Bad CRC-32 for file|CRC check failed 0x`
     data.check-failed    `bounds check failed`
     data.check-failed    (?i)\b(?:data|results?|buffers?|outputs?)\b.*v`erification failed`
     data.check-failed    `ismatch|iffer` => (?i)^(?=.*\brank).*\b(?:hash|digest|crc\w*|md5|sha\d+)\b.*\b
