@@ -28,7 +28,8 @@ failure
     shm.full      `sage of EmptyDir volume` => EmptyDir volume "[\w-]*shm[\w-]*" exceeds the limit
     shm.full      `/dev/shm` => ^\S+\s+\S+\s+\S+\s+\S+\s+(?:9[6-9]|100)%\s+/dev/shm
     host.io-error `Input/output error|Read-only file system|Remote I/O error|Transport endpoint is not c` => ^
-                  (?!.*(?:Error:|NCCL|RCCL|UCX|[Ss]ocket|[Ww]arn|WARN)).*\b(?:ERROR|FATAL|[Ff]ailed to|[Cc]annot)\b.*/
+                  (?!.*(?:Error:|NCCL|RCCL|UCX|[Ss]ocket|[Ww]arn|WARN))
+                  .*\b(?:ERROR|FATAL|[Ff]ailed to|[Cc]annot)\b.*/
 doubt
     host.io-error  `XFS (|EXT4-fs|BTRFS` => (?i)i/o error|EXT4-fs error|BTRFS error|corrupt|shutting down
     host.io-error  `Buffer I/O error|I/O error, dev|critical medium error`
