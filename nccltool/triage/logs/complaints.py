@@ -202,6 +202,11 @@ _COMPONENT = (
     r"(?:Py)?[Tt]orch|GLIBC|gcc|g\+\+)"
 )
 _NUMBER = r"(?: ?(?:version )?[><=]{0,2} ?\d+(?:\.\d+)+)"
+_PACKAGE = (
+    r"(?:torch\w*|transformers|tokenizers|accelerate|huggingface_hub|diffusers|datasets|peft|trl|deepspeed|megatron|"
+    r"vllm|flash_attn|apex|triton|xformers|numpy|jax|jaxlib|flax|tensorflow|keras|ray|lightning|pytorch_lightning)"
+)
+"""A package that others are built for; what one imports from it depends on its version."""
 _WRONG_VERSION = re.compile(
     rf"(?:requires?|[Rr]equirement:?|only \w+ with|needs)\b.{{0,20}}\b{_COMPONENT}{_NUMBER}"
     rf"|\b{_COMPONENT} [Vv]ersion must be\b"
@@ -210,6 +215,14 @@ _WRONG_VERSION = re.compile(
     r".{0,40}\b(?:do(?:es)? not|is (?:greater|less|older|newer|too)|mismatch\w*|cannot|not (?:match|support\w*))"
     rf"|\b(?:greater|less|older|newer|lower|higher) than the (?:\w+ ){{1,3}}version by {_COMPONENT}\b"
     r"|_(?:VERSION|ARCH)_MISMATCH\b|(?i:\bnvml\w*\b.{0,40}\b(?:mismatch|not (?:loaded|found)))"
+    r"|\bversion \S+ is (?:newer|older) than\b|\bbinary incompatibility\b|\boperator \w+::\w+ does not exist\b"
+    r"|\b(?:requires?|require users to upgrade)\b .{0,20}?\w[\w.-]*(?:\[\w+\])?(?:[><~=]=?| to at least v)\d"
+    r"|[><~=]=[\d.,<>=!]+ is required .*\bbut found\b"
+    rf"|\bcannot import name '\w+' from '{_PACKAGE}\b(?!.*circular import)"
+    rf"|\AAttributeError: module '{_PACKAGE}(?:\.\w+)*' has no attribute\b"
+    r"|\bNumpy is not available\b|\bnumpy\._?core\.multiarray failed to import\b"
+    r"|\bmodule (?:was )?compiled against (?:ABI|API|NumPy C-API) version\b"
+    r"|\b(?:only supports \w+ GPUs or newer|supported on GPUs with compute capability)\b"
 )
 """A component of the stack that is there in another version than the one that is needed."""
 

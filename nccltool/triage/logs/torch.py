@@ -77,7 +77,7 @@ failure
     version.driver       `driver on your system is too old` => found version (?P<version>\d+)
     version.driver       `forward compatibility was attempted|river/library version mismatch`
     version.driver       `compatibility mode is UNAVAILABLE`
-    version.driver       `unsatisfied condition: cuda|unsatisfied condition: driver`
+    version.driver       `unsatisfied condition: `(?:cuda|driver|brand|arch)
     version.driver       `CUDA initialization failure with error: 35`
     version.driver       NVRM: `API mismatch`
     version.driver       `river version` => driver version \S+ is (?:not (?:supported|in the list)|
@@ -88,16 +88,19 @@ failure
     version.build        `were compiled with different` => CUDA|ROCm|versions
     version.build        `The cluster was started with:|was started with: Ray` => (?i)mismatch|started with
     version.build        `not compatible with the current PyTorch installation`
-    version.build        Error: (?P<library>\S+\.so\S*): `undefined symbol: `(?P<symbol>\w+)
+    version.build        Error(?:: |\(')(?P<library>\S+\.so\S*): `undefined symbol: `(?P<symbol>\w+)
     version.build        `used to compile PyTorch` => CUDA version \((?P<a>[\d.]+)\) mismatches
     version.driver       `unsupported display driver|cudaErrorInsufficientDriver`
-    version.build        `' not found` => version \x60(?:GLIBC|GLIBCXX|CXXABI|NCCL|OPENSSL)[\w.]*' not found
+    version.build        `' not found` => version \x60(?:[A-Z]+|hip|lib\w+)_[\w.]+' not found
     version.library      `cannot open shared object file` => (?P<name>lib(?:nccl|rccl|cu[a-z]+\w*|nvrtc\w*|
                          nvJitLink|nvidia-\w+|torch\w*|c10\w*|amdhip64|(?:hip|roc)[a-z]+|MIOpen)
                          \.so[.\d]*): cannot open shared
     version.library      `CCL library` => (?i)\b(?:unable|failed|could not|cannot)\b(?: to)? (?:find and )?
                          load [NR]CCL library
     version.build        `named symbol not found`
+    version.build        `nvcc fatal` => nvcc fatal\b.*Unsupported gpu architecture
+    version.build        `not supported in this architecture` => \btype fp8\w+ not supported in
+    version.build        `Loaded runtime CuDNN library` => but source was compiled with
     version.build        `ptxas` => ptxas fatal\b.*(?:is not defined for option|Unsupported \.version)
     cuda.launch          `the launch timed out and was terminated`
     cuda.library         `CUBLAS_STATUS_|CUDNN_STATUS_` => (?:EXECUTION_FAILED|INTERNAL_ERROR|NOT_INITIALIZED)
@@ -172,7 +175,7 @@ failure
                          .{0,40}(?:do|does) ?n.t match|rank (?P<of>\d+).*\bdo not match the reference
     data.check-failed    `onsistency|ONSISTENCY|eplica|parity` => (?i)\b(?:(?:consistency|parity) check\b.{0,60}\b
                          fail(?:s|ed|ure)?\b|(?:consistency check|replicas?|parity check)\b.{0,60}\b
-                         (?:differs?|mismatch|diverge\w*))
+                         (?:differs?\b|mismatch|diverge\w*))
     data.check-failed    `ismatching ` => \b[1-9]\d* mismatching (?:results|values|elements)
     data.check-failed    `wrong results` => (?i)\b(?:returns?|computes?|gives?|produces?) wrong results
 echo

@@ -90,6 +90,9 @@ _TRACED = LogPattern("app.exception", "failure")
 _ECHO = LogPattern("app.echo", "echo")
 _IGNORED = LogPattern("app.ignored", "doubt")
 
+_CAUGHT = frozenset({"_ARRAY_API not found"})
+"""What is printed before the exception that counts: NumPy's import_array() prints one and raises another
+(https://github.com/numpy/numpy/blob/v2.0.0/numpy/_core/code_generators/generate_numpy_api.py)."""
 _ECHO_TYPES = re.compile(
     r"(?:DistBackendError|DistNetworkError|DistStoreError|DistError|ChildFailedError|CalledProcessError|ActorDiedError|"
     r"RayActorError|RayTaskError\S*|NodeDiedError|OwnerDiedError|ActorUnavailableError|ObjectLostError|TaskCancelledError|"
@@ -225,7 +228,7 @@ def _end(line: SourceLine, now: _Open | None) -> LogEvent | None:
     if fields is None or fields["type"].endswith("Warning"):
         return None
     about = fields | ({"frame": now.path} if now and now.path else {})
-    if now and now.ignored:
+    if (now and now.ignored) or fields.get("message") in _CAUGHT:
         return event(_IGNORED, line, about)
     about |= {"child": now.child} if now and now.child else {}
     is_echo = _is_echo(fields) or (now is not None and now.chained)
