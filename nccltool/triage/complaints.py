@@ -11,7 +11,7 @@ _EXACT, _LOUD, _PLAIN = 0.5, 0.42, 0.38
 """Above `other` where nothing else is known, and all but the exact below every pattern that fits."""
 _RAISED = 0.6
 """Above what an exception of a system says of the program that raised it (causes/app_error.py)."""
-_ENDS = ("job.completed", "torchrun.succeeded", "bench.average", "run.passed", "nccl.destroyed")
+_ENDS = ("job.completed", "torchrun.succeeded", "bench.average", "bench.bounds", "run.passed", "nccl.destroyed")
 _WORK = ("job.progress", "bench.row", "job.serving")
 _LINES_OF_A_BOX = 8
 """What Open MPI prints between two rows of dashes is rarely longer."""

@@ -303,10 +303,13 @@ def _settled(events: list[LogEvent]) -> list[LogEvent]:
 
 _INFO = re.compile(r"\b(?:NCCL|RCCL) INFO (?!GDRCOPY|NET/OFI)|\bUCX +(?:DIAG|INFO|DEBUG)\b")
 """What NCCL and UCX say in passing about what a host lacks is no failure."""
-_DEBUG = re.compile(r"\bUCX +(?:DEBUG|TRACE|DATA|REQ)\b")
-"""What UCX tries at each start, and looks for in vain on most hosts."""
-_PASSED = re.compile(r"\W{0,4}(?:PASS(?:ED)?|OK|\u2713|\u2714)\b\W{0,3}\s")
-"""A check that says so, whatever it has looked for."""
+_DEBUG = re.compile(r"\bUCX +(?:DEBUG|TRACE|DATA|REQ)\b|\bpinned memory pool will not be available\b")
+"""What UCX looks for in vain on most hosts, and what Triton says before it serves from the CPU."""
+_PASSED = re.compile(
+    r"\W{0,4}(?:PASS(?:ED)?|OK|\u2713|\u2714)\b\W{0,3}\s"
+    r"|(?:\[gw\d+\] )?\S+\.py::\S+ (?:PASSED|XFAIL|XPASS|SKIPPED)\b"
+)
+"""A check that says so, or a test of pytest that went as expected, whatever it has looked for."""
 _VAGUE = (
     "log.complaint",
     "job.milestone",

@@ -77,6 +77,7 @@ def _is_an_ending(event: LogEvent) -> bool:
     return (
         event.kind in _ENDINGS
         or _is_killed(event)
+        or (event.kind == "store.rendezvous" and "failed to shutdown the rendezvous" in event.text)
         or (event.kind == "torchrun.failed" and event.get("code") in ("-15", "143"))
     )
 

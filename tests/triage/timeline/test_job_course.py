@@ -26,6 +26,29 @@ def test_what_a_launcher_says_behind_the_end_is_no_failure() -> None:
     assert diagnosis(late).root_cause == "rdzv-store"
 
 
+def test_a_node_that_cannot_close_the_rendezvous_behind_the_end_did_not_fail() -> None:
+    late = (
+        "W dynamic_rendezvous.py:1266] The node 'n2_88_0' has failed to shutdown the rendezvous 'job1' "
+        "due to an error of type RendezvousConnectionError.\n"
+    )
+    assert diagnosis("I api.py:879] worker group successfully finished.\n" + late).root_cause == "none"
+    assert diagnosis(late).root_cause != "none"
+
+
+def test_one_step_is_enough_behind_a_thread_that_was_only_late() -> None:
+    stuck = "E rendezvous.cc:42] This thread has been waiting for `acquire clique` for 20 seconds.\n"
+    free = "E rendezvous.cc:52] Thread is unstuck! Warning above was a false-positive.\n"
+    assert diagnosis(stuck + "step 3 loss 1.2\n").root_cause == "straggler-timeout"
+    assert diagnosis(stuck + free + "step 3 loss 1.2\n").root_cause == "none"
+    assert diagnosis(OOM + stuck + free + "step 3 loss 1.2\n").root_cause == "out-of-memory"
+
+
+def test_tests_that_fail_as_expected_fail_nothing() -> None:
+    failed = "FAILED tests/test_calls.py::test_sum - RuntimeError: CUDA error: device-side assert triggered\n"
+    assert diagnosis(failed + "===== 12 passed, 1 xfailed in 88.1s =====\n").root_cause == "none"
+    assert diagnosis(failed + "===== 1 failed, 12 passed in 88.1s =====\n").root_cause == "app-error"
+
+
 def test_an_error_of_the_driver_that_a_job_survives_ends_nothing() -> None:
     xid = "NVRM: Xid (PCI:0000:61:00): 144, NVLINK: SAW_MVB nonfatal\n"
     steps = "".join(f"step {step} loss: 2.{step}\n" for step in range(5))
