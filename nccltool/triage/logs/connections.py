@@ -34,7 +34,8 @@ failure
     store.too-few        `imed out waiting for`\D{0,12}(?P<joined>\d+) of (?P<expected>\d+) (?:processes|workers|
                          tasks|
                          nodes|hosts|ranks)
-    store.too-few        `Barrier timed out|RegisterTask` => (?i)DEADLINE_EXCEEDED|timed out|UNAVAILABLE
+    store.too-few        `Barrier timed out|RegisterTask` => (?i)^(?!.*\bid: (?!\S*(?:init|connect|regist)))
+                         .*(?:DEADLINE_EXCEEDED|timed out|UNAVAILABLE)
     store.no-environment `MASTER_ADDR|MASTER_PORT` => (?P<name>MASTER_(?:ADDR|PORT))\b.*(?:not set|unset|missing|
                          must be set|required|is empty)
     net.no-interface     `interface` => (?i)\binterface:? '?(?P<interface>(?!on\b|is\b|for\b|and\b)[\w.-]{2,15})'?

@@ -8,6 +8,9 @@ from nccltool.triage.logs.patterns import event, table
 _OF = r"(?:\[PG (?:ID )?(?P<pg>\d+)(?: PG GUID (?P<guid>[^\]]*?))? Rank (?P<member>\d+)\]|\[Rank (?P<old>\d+)\])?"
 """The process group and the rank in it, which is not the global one; [rank3]: before it is."""
 
+_OVER = r"(?:\bran for \d+ m|\b(?i:timed out|timeout)\b(?!\(ms\))|\b(?i:watchdog timeout)\b)"
+"""What a line says of work that its process has given up; the limit alone stands beside any work."""
+
 PATTERNS = table(
     r"""
 failure
@@ -91,7 +94,7 @@ failure
     version.build        Error(?:: |\(')(?P<library>\S+\.so\S*): `undefined symbol: `(?P<symbol>\w+)
     version.build        `used to compile PyTorch` => CUDA version \((?P<a>[\d.]+)\) mismatches
     version.driver       `unsupported display driver|cudaErrorInsufficientDriver`
-    version.build        `' not found` => version \x60(?:[A-Z]+|hip|lib\w+)_[\w.]+' not found
+    version.build        `' not found` => version \x60(?:GLIBC|GLIBCXX|CXXABI|NCCL|OPENSSL|hip)[\w.]*' not found
     version.library      `cannot open shared object file` => (?P<name>lib(?:nccl|rccl|cu[a-z]+\w*|nvrtc\w*|
                          nvJitLink|nvidia-\w+|torch\w*|c10\w*|amdhip64|(?:hip|roc)[a-z]+|MIOpen)
                          \.so[.\d]*): cannot open shared
@@ -183,6 +186,10 @@ echo
                          (?:SeqNum=(?P<sequence>\d+), )?OpType=(?P<op>\w+)(?:, TensorShape=\[(?P<shape>[^\]]*)\])?
                          (?:, NumelIn=(?P<in>\d+))?(?:, NumelOut=(?P<out>\d+))?,
                          [ ]Timeout\(ms\)=(?P<limit>\d+)\) ran for (?P<ran>\d+)
+    torch.timeout        ^(?!.*operation timeout: Work)(?=.*{OVER})(?=.*\bOpType=(?P<op>\w+)|)
+                         (?=.*\bran for (?P<ran>\d+) m|).*?`SeqNum=`(?P<sequence>\d+)
+    torch.timeout        ^(?!.*(?:operation timeout: Work|SeqNum=))(?=.*{OVER})(?=.*\bran for (?P<ran>\d+) m|)
+                         .*?`OpType=`(?P<op>\w+)
     torch.status         {OF}.*[Ll]`ast enqueued` (?:NCCL )?work: (?P<enqueued>-?\d+),
                          [ ]last completed (?:NCCL )?work: (?P<completed>-?\d+)
     torch.status         `ast enqueued` => Received a dump signal .*ast enqueued NCCL work: (?P<enqueued>-?\d+),
@@ -207,6 +214,7 @@ state
     torch.not-destroyed  `process group has NOT been destroyed|destroy_process_group() was not called`
 """,
     OF=_OF,
+    OVER=_OVER,
     OPTIONAL=r"(?:module|ml|conda|nvidia-smi|numactl|ib\w+|ls\w+)\b",
 )
 

@@ -55,6 +55,7 @@ failure
                     (?:0x[0-9a-f]+|\(unknown\)|\d+) +)?(?:in )?
                     (?P<symbol>ras[A-Z]\w+)\b
     app.stopped     ^`[  FAILED  ] `\d+ tests?\b
+    app.launch      ^`error: creating server: `
     app.launch      `ninja: build stopped|Error compiling objects|rror building extension`
 echo
     app.abort       `terminate called|*** SIGABRT`

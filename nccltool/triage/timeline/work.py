@@ -11,6 +11,7 @@ _WAITS = (
     "gloo.timeout",
     "store.get-failed",
     "torch.barrier",
+    "torch.barrier-echo",
     "torch.no-block",
     "store.too-few",
     "job.task-lost",
