@@ -60,7 +60,7 @@ _SURVIVED = _one_of(r"""
     \bfall(?:s|ing|en)?[ -]?back|using default|\b(?:ignor|disabl|skipp)(?:ed|ing)\b|\bretr(?:y|ies|ying|ied)\b
     harmless|optional|deprecat|(?<!cannot )(?<!can't )(?<!unable to )\bcontinu(?:e|es|ing)\b|recover(?:ed|s|ing)\b
     succe(?:ss|eded)|non-?fatal|no longer
-    \bincompatible with\b.{0,60}\. (?:Setting|Disabling|Using)\b|\buncorrectable 0\b
+    \buncorrectable 0\b
     will (?:use|try|be (?:used|ignored|set))|unaffected|resolved|cleared|is fine|as expected|safe to
     \bno (?:errors?|failures?|mismatch\w*|problems?|wrong)\b|\b0 (?:errors?|fail\w*|wrong|mismatch\w*|differ\w*)
     \b(?:errors?|fail(?:ed|ures?)?|wrong|mismatch\w*|timeouts?|err)\b\s*[=:]\s*(?:0|none|ok|pass|false|off|no)\b

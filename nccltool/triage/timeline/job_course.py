@@ -116,6 +116,8 @@ class JobCourse:
         self._steps_after_end: set[str] = set()
         self._deadly = False
         self._only_waited = True
+        self._only_stuck = True
+        """All that failed is that threads waited for others."""
         self._only_light = True
         """All that failed did so on lines that tell how it went on, or that are warnings of their programs."""
         self._views = False
@@ -228,6 +230,7 @@ class JobCourse:
         self._last_failure, self._changed_since, self._taken_back = place, False, False
         self._steps_since.clear()
         self._only_waited = self._only_waited and event.kind in _COMPLAINTS
+        self._only_stuck = self._only_stuck and event.kind == "torch.stuck"
         is_light = _GOES_ON.search(event.text) is not None or bool(event.get("child"))
         self._only_light = self._only_light and is_light
         self._only_requests = self._only_requests and self._serves and event.kind in _OF_A_REQUEST
@@ -257,7 +260,8 @@ class JobCourse:
 
     def _restart(self, event: LogEvent, place: Place) -> None:
         """NCCL's version in another file than the failure is the start of another rank."""
-        self._taken_back = self._taken_back or event.kind in _TAKES_BACK
+        is_own = event.kind != "job.unstuck" or self._only_stuck
+        self._taken_back = self._taken_back or (event.kind in _TAKES_BACK and is_own)
         if event.kind != "nccl.version" or (self._last_failure and self._last_failure[0] == place[0]):
             self._deadly = self._is_open = False
 
