@@ -55,6 +55,7 @@ SIGNS_OF_FAILURE = {
     "torch.models-differ": (0.6, "the model differs between ranks"),
     "app.assert": (TYPICAL, "a device-side assertion failed"),
     "app.launch": (0.6, "the program could not be started with its command line"),
+    "job.no-image": (0.6, "a container image could not be pulled"),
     "host.no-space": (0.6, "a file system is full, over quota, or its files are stale"),
     "host.io-error": (FITS, "a file system failed"),
     "app.stopped": (0.6, "the program stopped itself"),

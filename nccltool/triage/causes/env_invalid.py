@@ -64,6 +64,7 @@ def clues(timeline: Timeline) -> Given:
         yield Clue(SAYS, f"MASTER_PORT={port.get('value')} is not a number", port)
     if apart := _between_processes(timeline):
         yield apart[1]
+    yield from _shown(timeline) if timeline.failed else ()
     if hidden := _hidden(timeline):
         yield Clue(0.85, "LOCAL_RANK is beyond the GPUs that the process sees", hidden)
     misspelled = timeline.first("env.misspelled")
@@ -171,6 +172,46 @@ def _hidden(timeline: Timeline) -> LogEvent | None:
     return next((event for event in shown if not event.get("own") and _is_short(event, str(last))), None)
 
 
+def _shown(timeline: Timeline) -> Given:
+    """Lines that show a value which explains what failed."""
+    if mask := _masked(timeline):
+        yield Clue(0.8, f"{mask.get('name')} leaves the process no GPU", mask)
+    if event := _quoted(timeline):
+        yield Clue(0.85, f"a program refused the value of {event.get('name')}", event)
+
+
+_FIRST_GPU = re.compile(r"0(?:,|$)")
+
+
+def _masked(timeline: Timeline) -> LogEvent | None:
+    """The mask of a process that sees no GPU: where it does not begin with GPU 0, nothing may be left of it.
+
+    CUDA cuts it at its first entry that does not exist
+    (https://docs.nvidia.com/cuda/cuda-c-programming-guide/#env-vars).
+    """
+    blind = timeline.has("torch.no-gpu", "cuda.no-device")
+    return timeline.first("shell.mask", where=lambda e: not _FIRST_GPU.match(e.get("value"))) if blind else None
+
+
+_REFUSES = re.compile(
+    r"(?i)\b(?:invalid|unknown|unsupported|unrecogni[sz]ed|expected|must be|choose|could not find|no slot|"
+    r"not (?:in|found|valid|supported|one of))\b"
+)
+_PLAIN = re.compile(r"(?i)[\d.:,]+|.{0,2}|.*/.*|true|false|auto|none|cuda")
+"""Values that also other things have: numbers, paths, and words such as `true`."""
+
+
+def _quoted(timeline: Timeline) -> LogEvent | None:
+    """The line that sets a variable to a value with which an exception finds fault."""
+    raised = [event.text for event in timeline.of("app.exception") if _REFUSES.search(event.text)]
+    for shown in timeline.of("env.shown") if raised else ():
+        value = shown.get("value").strip("'\"")
+        whole_word = re.compile(rf"(?<![\w-]){re.escape(value)}(?![\w-])")
+        if not _PLAIN.fullmatch(value) and any(map(whole_word.search, raised)):
+            return shown
+    return None
+
+
 def _is_short(event: LogEvent, own: str) -> bool:
     number = whole(own)
     return number is not None and number > event.get("seen").count(",")
@@ -202,7 +243,8 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
         return Offender("variable", apart[0])
     if hidden := _hidden(timeline):
         return Offender("variable", "LOCAL_RANK" if hidden.get("own") else "CUDA_VISIBLE_DEVICES")
-    if wrong := _wrong_setting(timeline) or _read_by_program(timeline):
+    shown = _masked(timeline) or _quoted(timeline)
+    if wrong := shown or _wrong_setting(timeline) or _read_by_program(timeline):
         return Offender("variable", wrong.get("name"))
     if timeline.has("nccl.bad-rank"):
         return Offender("variable", "WORLD_SIZE")

@@ -41,9 +41,10 @@ _SIGNS = {
     "job.sigterm": (0.75, "the job received SIGTERM"),
     "job.sigusr": (0.6, "the job received SIGUSR1, the warning before its end"),
     "job.interrupted": (FITS, "a user pressed Ctrl-C"),
+    "job.deleted": (0.7, "a user deleted the job or a pod of it"),
     "job.terminated": (0.5, "a process was terminated"),
 }
-_PATIENCE = ("job.time-limit", "job.interrupted")
+_PATIENCE = ("job.time-limit", "job.interrupted", "job.deleted")
 """Ends that also a job meets that stands still: somebody gives up, or nobody does."""
 _BEGUN = (
     *("nccl.version", "nccl.bootstrap", "nccl.init-start", "nccl.rings", "nccl.channel"),
@@ -80,6 +81,8 @@ _AT_ONCE = 3
 
 def clues(timeline: Timeline) -> Given:
     """The end that a user or the scheduler gave the job, if nothing failed before it."""
+    if timeline.failed and (killed := _killed_by_hand(timeline)):
+        yield Clue(SAYS, "a user killed a process of the job", killed)
     ended = timeline.first(*_SIGNS)
     lost = timeline.has("job.node-failed") and not timeline.has("job.preempted")
     if not timeline.failed or not ended or lost:
@@ -105,6 +108,20 @@ def clues(timeline: Timeline) -> Given:
             yield clue
         else:
             yield Clue(0.15, f"{clue.why}, after a failure", clue.event)
+
+
+_KILL = re.compile(r"\bkill(?: -\S+| -s \w+)*(?P<processes>(?: \d{2,7})+)\b")
+
+
+def _killed_by_hand(timeline: Timeline) -> LogEvent | None:
+    """The command that killed a process which its launcher then reports as killed."""
+    ended = {one.event.get("pid") for one in timeline.exits if one.signal} - {""}
+    for event in timeline.of("shell.command") if ended else ():
+        typed = _KILL.search(event.get("command"))
+        first = next((one.event for one in timeline.exits if one.event.get("pid") in ended), None)
+        if typed and first and ended & set(typed["processes"].split()) and timeline.before(event, first):
+            return event
+    return None
 
 
 def _by_its_signal(clue: Clue) -> Clue:

@@ -52,6 +52,7 @@ failure
     version.build        `_VERSION_MISMATCH|_ARCH_MISMATCH|cuDNN version incompatibility` => _STATUS_|version inc
     torch.oom            `_ALLOC_FAILED|_STATUS_INSUFFICIENT_RESOURCES` => \b(?:CU|HIP|ROC|MIOPEN)[A-Z]*_
     torch.no-gpu         `No CUDA GPUs are available|No HIP GPUs are available`
+    torch.no-gpu         `No XPU devices are available`
     cuda.bad-call        `too many resources requested for launch|too many blocks in cooperative launch`
     cuda.bad-call        `stream is capturing|previous error during capture|CUDA error: invalid resource handle`
     cuda.bad-call        `CUDA error: |HIP error: ` => error: .*\b(?:\w*captur\w+|graph|

@@ -5,11 +5,12 @@ from nccltool.triage.logs.patterns import table
 PATTERNS = table(
     r"""
 failure
-    app.launch         `Failed to pull image|pull access denied|manifest unknown|InvalidImageName`
-    app.launch         `ImagePullBackOff|ErrImagePull|ErrImageNeverPull|ImageInspectError|CreateContainer` => (?:
+    job.no-image       `Failed to pull image|pull access denied|manifest unknown|InvalidImageName`
+    job.no-image       `ImagePullBackOff|ErrImagePull|ErrImageNeverPull|ImageInspectError|CreateContainer` => (?:
                        Error: |reason: |Reason:? +|Waiting\b.*|\d/\d +)\S*(?:ImagePullBackOff|ErrImagePull|
                        ErrImageNeverPull|ImageInspectError|CreateContainer\w*Error)
-    app.launch         `kubelet` => Warning +(?:Failed|InspectFailed|Failed\w+Hook|FailedValidation) .*kubelet
+    app.launch         `kubelet` => Warning +(?!.*\bpull image)(?:Failed|InspectFailed|Failed\w+Hook|
+                       FailedValidation) .*kubelet
     app.launch         `could not select device driver`
     app.launch         `RunContainerError|StartError|ContainerCannotRun` => (?i)reason|waiting|error:|\d/\d +Run
     job.pod-failed     `Back-off restarting failed|BackoffLimitExceeded|reached the specified backoff limit`
@@ -37,6 +38,9 @@ failure
     job.terminated     `within specified grace period`
     kernel.nvml        `nvidia-container-cli: ` => nvml error: (?:unknown error|gpu is lost)
 state
+    job.deleted        `" deleted` => ^(?:pod|job[\w.]*|\w+(?:job|cluster|set)\.[\w.-]+) "(?P<name>[\w.-]+)"
+                       [ ](?:force )?deleted
+    job.image-pulled   `Successfully pulled image|already present on machine`
     job.pod-pending    `FailedScheduling|NotTriggerScaleUp|Unschedulable` => (?:Warning|Normal)\s+\w+
     job.pod-pending    `FailedMount|FailedAttachVolume|FailedCreatePodSandBox|NetworkNotReady` => Warning\s+\w+
     job.pod-started    `Successfully assigned|Started container`

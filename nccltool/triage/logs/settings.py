@@ -25,6 +25,14 @@ _IS_BAD = (
 
 PATTERNS = table(
     r"""
+failure
+    env.rejected  `CCL_ERROR` => CCL_ERROR\|.*?(?P<name>CCL_[A-Z_]+)\b.{0,20}(?:can't parse|unexpected|invalid|
+                  expected)
+state
+    shell.mask    `VISIBLE_DEVICES=|ZE_AFFINITY_MASK=` => \b(?P<name>(?:CUDA|HIP|ROCR|ASCEND_RT)_VISIBLE_DEVICES|
+                  ZE_AFFINITY_MASK)=['"]?(?P<value>[\w.-]+(?:,[\w.-]+)*)
+    env.shown     `TORCH_|ACCELERATE_|FSDP_|JAX_|PJRT_|HOROVOD_|VLLM_|SGLANG_|VISIBLE_DEVICES=` => ^
+                  (?:export |env: |\+ (?:export )?)?{NAME}=(?P<value>\S+)$
 doubt
     env.rejected  `nvalid |nknown |nrecogni|nsupported |llegal |parse |nexpected |ad value|rong value` => ^
                   (?!.* INFO ).*?\b{BAD}\b[\w '"-]{0,60}?{NAME}
@@ -41,8 +49,6 @@ doubt
     env.rejected  `hile reading |hile parsing ` => (?:[Ii]nvalid|[Ee]rror|[Ff]ail).*\bwhile (?:reading|parsing)
                   [ ](?:the )?(?:environment variable )?['"]?{NAME}
     env.rejected  `appears to be a URI` => ^(?!.* INFO ).*?{NAME}.{0,60}?\b{IS_BAD}
-    env.rejected  `CCL_ERROR` => CCL_ERROR\|.*?(?P<name>CCL_[A-Z_]+)\b.{0,20}(?:can't parse|unexpected|invalid|
-                  expected)
     env.rejected  `lease use ` => \b[Pp]lease use \w+_VISIBLE_DEVICES instead of {NAME}
     env.rejected  `nconsistent values found` => [Pp]lease use either {NAME} or
     env.rejected  `CachingAllocator ` => Unrecognized CachingAllocator option|Error parsing CachingAllocator set|

@@ -51,6 +51,7 @@ _GOES_ON = re.compile(
     r"|^\W{0,3}W\d{4}\b|\[W\d{3}\b|\b(?:NCCL|RCCL) INFO (?!.* -> \d+$)"
 )
 """What a line says that tells what was done about a failure, or that its program takes it for a warning."""
+_BY_SSH = "ssh: connect to host"
 _STEP = re.compile(r"(?i)(?:\b|_)(?:step|iter|iteration|num_updates|batch)\W{0,9}(\d+)\b")
 """Where a line has an epoch too."""
 _WHOLE_BAR = re.compile(r"\b(\d+)/\1 \[=+\]")
@@ -64,6 +65,8 @@ _JOB_WORDS = re.compile(
 """What a command says that starts a job."""
 
 
+_PUT_RIGHT = {"kernel.link-down": "kernel.link-up", "job.no-image": "job.image-pulled"}
+"""Kind of failure -> the kind of event that says that it is over."""
 _VIEWERS = re.compile(
     r"^\W*(?:tail|less|watch|top|htop|nvtop|journalctl|kubectl logs|docker logs|scontrol|squeue|sattach)\b"
 )
@@ -132,8 +135,9 @@ class JobCourse:
         """All that failed were calls of NCCL that tell no reason, as at the end of a communicator."""
         self._only_exceptions = True
         """All that failed were exceptions, as a server logs them of a request that it refuses."""
-        self._only_links, self._links_back = True, False
-        """Links went down, and nothing else failed; they came up again."""
+        self._failed_kinds: set[str] = set()
+        self._is_undone = False
+        """All that failed was put right, as when links went down and came up again."""
         self._has_begun = False
         """A job was started, or has said something: what failed before that is the host's, and outlives no job."""
         self._open_test: LogEvent | None = None
@@ -145,7 +149,7 @@ class JobCourse:
             self._doubt_end(event)
         self._follow(event, place)
         self._take_back(event, place)
-        self._watch_links(event)
+        self._watch_undone(event)
         self._watch(event)
 
     @property
@@ -167,7 +171,7 @@ class JobCourse:
         """Whether a job came to its end in order after whatever failed, with the settings that it had."""
         if self._views and self._last_failure is None and self._hung is None:
             return True
-        if self._links_back:
+        if self._is_undone:
             return True
         survived = self._only_waited or self._only_light or self._only_requests or self._taken_back
         enough = 1 if survived else _STEPS_ON
@@ -232,6 +236,7 @@ class JobCourse:
         self._only_waited = self._only_waited and event.kind in _COMPLAINTS
         self._only_stuck = self._only_stuck and event.kind == "torch.stuck"
         is_light = _GOES_ON.search(event.text) is not None or bool(event.get("child"))
+        is_light = is_light or event.text.startswith(_BY_SSH)  # no step comes before a host is reached
         self._only_light = self._only_light and is_light
         self._only_requests = self._only_requests and self._serves and event.kind in _OF_A_REQUEST
         self._only_exceptions = self._only_exceptions and event.kind in _OF_A_REQUEST
@@ -250,13 +255,13 @@ class JobCourse:
         elif event.kind == "job.refused":
             self._taken_back = self._taken_back or self._only_exceptions
 
-    def _watch_links(self, event: LogEvent) -> None:
-        """Links that come up again after they were all that failed, as when a host starts."""
+    def _watch_undone(self, event: LogEvent) -> None:
+        """What says that all that failed was put right: links come up when a host starts, a second pull works."""
         if event.role in ("failure", "echo"):
-            self._only_links = self._only_links and event.kind == "kernel.link-down"
-            self._links_back = False
-        elif event.kind == "kernel.link-up":
-            self._links_back = self._only_links
+            self._failed_kinds.add(event.kind)
+            self._is_undone = False
+        elif event.kind in _PUT_RIGHT.values():
+            self._is_undone = all(_PUT_RIGHT.get(kind) == event.kind for kind in self._failed_kinds)
 
     def _restart(self, event: LogEvent, place: Place) -> None:
         """NCCL's version in another file than the failure is the start of another rank."""

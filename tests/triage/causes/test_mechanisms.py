@@ -380,6 +380,14 @@ LOGS = [
     ("fd-limit", "ForkPoolWorker-57", "Process ForkPoolWorker-57:\nTraceback (most recent call last):\n"
      '  File "pool.py", line 114, in worker\nOSError: [Errno 24] Too many open files\n'),
     ("preempted", None, "step 9 loss 2.1\n[taskcluster:error] Task aborted: worker-shutdown\n"),
+    ("env-invalid", "CUDA_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES=8,9\nRuntimeError: No CUDA GPUs are"
+     " available\n"),
+    ("env-invalid", "ACCELERATE_MIXED_PRECISION", "export ACCELERATE_MIXED_PRECISION=float16\nValueError: Unknown"
+     " mixed_precision mode: float16. Choose between ['no', 'fp8', 'fp16', 'bf16']\n"),
+    ("app-error", None, "export VLLM_MODEL=float16\nValueError: Unknown mixed_precision mode: float17.\n"),
+    ("preempted", None, "[root@n4 ~]# kill -9 22011\nfailed (exitcode: -9) local_rank: 6 (pid: 22011) of"
+     " binary: python\n"),
+    ("preempted", None, 'pytorchjob.kubeflow.org "gpt" deleted\ncontainer terminated with exit code 137\n'),
 ]  # fmt: skip
 
 
@@ -421,6 +429,9 @@ _HEALTHY_STEPS = "step 1 loss 2.0\nstep 2 loss 1.9\nstep 3 loss 1.8\n"
         "$ ibdev2netdev\nmlx5_0 port 1 ==> ib0 (Up)\nmlx5_2 port 1 ==> ib2 (Down)\n" + _HEALTHY_STEPS,
         "$ systemctl status nvidia-imex\n     Active: inactive (dead)\n" + _HEALTHY_STEPS,
         "ipv4:10.0.0.1:8476: Failed to connect to remote host: Connection refused\n" + _HEALTHY_STEPS,
+        'Warning  Failed  kubelet  Failed to pull image "r/t:17": rpc error: code = DeadlineExceeded\n'
+        'Normal   Pulled  kubelet  Successfully pulled image "r/t:17" in 4m12s\nstep 1 loss 2.0\n',
+        "ssh: connect to host worker-2.train port 2222: Connection refused\n" + _HEALTHY_STEPS[:16],
         _PENDING + "Normal   Started    pod/w-1  Started container pytorch\n",
     ],
 )
