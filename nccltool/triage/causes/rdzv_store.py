@@ -78,6 +78,9 @@ def clues(timeline: Timeline) -> Given:
         and not any(timeline.before(absent, later) for later in timeline.of("job.pod-started", *_MET))
     ):
         yield Clue(0.5, "a pod of the job was not started, and no line shows that it started later", absent)
+    nameless = timeline.first("store.lookup-retry", where=lambda e: not e.get("host"))
+    if nameless and timeline.failed:
+        yield Clue(0.85, "the address of the store is empty", nameless)
     asked = timeline.of("store.lookup-retry", "store.retry", "store.unanswered")
     failed = any(event.kind not in _GIVEN_UP for event in timeline.troubles())
     if len(asked) >= _SEVERAL and is_whole and not failed and not timeline.has(*_MET):

@@ -26,6 +26,7 @@ failure
                           [ ](?:worker_count|num_workers_joined)=(?P<joined>\d+))?
     store.timeout         `failed to connect/validate to host `(?P<host>[\w.-]+):(?P<port>\d+) - timed out
     store.timeout         `to any network address of `\((?P<host>[\w.:-]+), (?P<port>\d+)\)
+    nccl.bind-failed      `Could not start gRPC server`
     store.timeout         `connect() timed out`\.(?: Original timeout|$)
     store.unresolved      `DNS resolution failed for|failed to lookup address information`
     store.in-use          `different port` => (?:(?:at|port) (?:\S+:)?(?P<port>\d{4,5})\b.*)?

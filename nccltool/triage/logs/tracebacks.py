@@ -18,7 +18,7 @@ PATTERNS = table(
     r"""
 failure
     app.exception   ^(?!Lustre|LNet|CondaError)(?P<type>(?:[A-Za-z_]\w*\.)*\w*`Error|Exception`)(?:
-                    : (?P<message>.*))?$
+                    :(?: (?P<message>.*))?)?$
     app.segfault    `Segmentation fault|Caught signal 11`
     app.segfault    (?<!due to )`SIGSEGV`
     app.assert      `device-side assert triggered`
