@@ -158,7 +158,8 @@ state
     job.restarted    `estor` => (?i)\brestor(?:ed|ing) (?:all )?(?:states?|checkpoint|training) (?:from|at)\b
     job.restarted    `resum` => (?i)^(?!.*(?:can ?not|could not|fail|unable)).*\bresum(?:e|ed|es|ing)
                      [ ](?:training |the run |run )?from (?!scratch)
-    job.unstuck      `Thread is unstuck! Warning above was a false|slurmstepd: error: Setting TMPDIR to`
+    job.restarted    `slurmstepd: error: Setting TMPDIR to`
+    job.unstuck      `Thread is unstuck! Warning above was a false`
     job.pod-pending  `Pending` => ^(?P<node>[a-z][\w.-]+)\s+\d+/\d+\s+Pending\b
     job.state        `FAILED` => ^\s*\d+\S*\s+(?:\S+\s+)?(?P<state>FAILED|NODE_FAIL)\b
 success
