@@ -39,6 +39,8 @@ class TimelineBuilder:
         """Kind and file -> the last event that is not kept otherwise."""
         self._order: dict[str, int] = {}
         self._hosts: dict[str, ObservedHost] = {}
+        self._nowhere = ObservedHost(name=NO_HOST)
+        """What lines of NCCL say that name no host."""
         self._communicators: dict[str, ObservedCommunicator] = {}
         self._environment: dict[str, dict[str, None]] = {}
         self._hosts_of_labels: dict[tuple[str, str], str] = {}
@@ -112,8 +114,8 @@ class TimelineBuilder:
         if event.kind == "nccl.version" and event.host is None and host is None:
             self._unplaced.append(event)
             return
-        if host and event.family == "nccl":
-            self._host(host).add(event)
+        if event.family == "nccl":
+            (self._host(host) if host else self._nowhere).add(event)
         if event.kind in ("nccl.init-start", "nccl.init-complete", "nccl.comm") and host:
             self._communicator(event, host)
         if event.kind == "shell.world" and (ranks := whole(event.get("world"))) is not None:
@@ -138,6 +140,8 @@ class TimelineBuilder:
 
     def _of_all(self, lines_read: int) -> Timeline:
         hosts = dict(self._hosts)
+        if not hosts and (self._nowhere.networks or self._nowhere.transports):
+            hosts[NO_HOST] = self._nowhere
         unplaced = dict.fromkeys(event.get("version") for event in self._unplaced)
         if unplaced and not any(host.versions for host in hosts.values()):
             some = next(iter(hosts), NO_HOST)

@@ -20,3 +20,11 @@ def test_the_last_step_is_kept_beside_the_first_ones() -> None:
     timeline = timeline_of("".join(f"step {number} loss 2.5\n" for number in range(1000)))
     steps = timeline.of("job.progress")
     assert (len(steps), steps[-1].line) == (65, 1000)
+
+
+def test_what_lines_without_a_host_say_counts_where_no_line_has_one() -> None:
+    socket = "NCCL INFO Using network Socket\nNCCL INFO Channel 00/0 : 0[0] -> 8[0] [send] via NET/Socket/0\n"
+    assert timeline_of(socket).transports == {"NET/Socket"}
+    other = timeline_of("h1:10:20 [0] NCCL INFO Using network IB\n" + socket)
+    assert other.networks == {"IB"}
+    assert not other.transports
