@@ -72,7 +72,11 @@ SIGNS = {
     "ib.rail-hint": (FITS, "NCCL suspects that the rails are not connected"),
     "ib.gid-hint": (FITS, "NCCL suspects a wrong GID index"),
 }
-SIGNS_OF_FAILURE = {"ib.gid-change": (FITS, "the GID table changed while the job ran")}
+SIGNS_OF_FAILURE = {
+    "ib.gid-change": (FITS, "the GID table changed while the job ran"),
+    "ib.setup-hint": (FITS, "Open MPI warned that its HCAs or subnets do not fit together"),
+    "ib.absent-hint": (0.75, "Open MPI does not find an HCA that was requested"),
+}
 _NAMING = ("ib.qp-failed", "ib.gid-missing", "ib.no-such-device", "ib.open-failed", "ib.completion")
 _RETRY_EXCEEDED, _REMOTE = ("12", "13"), ("9", "10", "11")
 

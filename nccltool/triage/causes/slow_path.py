@@ -59,7 +59,7 @@ def clues(timeline: Timeline) -> Given:
     if over_net and any(timeline.variable(name) in values for name, values, _ in _DETOURS):
         yield Clue(0.75, "GPUs of one host exchange data over the network", over_net)
     yield from _told_to_wait(timeline)
-    if event := timeline.first("shell.pcie-slow"):
+    if event := timeline.first("shell.pcie-slow", where=_is_narrow):
         yield Clue(0.6, "a PCIe link runs below what the device can do", event)
     if far := timeline.first("nccl.gdr-distance", where=lambda e: e.get("state") == "Disabled"):
         yield Clue(TYPICAL, "GPUDirect RDMA is off: GPU and NIC are too far apart", far)
@@ -80,6 +80,11 @@ def clues(timeline: Timeline) -> Given:
         event = timeline.first("nccl.channel", where=lambda e: re.search("SHM|shared", e.get("via")))
         strength = FITS if timeline.has("nccl.p2p-disabled") or timeline.variable("NCCL_P2P_DISABLE") else HINT
         yield Clue(strength, "GPUs on one host exchange data through host memory", event)
+
+
+def _is_narrow(event: LogEvent) -> bool:
+    """Whether a link has at most half of what the device can do, where the line tells both."""
+    return not event.get("can") or 2 * float(event.get("has")) <= float(event.get("can"))
 
 
 def _is_ordinary(timeline: Timeline) -> bool:

@@ -29,6 +29,7 @@ failure
                         .*please use one or more of:(?: ?'[\w.:-]+'\(tcp\),?)+$
     plugin.no-gpu       `UCX` => (?i)UCX CUDA support was not found|not configured with (?:CUDA|
                         ROCm) support|UCX .*(?:without|lacks) (?:CUDA|ROCm|GPU) support|detected as host by UCX
+    plugin.broken       `Bootstrap unable to load` '(?P<name>[^']+\.so[\w.]*)'
     plugin.ofi-failed   fi_getinfo: provider (?P<name>\w+) `output empty list`
     ib.no-memory        `ibv_create_` => (?:(?P<hca>mlx\w+): )?(?P<call>ibv_create_\w+)\(.*failed: Cannot
                         [ ]allocate memory

@@ -78,8 +78,8 @@ failure
     gdrcopy.missing          `GDRCOPY failure|GDRCOPY lib wrapper|GDRCopy >= `
     ib.register-failed       `ibv_reg_`mr\w* failed(?!.*(?:Cannot allocate|Bad address|fall))(?: with error
                              [ ](?P<error>.+))?
-    ib.completion            `Got completion` (?:from (?:peer|remote) (?P<peer>[\w.:%-]+?)(?:<\d+>)? )?with
-                             [ ](?:error|status=)(?P<prefix>[A-Z_ ]*\()? ?(?P<status>\d+)(?:.*?hca
+    ib.completion            `Got completion` (?:from (?:peer|remote) (?P<peer>[\w.:%-]+?)(?:<\d+>)? |
+                             from peer )?with (?:error|status=)(?P<prefix>[A-Z_ ]*\()? ?(?P<status>\d+)(?:.*?hca
                              [ ](?P<hca>[\w.-]+))?
     ib.port-error            (?:(?P<hca>[\w.-]+):\d+ )?[Gg]ot (?:async )?\w*-? ?(?:fatal )?(?:async )?(?:error
                              [ ])?event ?: `port error`
@@ -108,7 +108,10 @@ failure
     plugin.ofi-failed        `NET/OFI` (?P<text>(?:Failed|Unable|Couldn't|Could not|Error|No eligible|Only EFA|
                              Caught exception|Creating new endpoint|Call to fi_\w+ failed|Received an? (?:in
                              valid|unexpected)|[Uu]nexpected|[Ii]nvalid)(?!.*(?:insert remote address|GPU ?Direct|
-                             FI_HMEM)).*)
+                             FI_HMEM|register memory \(type = [24]\))).*)
+    gdr.failed               `egister memory (type = ` => NET/OFI.*register memory \(type = [24]\).*(?:Bad address|
+                             [Nn]ot supported|not implemented)
+    ib.no-memory             `egister memory (type = ` => NET/OFI.*register memory \(type = \d\).*Cannot allocate
     gdr.failed               `NET/OFI`.*(?:[Cc]ould not|[Cc]annot|[Uu]nable|[Ff]ailed).*(?:GPU ?Direct|FI_HMEM)
     plugin.fastrak-failed    `NET/FasTrak`\b.*(?:[Ff]ailed|mismatch|[Ee]rror|timed out|not match|unsupported|must)
     plugin.fastrak-failed    `NET/GPUDirectTCPX`\w*\b.*(?:[Ff]ailed|[Ee]rror|timed out)
@@ -241,8 +244,8 @@ doubt
     plugin.broken            `/Plugin` ?:.*?(?P<name>(?!lib[nr]ccl-(?:net|tuner|
                              profiler|env)\.so)lib[\w.+-]+\.so[\w.]*): (?:cannot open shared object file|
                              undefined symbol|version .* not found)
-    plugin.warned            `NET/|TUNER/|PROFILER/` => ^(?!.*completed with error)(?P<name>(?:NET|TUNER|PROFILER
-                     )/(?!Plugin|IB\b|
+    plugin.warned            `NET/|TUNER/|PROFILER/` => ^(?!.*(?:completed with error|
+                             register memory \(type = [24]))(?P<name>(?:NET|TUNER|PROFILER)/(?!Plugin|IB\b|
                              IBext|Socket)\w+)\b.*(?:[Ff]ail|[Ee]rror|[Uu]nable|[Cc]ould ?n.t|[Cc]annot|[Nn]o
                              [ ]eligible|mismatch|unsupported|not (?:support|found|match))
     sharp.fallback           `Cannot initialize CollNet`

@@ -39,6 +39,8 @@ failure
                          (?!libfabric|.*(?:UCX|NCCL INFO)).*
     ib.qp-failed         `RDMA_CM_EVENT_` => RDMA_CM_EVENT_(?:ADDR_ERROR|ROUTE_ERROR|CONNECT_ERROR)
     ib.completion        ^(?:.*?{DEVICE}: )?.*`WC error: `(?P<status>\d+), Message
+    ib.completion        (?:\bto: (?P<peer>[\w.-]+) )?`error polling `[HL]P CQ with status .*\bstatus number
+                         [ ](?P<status>\d+)
     ib.open-failed       `ailed to process command ` => \befa\b.*\(opcode
     ib.no-manager        `multicast join failed for`
     ib.no-manager        `tate:` => ^\s*State:\s*Initializ|^\s*state:\s+(?:2: INIT|PORT_INIT)
@@ -60,6 +62,11 @@ failure
     gdr.failed           `cuMemGetHandleForAddressRange`.*(?i:fail|error|not)
     gdr.failed           `nvidia_p2p_get_pages`.*(?:fail|error|ret = -)
     gdrcopy.missing      `gdr_pin_buffer|gdr_map`.*(?:fail|error)
+    gdr.failed           `CUDA GPU Direct RDMA support but`
+    gdr.failed           `irect RDMA is not |enable GPUDirect RDMA|enable GPU Direct RDMA` => (?i)gpu ?direct RDMA
+                         [ ]is not (?:available|supported|enabled|possible)|(?:could ?n.t|could not|cannot|
+                         unable to) enable gpu ?direct
+    ib.bad-address       `egister memory` => ^(?!.*NET/OFI).*register memory\b.*\bBad address
     gdr.no-peermem       `ib_register_peer_memory_client`
     sharp.failed         `Aggregation Manager|aggregation manager|AM service|sharpd|sharp_am` => (?i)(?=.*(?:sharp|
                          aggregation manager)).*(?:{REFUSED}|\bno (?:AM|response)|inactive|not running)
@@ -80,7 +87,15 @@ doubt
     ib.port-counters     `symbol_error|link_downed|link_error_recovery`(?:_counter)?[ .:=]+[1-9]\d*
     ib.port-counters     `req_transport_retries_exceeded|local_ack_timeout_err|out_of_sequence|packet_seq_err`
                          [ =:]+[1-9]\d{2,}
-    ib.port-counters     `link_down_events_phy|rx_symbol_err_phy|rx_crc_errors_phy`: *[1-9]\d*
+    ib.port-counters     `link_down_events_phy|rx_symbol_err_phy|rx_crc_errors_phy`[ :=]+[1-9]\d*
+    ib.port-counters     `LinkErrorRecoveryCounter|LocalLinkIntegrityErrors|PortRcvErrors` == [1-9]\d*
+    ib.port-counters     `#warn: counter `(?:SymbolErrors|LinkDowned|LinkRecovers|RcvErrors|LinkIntegrityErrors)
+                         \s+= [1-9]\d*
+    ib.port-counters     `Bad signal integrity`
+    ib.setup-hint        `subnet GID prefix was detected|queue configuration for the OpenFabrics`
+    ib.setup-hint        `Open MPI detected two ` => detected two (?:different )?(?:OpenFabrics )?(?:devices|
+                         transport types)
+    ib.absent-hint       `nonexistent OpenFabrics devices`
 state
     gdr.buffer           `cuMemAlloc|--use_cuda|initializing CUDA|--use_rocm` => .
     shell.gid            ^\s*(?:{DEVICE}\s+\d\s+)?(?P<index>\d{1,3})\s+(?P<gid>(?:[\da-f]{4}:){2}`0000:0000:`
@@ -88,6 +103,8 @@ state
     shell.verbs          \b`uverbs`\d
     shell.pcie-slow      `LnkSta:`.*downgraded
     shell.pcie-slow      `is running at PCI link`
+    shell.pcie-slow      `available PCIe bandwidth, limited by ` => (?:mlx[45]_core|bnxt_en|ice|i40e|ionic|nvidia|
+                         amdgpu) [\da-f:.]+: (?P<has>\d+\.\d+) Gb/s available .*\(capable of (?P<can>\d+\.\d+)
     ib.qp                ` mtu ` => qpn \d+ mtu (?P<mtu>\d)
     ib.active-mtu        `active_mtu`:\s+(?P<mtu>\d+)
 """,

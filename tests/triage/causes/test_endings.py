@@ -173,3 +173,10 @@ _TOOL = "$ ib_write_bw -d mlx5_0 10.0.0.2\n 65536      5000             108.71  
 )
 def test_who_looked_at_the_network_before_a_fast_test_doubted_nothing(cause: str, log: str) -> None:
     assert cause_of(log) == cause
+
+
+def test_a_link_is_slow_where_it_has_half_of_what_the_device_can_do() -> None:
+    link = "mlx5_core 0000:41:00.0: {} Gb/s available PCIe bandwidth, limited by 8.0 GT/s PCIe x8 link at "
+    link += "0000:40:01.1 (capable of 126.016 Gb/s with 8.0 GT/s PCIe x16 link)\n"
+    assert cause_of(link.format("63.008")) == "slow-path"
+    assert cause_of(link.format("94.512")) == "none"
