@@ -166,12 +166,12 @@ def stopped(timeline: Timeline, service: str) -> LogEvent | None:
     return None
 
 
-_BUILT_IN = frozenset({"IB", "SOCKET"})
+BUILT_IN = frozenset({"IB", "SOCKET"})
 
 
 def refused_by_plugin(timeline: Timeline) -> LogEvent | None:
     """The refused queue pair of a plugin whose lines begin with its name: NCCL's own variables do not reach it."""
-    own = tuple(f"{name.upper()}:" for name in sorted(timeline.networks) if name.upper() not in _BUILT_IN)
+    own = tuple(f"{name.upper()}:" for name in sorted(timeline.networks) if name.upper() not in BUILT_IN)
     return timeline.first("ib.qp-failed", where=lambda e: bool(own) and e.text.startswith(own))
 
 

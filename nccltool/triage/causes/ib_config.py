@@ -91,6 +91,7 @@ def clues(timeline: Timeline) -> Given:
         strength = SAYS if timeline.has("nccl.wrong-type") else TYPICAL
         yield Clue(strength, "some hosts use RDMA, others sockets", event)
     yield from _under_ucx(timeline)
+    yield from _without_hcas(timeline)
     local = timeline.first("ib.gid-chosen", where=lambda e: e.get("value").startswith("fe80"))
     if local and timeline.has("ib.completion", "ucx.link", "ib.qp-failed"):
         yield Clue(0.75, f"GID index {local.get('gid')} is a link-local address, which is not routed", local)
@@ -112,6 +113,14 @@ def clues(timeline: Timeline) -> Given:
         yield Clue(FITS, "hosts have different numbers of HCAs", event)
     if timeline.failed and timeline.has("shell.port-down") and timeline.has("nccl.no-ib"):
         yield Clue(HINT, "a port is down", timeline.first("shell.port-down"))
+
+
+def _without_hcas(timeline: Timeline) -> Given:
+    """NCCL's own network over HCAs, which somebody asked for where it finds none."""
+    if none := timeline.first("plugin.none", where=lambda e: e.get("name").upper() == "IB"):
+        chosen = timeline.variable("NCCL_IB_HCA")
+        told = f"NCCL_IB_HCA={chosen} leaves NCCL no HCA" if chosen else "NCCL is to use HCAs, and finds none"
+        yield Clue(SAYS if chosen else TYPICAL, told, none)
 
 
 def _under_ucx(timeline: Timeline) -> Given:

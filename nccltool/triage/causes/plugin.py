@@ -31,6 +31,7 @@ Send the platform vendor the plugin version and the plugin's first error line.
 import re
 
 from nccltool.triage.causes.base import (
+    BUILT_IN,
     FITS,
     HINT,
     SAYS,
@@ -60,7 +61,6 @@ SOURCES = (
     r"(?:ext-)?profiler/",
 )
 SIGNS = {
-    "plugin.none": (SAYS, "no network plugin could be used"),
     "plugin.fastrak-failed": (0.85, "the platform's network plugin failed"),
     "plugin.ofi-failed": (0.8, "the libfabric plugin failed"),
     "plugin.tuner-failed": (0.8, "a tuner plugin failed"),
@@ -78,6 +78,10 @@ _NAME = re.compile(r"\b((?:NET|TUNER|PROFILER)/(?!Plugin|IB\b|Socket)[A-Za-z]\w*
 
 def clues(timeline: Timeline) -> Given:
     yield from _crash(timeline)
+    if event := timeline.first("plugin.none", where=lambda e: e.get("name").upper() not in BUILT_IN):
+        yield Clue(SAYS, "no network plugin could be used", event)
+    elif timeline.failed and (event := timeline.first("nccl.warning", where=lambda e: _WARNS.match(e.text))):
+        yield Clue(0.5, "a plugin logged a warning", event)
     if (own := refused_by_plugin(timeline)) and timeline.failed:
         yield Clue(0.75, "the plugin that NCCL uses as its network could not set up its own connection", own)
     if event := timeline.first("plugin.broken"):
@@ -99,6 +103,8 @@ def clues(timeline: Timeline) -> Given:
         yield Clue(TYPICAL, "NCCL fell back to sockets", timeline.first("nccl.network"))
 
 
+_WARNS = re.compile(r"(?:.* WARN )?(?:NET|TUNER|PROFILER|ENV)/(?!IB\b|IBext|Socket\b)\w")
+"""How a warning begins that a plugin prints, or NCCL where it loads one."""
 _ASKED = ("NCCL_PROFILER_PLUGIN", "NCCL_TUNER_PLUGIN", "NCCL_NET_PLUGIN")
 
 
@@ -150,7 +156,7 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
             if own and own.endswith(".so"):
                 return Offender("library", own.rpartition("/")[2])
             return Offender("plugin", match[1])
-    if not timeline.has(*SIGNS, *SIGNS_OF_FAILURE):
+    if not timeline.has("plugin.none", *SIGNS, *SIGNS_OF_FAILURE):
         asked = timeline.part("plugin", "plugin.named", name="name")
         if asked or (asked := timeline.part("plugin", "plugin.absent", name="name")):
             return asked

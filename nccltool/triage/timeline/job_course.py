@@ -138,6 +138,8 @@ class JobCourse:
         self._failed_kinds: set[str] = set()
         self._is_undone = False
         """All that failed was put right, as when links went down and came up again."""
+        self._ports_back = False
+        """Only ports of HCAs failed, and they became active again: one step more shows that the job lives."""
         self._has_begun = False
         """A job was started, or has said something: what failed before that is the host's, and outlives no job."""
         self._open_test: LogEvent | None = None
@@ -174,6 +176,7 @@ class JobCourse:
         if self._is_undone:
             return True
         survived = self._only_waited or self._only_light or self._only_requests or self._taken_back
+        survived = survived or self._ports_back
         enough = 1 if survived else _STEPS_ON
         if len(self._steps_since) >= enough and not self._changed_since:
             return True
@@ -259,7 +262,9 @@ class JobCourse:
         """What says that all that failed was put right: links come up when a host starts, a second pull works."""
         if event.role in ("failure", "echo"):
             self._failed_kinds.add(event.kind)
-            self._is_undone = False
+            self._is_undone = self._ports_back = False
+        elif event.kind == "ib.port-active":
+            self._ports_back = self._failed_kinds <= {"ib.port-error"}
         elif event.kind in _PUT_RIGHT.values():
             self._is_undone = all(_PUT_RIGHT.get(kind) == event.kind for kind in self._failed_kinds)
 

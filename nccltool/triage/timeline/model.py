@@ -4,6 +4,7 @@ A missing line is evidence too: the rank that is not among those that time out, 
 complete, the interface that is not named.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
@@ -24,6 +25,14 @@ NO_HOST = "?"
 _OF_JOBS = frozenset({"nccl", "torch", "bench", "store", "gloo", "app", "torchrun", "hvd", "run", "mpi", "plugin"})
 _WORKING = 2
 """Steps that a job cannot make without collectives that work."""
+_LATE_STEP = 100
+_OF_STEPS = re.compile(r"(?i)\b(?:step|iter)")
+
+
+def _is_late_step(event: LogEvent) -> bool:
+    """Whether the number of a step tells that many were done before it."""
+    step = event.get("step")
+    return step.isdecimal() and int(step) >= _LATE_STEP and _OF_STEPS.search(event.text) is not None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -192,6 +201,7 @@ class Timeline:
     def had_worked(self) -> bool:
         """Whether HCAs and collectives had worked before: then it was no matter of configuration."""
         many = any((timeout.sequence or 0) > 100 for timeout in self.timeouts)
+        many = many or self.first("job.progress", where=_is_late_step) is not None
         return many or self.steps_before >= _WORKING or self.has("bench.row", "ib.port-error")
 
     def rank_of(self, event: LogEvent) -> int | None:

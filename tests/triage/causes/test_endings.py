@@ -180,3 +180,37 @@ def test_a_link_is_slow_where_it_has_half_of_what_the_device_can_do() -> None:
     link += "0000:40:01.1 (capable of 126.016 Gb/s with 8.0 GT/s PCIe x16 link)\n"
     assert cause_of(link.format("63.008")) == "slow-path"
     assert cause_of(link.format("94.512")) == "none"
+
+
+_NO_NETWORK = (
+    "n1:7:7 [0] NCCL INFO NET/IB : No device found.\nn1:7:7 [0] net.cc:9 NCCL WARN Error: network {} not found.\n"
+)
+_UNACKNOWLEDGED = (
+    "n1:7:7 [0] NCCL WARN NET/IB: Got completion from peer 10.0.0.9<4> with status=12 opcode=0 len=0\n"
+)
+_PORT_ERROR = "n1:7:7 [0] NCCL WARN NET/IB : mlx5_4:1 Got async event : port error\n"
+
+
+@pytest.mark.parametrize(
+    ("cause", "log"),
+    [
+        ("ib-config", "n1:7:7 [0] NCCL INFO NCCL_IB_HCA set to ^mlx5\n" + _NO_NETWORK.format("IB")),
+        ("ib-config", _NO_NETWORK.format("IB")),
+        ("plugin", _NO_NETWORK.format("AWS Libfabric")),
+        (
+            "plugin",
+            "n1:7:7 [0] NCCL WARN PROFILER/Plugin: init failed with 3\nn1:7:7 [0] NCCL INFO init.cc:9 -> 3\n",
+        ),
+        (
+            "plugin",
+            "n1:7:7 [0] NCCL WARN NET/OFI Peer speaks protocol 3, we 4\nn1:7:7 [0] NCCL INFO init.cc:9 -> 3\n",
+        ),
+        ("ib-config", _UNACKNOWLEDGED + "step 1: ncclRemoteError\n"),
+        ("ib-link", _UNACKNOWLEDGED + "step 61234: ncclRemoteError\n"),
+        ("ib-link", _PORT_ERROR + "step 8 loss 2.0\n"),
+        ("none", _PORT_ERROR + _PORT_ERROR.replace("error", "active") + "step 8 loss 2.0\n"),
+        ("ib-link", _PORT_ERROR + _PORT_ERROR.replace("error", "active") + _UNACKNOWLEDGED + "step 8 loss 2.0\n"),
+    ],
+)
+def test_what_came_before_and_behind_tells_a_link_from_a_setting(cause: str, log: str) -> None:
+    assert cause_of(log) == cause
