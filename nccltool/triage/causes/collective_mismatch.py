@@ -29,7 +29,7 @@ Send the owner of the training code both calls and their stacks from the flight 
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from nccltool.triage.causes.base import (
     FITS,
@@ -50,7 +50,7 @@ EXPLAINS = frozenset({"app-error", "straggler-timeout", "peer-exited", "other"})
 
 LASTING = True
 SIGNS = {
-    "torch.fingerprint": (0.95, "torch found different calls on different ranks"),
+    "torch.fingerprint": (0.95, "different calls were found on different ranks"),
     "nccl.mismatched": (0.9, "NCCL found different calls on different ranks"),
     "hvd.mismatch": (0.9, "Horovod found different calls on different ranks"),
     "ras.mismatch": (0.7, "ranks made different numbers of calls"),
@@ -72,22 +72,17 @@ def clues(timeline: Timeline) -> Given:
         one, other = differing
         why = f"rank {one.rank} was in {_call(one)}, rank {other.rank} in {_call(other)}"
         yield Clue(0.9, why, one.event)
-    elif (event := timeline.first("app.rank-done")) and timeline.timeouts:
-        yield Clue(0.75, "a rank left its loop while others waited in a collective", event)
-    elif event := _skipped(timeline):
-        yield Clue(0.85, "a rank that did not join the collective had skipped work just before", event)
-    elif event := _places_differ(timeline):
-        yield Clue(0.8, "every rank waited, and not all in the same call", event)
-    elif event := _lists_differ(timeline):
-        yield Clue(0.9, "several ranks each wait for tensors that only they submitted", event)
-    elif event := _stacks_differ(timeline):
-        yield Clue(TYPICAL, "ranks waited in different collectives", event)
-    elif event := _waits_for_another(timeline):
-        yield Clue(0.85, "a rank waited for its own collective while the others were in a different one", event)
-    elif odd := _told_calls_differ(timeline) or _pair_differs(timeline):
-        yield Clue(0.85, "ranks made calls of different sizes", odd)
-    elif odd := _calls_differ(timeline):
-        yield Clue(0.8, "ranks made different calls at the same position", odd)
+        return
+    for find, weight, told in _SIGHTS:
+        if event := find(timeline):
+            yield Clue(weight, told, event)
+            return
+
+
+def _left_alone(timeline: Timeline) -> LogEvent | None:
+    """A rank that says that it is done, where others wait in a collective and it does not."""
+    waiting = {timeout.rank for timeout in timeline.timeouts}
+    return timeline.first("app.rank-done", where=lambda e: int(e.get("rank")) not in waiting) if waiting else None
 
 
 def _skipped(timeline: Timeline) -> LogEvent | None:
@@ -123,12 +118,21 @@ def _differing(timeline: Timeline) -> tuple[CollectiveTimeout, CollectiveTimeout
         if timeout.rank is not None:
             places.setdefault((timeout.group, timeout.sequence), {}).setdefault(timeout.rank, timeout)
     for by_rank in places.values():
-        calls = {str(rank): f"{t.op} {t.size}" for rank, t in by_rank.items() if not t.op.startswith(_ONE_SIDED)}
-        if len(set(calls.values())) > 1:
+        if calls := _unlike({rank: t for rank, t in by_rank.items() if not t.op.startswith(_ONE_SIDED)}):
             odd = odd_one_out(calls) or _left(timeline, by_rank) or next(iter(calls))
             other = next(rank for rank, call in calls.items() if call != calls[odd])
             return by_rank[int(odd)], by_rank[int(other)]
     return None
+
+
+def _unlike(by_rank: Mapping[int, CollectiveTimeout]) -> dict[str, str]:
+    """Rank -> its call, to the depth at which calls differ: lines may be cut behind the operation or a size."""
+    told = {str(rank): (t.op, *filter(None, t.size.split("/"))) for rank, t in by_rank.items() if t.op}
+    for depth in (1, 2, 3):
+        calls = {rank: " ".join(parts[:depth]) for rank, parts in told.items() if len(parts) >= depth}
+        if len(set(calls.values())) > 1:
+            return calls
+    return {}
 
 
 _ELSEWHERE = ("job.rank-skips", "app.rank-done", "app.rank-left", "app.data-end", "job.at-work", "job.milestone")
@@ -172,6 +176,32 @@ def _places_differ(timeline: Timeline) -> LogEvent | None:
         if len(by_rank) > 1 and len(places) > 1 and len(calls) > 1:
             return min(by_rank.values(), key=lambda timeout: timeout.sequence or 0).event
     return None
+
+
+def _snapshot_differs(timeline: Timeline) -> LogEvent | None:
+    """In torch's snapshot of a timeout, the row with the fewest of the ranks that started different calls."""
+    rows: dict[tuple[str, str], list[LogEvent]] = {}
+    places: dict[str, str] = {}
+    for event in timeline.of("torch.snapshot", "torch.snapshot-row"):
+        if event.kind == "torch.snapshot":
+            places[event.label] = event.get("sequence")
+        elif event.label in places and not event.get("op").startswith(_ONE_SIDED):
+            rows.setdefault((event.label, places[event.label]), []).append(event)
+    for at_place in rows.values():
+        if len({row.get("op") for row in at_place}) > 1:
+            return min(at_place, key=lambda row: row.get("ranks").count(","))
+    return None
+
+
+def _sizes_of_a_pair_differ(timeline: Timeline) -> LogEvent | None:
+    """The receive, where one rank's send and the receive of the only other one waited at the same place."""
+    by_op = {timeout.op: timeout for timeout in timeline.timeouts}
+    ranks = {timeout.rank for timeout in timeline.timeouts}
+    if len(ranks) != 2 or None in ranks or set(by_op) != {"SEND", "RECV"}:
+        return None
+    sent, received = by_op["SEND"], by_op["RECV"]
+    together = (sent.group, sent.sequence) == (received.group, received.sequence)
+    return received.event if together and sent.size and received.size not in ("", sent.size) else None
 
 
 def _lists_differ(timeline: Timeline) -> LogEvent | None:
@@ -239,13 +269,29 @@ def _pair_differs(timeline: Timeline) -> LogEvent | None:
     return None
 
 
+_SIGHTS: tuple[tuple[Callable[[Timeline], LogEvent | None], float, str], ...] = (
+    (_left_alone, 0.75, "a rank left its loop while others waited in a collective"),
+    (_skipped, 0.85, "a rank that did not join the collective had skipped work just before"),
+    (_places_differ, 0.8, "every rank waited, and not all in the same call"),
+    (_snapshot_differs, 0.9, "torch found ranks in different calls at one place"),
+    (_sizes_of_a_pair_differ, TYPICAL, "one rank sent a message of another size than the other expected"),
+    (_lists_differ, 0.9, "several ranks each wait for tensors that only they submitted"),
+    (_stacks_differ, TYPICAL, "ranks waited in different collectives"),
+    (_waits_for_another, 0.85, "a rank waited for its own collective while the others were in a different one"),
+    (_told_calls_differ, 0.85, "ranks made calls of different sizes"),
+    (_pair_differs, 0.85, "ranks made calls of different sizes"),
+    (_calls_differ, 0.8, "ranks made different calls at the same position"),
+)
+"""What shows that calls differ, in the order in which it is looked for; the first that is there counts."""
+
+
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     """The rank whose call is not that of the others."""
     prints = _fingerprints(timeline)
     if prints and (odd := odd_one_out(prints)):
         return Offender("rank", odd)
-    if timeline.timeouts and (found := timeline.part("rank", "app.rank-done", name="rank")):
-        return found
+    if done := _left_alone(timeline):
+        return Offender("rank", done.get("rank"))
     if not _differing(timeline) and (skips := _skipped(timeline)):
         return Offender("rank", str(_who(timeline, skips)))
     if not _differing(timeline) and (early := _places_differ(timeline)) and early.rank is not None:
@@ -254,7 +300,8 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
         return Offender("rank", str(differing[0].rank))
     if timeline.stacks and (left := _left(timeline, range(timeline.world_size or 0))):
         return Offender("rank", left)
-    told = _told_calls_differ(timeline) or _pair_differs(timeline) or _stacks_differ(timeline)
+    finders = (_snapshot_differs, _told_calls_differ, _pair_differs, _stacks_differ)
+    told = next(filter(None, (find(timeline) for find in finders)), None)
     if told and (rank := _rank_of(timeline, told)) is not None:
         return Offender("rank", str(rank))
     if timeline.has("mpi.truncated") and (reporting := timeline.part("rank", "mpi.reported", name="rank")):
@@ -272,6 +319,8 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
 def _rank_of(timeline: Timeline, told: LogEvent) -> int | None:
     """The rank that wrote a line, or whose stack it is in."""
     stack = next((stack for stack in timeline.stacks if stack.event == told), None)
+    if listed := re.match(r"\d+", told.get("ranks")):
+        return int(listed[0])
     return stack.rank if stack and stack.rank is not None else timeline.rank_of(told)
 
 

@@ -41,14 +41,14 @@ DECIDES = "the stack of the rank that did not time out (py-spy or flight recorde
 EXPLAINS = frozenset({"peer-exited", "other"})
 
 SIGNS_OF_FAILURE = {
-    "torch.behind": (0.85, "torch named ranks that did not join"),
+    "torch.behind": (0.85, "ranks are named that did not join"),
     "torch.no-dump": (0.4, "a rank left no flight recorder dump, but the others did"),
     "hvd.stalled": (0.8, "Horovod waited for ranks that never joined"),
     "torch.barrier": (0.85, "a rank did not reach the barrier"),
     "torch.barrier-echo": (FITS, "a rank waited in a barrier that another one did not reach"),
     "torch.dump-signal": (FITS, "ranks were told that a collective timed out"),
     "torch.no-block": (0.5, "a process waited for another one on its host"),
-    "torch.stuck": (0.6, "the watchdog of a rank got stuck"),
+    "torch.stuck": (0.6, "a rank or its watchdog got stuck"),
     "torch.timeout": (0.5, "a collective timed out"),
     "gloo.timeout": (FITS, "Gloo timed out waiting for a peer"),
     "job.stalled": (0.3, "a rank reported no progress"),

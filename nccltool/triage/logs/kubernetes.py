@@ -21,7 +21,7 @@ failure
     job.preempted      `Preempted to accommodate|preempted to accommodate`
     job.preempted      `pod was rejected|node is shutting down|deletionTimestamp` => (?i)shutting down|shutdown
     job.preempted      `DeletingNode|ScaleDown|Draining node|NodeDrain` => (?i)pod|node
-    job.time-limit     `DeadlineExceeded` => ^(?!.*(?:code = |rpc |context )).*\bDeadlineExceeded\b
+    job.time-limit     `DeadlineExceeded` => ^(?!.*(?:code = |rpc |context |status: )).*\bDeadlineExceeded\b
     job.terminated     `Stopping container` => Normal +Killing
     job.cancelled      `EvictedByDeactivation|job is suspended|Job suspended`
     job.node-failed    `NodeNotReady|NodeLost|Node is not ready|NodeHasDiskPressure|node.kubernetes.io/un` => (?:

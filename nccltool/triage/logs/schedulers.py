@@ -63,6 +63,8 @@ failure
                      domain failed
     app.segfault     `EXIT CODE: 1`(?:39|1)\b
     mpi.truncated    `MPI_ERR_TRUNCATE`
+    mpi.truncated    `bytes received but buffer size is`
+    mpi.truncated    `do not match across processes in the coll` => Received \d+ but expected \d+
     mpi.killed       `EXIT CODE: 9|KILLED BY SIGNAL: 9|EXIT CODE: 137`
     mpi.lost         `ORTE has lost communication with a remote daemon|PRTE has lost communication`
     job.preempted    `instances.preempted|instance/preempted = TRUE|SpotInstanceTermination`

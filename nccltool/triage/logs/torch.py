@@ -7,6 +7,11 @@ from nccltool.triage.logs.patterns import event, table
 
 _OF = r"(?:\[PG (?:ID )?(?P<pg>\d+)(?: PG GUID (?P<guid>[^\]]*?))? Rank (?P<member>\d+)\]|\[Rank (?P<old>\d+)\])?"
 """The process group and the rank in it, which is not the global one; [rank3]: before it is."""
+_PARTS = (
+    r"(?:SeqNum=(?P<sequence>\d+))?(?:(?:, )?OpType=(?P<op>\w+))?(?:, TensorShape=\[(?P<shape>[^\]]*)\])?"
+    r"(?:, NumelIn=(?P<in>\d+))?(?:, NumelOut=(?P<out>\d+))?(?:, Timeout\(ms\)=(?P<limit>\d+))?"
+)
+"""What torch says of a collective; whoever quotes a line may cut it."""
 
 _OVER = r"(?:\bran for \d+ m|\b(?i:timed out|timeout)\b(?!\(ms\))|\b(?i:watchdog timeout)\b)"
 """What a line says of work that its process has given up; the limit alone stands beside any work."""
@@ -28,7 +33,17 @@ failure
                          \d+(?:, ?\d+)*)\]?(?! (?:init|to (?:initialize|start|connect)))
     torch.behind         `ranks arrived` => \d+/\d+ ranks arrived(?:.*?ranks?:? \[?(?P<ranks>\d+(?:, ?\d+)*))?
     torch.behind         `failed -- missing ranks: `(?P<ranks>\d+(?:, ?\d+)*)
+    torch.behind         ranks \[(?P<ranks>[\d, -]+)\]` are the lagging ranks`
+    torch.behind         `have not joined` => [Rr]anks have not joined(?: the \w+ operation)?: \[
+                         (?P<ranks>[\d, ]+)\]
+    torch.behind         `otify register times out` => (?:from remote rank:? ?\[?(?P<ranks>\d+))?
     torch.fingerprint    `Collectives differ in the following aspects`
+    torch.fingerprint    `ollective communication are inconsistent`
+    torch.fingerprint    `sync_global_devices name mismatch`
+    torch.fingerprint    `disagreement between rank`
+    torch.fingerprint    `hape mismatch in the collective instance`
+    torch.fingerprint    `shows up in the launch group` => with a different launch id
+    torch.fingerprint    `ERROR: GLOBAL:COLLECTIVE:` => (?:OPERATION|SIZE|ROOT|DATATYPE)\w*[:_]MISMATCH
     torch.fingerprint    `Detected mismatch between collectives` => ^(?!.*but Rank).*mismatch between collectives
     torch.barrier        Ranks? (?P<ranks>\d+(?:, ?\d+)*) `failed to pass monitoredBarrier`
     hvd.stalled          `Missing ranks:` => [Mm]issing ranks:(?:\s*\[?(?P<ranks>\d+(?:, ?\d+)*))?
@@ -36,12 +51,17 @@ failure
     hvd.stalled          \[`missing ranks: `(?P<ranks>[\d, ]+)\]
     hvd.mismatch         `Mismatched `(?:\w+ )*(?:shape|size|data type|type|operation|rank|device)s?\b
     torch.stuck          `ran for more than set timeout|Get timed out: some object|DataLoader timed out after`
-    torch.stuck          `DeepEP error: ` => (?i)time(?:d )?out
+    torch.stuck          `DeepEP ` => (?i)\bDeepEP (?:error: .*time(?:d )?out|(?:\w+ ){0,4}timeout(?:
+                         [ ]check failed|,|[ ]for))(?:.*?\brank[ =]+(?P<rank>\d+))?
+    torch.behind         `Hang detected on rank `(?P<ranks>\d+)
     torch.stuck          `RPC call to `\w+ timed out
     torch.stuck          `Expired timers: [|possible GIL induced hang`
     torch.stuck          `subsequent heartbeat. Waited|initial heartbeat. Waited`
     hvd.uneven           `uneven workload distribution|Uneven inputs|uneven inputs`
     hvd.uneven           `at least one rank that exhausted inputs`
+    torch.stuck          `to join the rendezvous, but` => Expected \d+ threads
+    torch.stuck          `uspected hang in collectives|Collective has timed out`
+    torch.stuck          `Find timeout ` => (?:init but not start|start but not finish) task
     torch.stuck          `This thread has been waiting for` => rendezvous|Rendezvous
     torch.unused         `Expected to have finished reduction in the prior iteration`
     torch.unused         `Expected to mark a variable ready only once`
@@ -182,14 +202,13 @@ failure
     data.check-failed    `ismatching ` => \b[1-9]\d* mismatching (?:results|values|elements)
     data.check-failed    `wrong results` => (?i)\b(?:returns?|computes?|gives?|produces?) wrong results
 echo
-    torch.timeout        {OF}\s*`Watchdog caught collective operation timeout`: WorkNCCL\(
-                         (?:SeqNum=(?P<sequence>\d+), )?OpType=(?P<op>\w+)(?:, TensorShape=\[(?P<shape>[^\]]*)\])?
-                         (?:, NumelIn=(?P<in>\d+))?(?:, NumelOut=(?P<out>\d+))?,
-                         [ ]Timeout\(ms\)=(?P<limit>\d+)\) ran for (?P<ran>\d+)
+    torch.timeout        {OF}\s*`Watchdog caught collective operation timeout`(?:: WorkNCCL\({PARTS})?
+                         (?:.{0,90}?\bran for (?P<ran>\d+))?
     torch.timeout        ^(?!.*operation timeout: Work)(?=.*{OVER})(?=.*\bOpType=(?P<op>\w+)|)
                          (?=.*\bran for (?P<ran>\d+) m|).*?`SeqNum=`(?P<sequence>\d+)
     torch.timeout        ^(?!.*(?:operation timeout: Work|SeqNum=))(?=.*{OVER})(?=.*\bran for (?P<ran>\d+) m|)
                          .*?`OpType=`(?P<op>\w+)
+    torch.timeout        `Timeout at collective: ` => \[(?P<old>\d+)\] Timeout at collective: (?P<op>\w+)
     torch.status         {OF}.*[Ll]`ast enqueued` (?:NCCL )?work: (?P<enqueued>-?\d+),
                          [ ]last completed (?:NCCL )?work: (?P<completed>-?\d+)
     torch.status         `ast enqueued` => Received a dump signal .*ast enqueued NCCL work: (?P<enqueued>-?\d+),
@@ -210,11 +229,14 @@ doubt
 state
     hvd.row              ^(?:(?P<ranks>\d+): )?\[[\w./-]*`llreduce|llgather|roadcast`\w*
                          [./_][\w./-]+(?:, | \.|\])
+    torch.snapshot       `started ranks:` => #(?P<sequence>\d+) started ranks:$
+    torch.snapshot-row   `started ` => ^\W*\[(?P<ranks>[\d, -]+)\] started (?P<op>[A-Z_]{3,})$
     hvd.ready            `[ready ranks: `(?P<ranks>[\d, ]+)\]
     torch.not-destroyed  `process group has NOT been destroyed|destroy_process_group() was not called`
 """,
     OF=_OF,
     OVER=_OVER,
+    PARTS=_PARTS,
     OPTIONAL=r"(?:module|ml|conda|nvidia-smi|numactl|ib\w+|ls\w+)\b",
 )
 

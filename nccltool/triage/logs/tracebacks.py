@@ -54,6 +54,7 @@ failure
     app.nccl-crash  ` ras` => ^\s*(?:\[ *\d+\]|#\d+|\d+ +0x[0-9a-f]+|(?:PC: )?@ +0x[0-9a-f]+)\s+(?:
                     (?:0x[0-9a-f]+|\(unknown\)|\d+) +)?(?:in )?
                     (?P<symbol>ras[A-Z]\w+)\b
+    app.stopped     `has finished its bootstrapping phase`
     app.stopped     ^`[  FAILED  ] `\d+ tests?\b
     app.launch      ^`error: creating server: `
     app.launch      `ninja: build stopped|Error compiling objects|rror building extension`
@@ -113,7 +114,8 @@ _ECHO_TEXTS = re.compile(
     r"CommInitRank|[Uu]nhandledCudaError|invalid usage|unhandled (?:cuda|system) error|terminat|"
     r"remote process exited|killed by signal: (?:Terminated|Interrupt|Hangup)"
     r"|allocate more than 1EB|ran for more than set timeout|Get timed out|DataLoader timed out after"
-    r"|^(?:DEADLINE_EXCEEDED|UNAVAILABLE|ABORTED)\b"
+    r"|^(?:DEADLINE_EXCEEDED|UNAVAILABLE|ABORTED)\b|^status: (?:DeadlineExceeded|Unavailable|Aborted)\b"
+    r"|^Collective ops is aborted by|ranks have not joined"
     r"|[Bb]arrier (?:\w+ )?(?:timed out|timeout)"
     r"|timed out in _?all_|[Tt]ime(?:d |)out waiting for rank|ranks arrived"
     r"|^Socket closed|to complete (?:the )?rendezvous|failed to connect to all addresses"

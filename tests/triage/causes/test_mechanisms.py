@@ -379,6 +379,10 @@ LOGS = [
      " [3811,3]\n[n1:3311] *** MPI_ERR_TRUNCATE: message truncated\n"),
     ("fd-limit", "ForkPoolWorker-57", "Process ForkPoolWorker-57:\nTraceback (most recent call last):\n"
      '  File "pool.py", line 114, in worker\nOSError: [Errno 24] Too many open files\n'),
+    ("app-error", None, "RuntimeError: \n        An attempt has been made to start a new process before the\n"
+     "        current process has finished its bootstrapping phase.\n"),
+    ("straggler-timeout", None, "ray: step 9 loss 2.1\nDeepEP dispatch NVL receiver timeout, channel: 3, RDMA: 0\n"
+     "TimeoutError: status: DeadlineExceeded, message: \"Timeout expired\"\n"),
     ("preempted", None, "step 9 loss 2.1\n[taskcluster:error] Task aborted: worker-shutdown\n"),
     ("env-invalid", "CUDA_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES=8,9\nRuntimeError: No CUDA GPUs are"
      " available\n"),

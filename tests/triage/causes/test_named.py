@@ -11,6 +11,8 @@ _TIMEOUT = (
     " WorkNCCL(SeqNum={1}, OpType={2}, NumelIn={3}, NumelOut={3}, Timeout(ms)=600000) ran for 600012 milliseconds"
     " before timing out.\n"
 )
+_CUT = "[rank{0}]: [Rank {0}] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=7, OpType=ALLGATHER,"
+_CUT += " NumelIn={1}, NumelOut=...\n"
 _TIE = _TIMEOUT.format(0, 31, "ALLREDUCE", 4096) + _TIMEOUT.format(1, 31, "BROADCAST", 1)
 _TAIL = "[{}] [INFO] [launch.py:319:sigkill_handler] Killing subprocess {}\n"
 _DEAD = "[t] [ERROR] [launch.py:325:sigkill_handler] ['/usr/bin/python', '-u', 'a.py', '--local_rank={}']"
@@ -170,6 +172,27 @@ LOGS: list[tuple[str, str, tuple[str, str] | None, str]] = [
      "[rank1]:[E1 01:20:28.941 ProcessGroupNCCL.cpp:1850] Received a dump signal due to a collective"
      " timeout from rank 0."
      " Last enqueued NCCL work: 90416, last completed NCCL work: 90416.\n"),
+    ("the one that differs, of timeouts that were quoted in part", "collective-mismatch", ("rank", "6"),
+     "".join(_CUT.format(rank, 1179648) for rank in (0, 1)) + _CUT.format(6, 16777216)
+     + "[rank7]: [Rank 7] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=7, OpType=ALLGATHER)\n"),
+    ("the one that gave up a blocking wait for another call", "collective-mismatch", ("rank", "2"),
+     "".join(f"[rank{rank}]: RuntimeError: Work WorkNCCL(SeqNum=7, OpType={op}, NumelIn=1, NumelOut=1,"
+             " Timeout(ms)=600000) timed out in blocking wait.\n"
+             for rank, op in enumerate(("ALLREDUCE", "ALLREDUCE", "BARRIER")))),
+    ("the rank whose kernel gave up its wait", "straggler-timeout", ("rank", "3"),
+     "DeepEP timeout check failed: 7 (rank = 3)\nRuntimeError: DeepEP error: timeout (dispatch CPU)\n"),
+    ("the rank in another call, of a snapshot", "collective-mismatch", ("rank", "1"),
+     " - [0] Timeout at collective: _REDUCE_SCATTER_BASE, #901\n - Snapshot of ranks' latest states:\n"
+     "   #900 finished ranks:\n     [0, 1, 2, 3] finished ALLREDUCE\n   #901 started ranks:\n"
+     "     [0, 2, 3] started _REDUCE_SCATTER_BASE\n     [1] started _ALLGATHER_BASE\n"),
+    ("nobody, where all ranks of a snapshot are in one call", "straggler-timeout", None,
+     " - [0] Timeout at collective: ALLREDUCE, #901\n - Snapshot of ranks' latest states:\n"
+     "   #901 started ranks:\n     [0, 2, 3] started ALLREDUCE\n   #900 started ranks:\n"
+     "     [1] started BROADCAST\n"),
+    ("the receiver of a message of another size", "collective-mismatch", ("rank", "2"),
+     _TIMEOUT.format(1, 41, "SEND", 25165824) + _TIMEOUT.format(2, 41, "RECV", 33554432)),
+    ("nobody, where a rank that is done waits for the others", "straggler-timeout", None,
+     "rank 3 finished its shard at 03:10 and waits\n" + _TIMEOUT.format(3, 2, "ALLREDUCE", 1)),
     ("the only rank that did not time out, of those that are heard", "straggler-timeout", ("rank", "24"),
      "Loading checkpoint shards:  39% Completed | 63/163 [13:41<22:10, 13.30s/it]\n"
      + "".join(_TIMEOUT.format(rank, 3, "ALLREDUCE", 1) for rank in (0, 8, 16))
