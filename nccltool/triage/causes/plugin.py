@@ -81,7 +81,7 @@ def clues(timeline: Timeline) -> Given:
     if event := timeline.first("plugin.none", where=lambda e: e.get("name").upper() not in BUILT_IN):
         yield Clue(SAYS, "no network plugin could be used", event)
     elif timeline.failed and (event := timeline.first("nccl.warning", where=lambda e: _WARNS.match(e.text))):
-        yield Clue(0.5, "a plugin logged a warning", event)
+        yield Clue(0.44, "a plugin logged a warning", event)
     if (own := refused_by_plugin(timeline)) and timeline.failed:
         yield Clue(0.75, "the plugin that NCCL uses as its network could not set up its own connection", own)
     if event := timeline.first("plugin.broken"):
