@@ -48,7 +48,7 @@ _HOST_LABELS = frozenset(
 """Causes of which a host is what to look at, where the log shows one only."""
 
 _NAMES = {
-    "fd-limit": (_FILE, _PROCESS, _ACTOR, _ADDRESS),
+    "fd-limit": (_PROCESS, _ACTOR, _ADDRESS),
     "shm-size": (_FILE, _PROCESS),
     "version-mismatch": (_LIBRARY,),
     "plugin": (_LIBRARY,),
@@ -106,6 +106,7 @@ _BY_NAME = {
 _FALLBACK = {
     label: [(kind, re.compile(text)) for kind, text in _BY_NAME.get(label, _BY_HOST)] for label in (*_BY_NAME, "")
 }
+_LIMITS = {"fd-limit": "Too many open files", "ib-memlock": "ulimit -l"}
 _MOST_PROOFS = 6
 _ON_A_NODE = ("bench.device", "job.exit", "job.cancelled", "job.on-node", "shell.command")
 
@@ -115,7 +116,14 @@ def named(label: str, timeline: Timeline, clues: Clues) -> Offender | None:
     found = next(_in_proofs(label, clues), None)
     if found or label not in _HOST_LABELS:
         return found
-    return _only_nic(label, timeline) or _only_host(timeline) or _at_prompt(timeline, clues)
+    found = _only_nic(label, timeline) or _only_host(timeline) or _at_prompt(timeline, clues)
+    return found or _limit(label, clues)
+
+
+def _limit(label: str, clues: Clues) -> Offender | None:
+    """The limit, as the lines call it: a file that could not be opened is not to blame."""
+    name = _LIMITS.get(label)
+    return Offender("limit", name) if name and any(name in event.text for event in clues.proofs()) else None
 
 
 def victim(label: str, clues: Clues) -> Offender | None:

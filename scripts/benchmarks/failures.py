@@ -73,15 +73,16 @@ class Answer:
 _SPELLINGS = {
     "rank": ("rank {}", "rank{}", "[rank{}]", "rank={}"),
     "process": ("pid {}", "pid={}"),
-    "gpu": ("gpu {}", "pci:{}"),
+    "gpu": ("gpu {}", "pci:{}", "0000{}.0", "cuda device {}"),
     "device": ("pci:{}",),
+    "library": ("nccl=={}",),
 }
 
 
 def spellings(suspect: Suspect) -> set[str]:
     """Its name, and how logs spell a name of this kind; all in lower case."""
     name = suspect.name.lower()
-    return {name, *(form.format(name) for form in _SPELLINGS.get(suspect.kind, ()))}
+    return {name, name.rpartition("/")[2] or name, *(form.format(name) for form in _SPELLINGS.get(suspect.kind, ()))}
 
 
 def main(options: Sequence[str] = ()) -> bool:

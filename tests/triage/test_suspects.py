@@ -9,7 +9,12 @@ from nccltool.triage.logs.base import LogEvent
 from tests.triage.test_judge import diagnosis, timeline_of
 
 LINES = [
-    ("fd-limit", "OSError: [Errno 24] Too many open files: '/tmp/pymp-x0a91kcd'", ("file", "/tmp/pymp-x0a91kcd")),
+    (
+        "fd-limit",
+        "OSError: [Errno 24] Too many open files: '/tmp/pymp-x0a91kcd'",
+        ("limit", "Too many open files"),
+    ),
+    ("ib-memlock", "Please set max locked memory (ulimit -l) to 'unlimited'", ("limit", "ulimit -l")),
     ("fd-limit", "accept4: 10.24.112.105:2584: too many open files", ("address", "10.24.112.105:2584")),
     (
         "version-mismatch",
@@ -99,3 +104,32 @@ def test_where_nobody_is_named_ranks_meet_at_the_endpoint() -> None:
     ):
         found = diagnosis(told + "torch.distributed.elastic.rendezvous.api.RendezvousTimeoutError\n")
         assert (found.root_cause, found.offender) == ("rdzv-store", Offender("host", "m-0"))
+
+
+@pytest.mark.parametrize(
+    ("log", "name"),
+    [
+        ("slurmstepd: error: *** STEP 7.0 ON h1 CANCELLED AT 2026-01-01T01:00:00 DUE TO TIME LIMIT ***\n", "7"),
+        (
+            "h1:1:2 [0] NCCL INFO NET/Plugin: Failed to find ncclNet_v11 symbol in /opt/gib/libnccl-net.so\n"
+            "h1:1:2 [0] plugin/net.cc:360 NCCL WARN Failed to initialize any NET plugin\n",
+            "/opt/gib/libnccl-net.so",
+        ),
+        (
+            "ray.exceptions.RayTaskError(ValueError): ray::Runner.run() (pid=11, ip=10.0.0.1)\n"
+            "ray.exceptions.RayTaskError(ValueError): ray::Worker.step() (pid=12, ip=10.0.0.1)\n"
+            "ValueError: no such group\n",
+            "12",
+        ),
+        (
+            "[W509 07:20:14.881 socket.cpp:767] [c10d] The IPv6 network addresses of (10.0.0.4 10.0.0.4, 29500)"
+            " cannot be retrieved (gai error: -2 - Name or service not known).\n"
+            "[rank8]: torch.distributed.DistNetworkError: The client socket has failed to connect to any network"
+            " address of (10.0.0.4 10.0.0.4, 29500).\n",
+            "10.0.0.4 10.0.0.4",
+        ),
+    ],
+)
+def test_the_suspect_is_what_failed_and_not_who_told_it(log: str, name: str) -> None:
+    found = diagnosis(log)
+    assert found.offender and found.offender.name == name

@@ -153,8 +153,9 @@ def _mask(timeline: Timeline) -> Offender | None:
 
 
 def _task(timeline: Timeline) -> Offender | None:
-    """The process of the task that Ray names before its traceback."""
-    return timeline.part("process", "app.task", name="task")
+    """The process of the innermost task that Ray names before its traceback: a task raises what one in it raised."""
+    tasks = timeline.of("app.task")
+    return Offender("process", tasks[-1].get("task")) if tasks else None
 
 
 def _module(names: str) -> str:

@@ -148,6 +148,8 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
         return loading
     if missing := timeline.part("plugin", "plugin.none", name="name"):
         return missing
+    if timeline.has("plugin.none") and (foreign := timeline.part("library", "plugin.no-symbol", name="name")):
+        return foreign
     if refused := refused_by_plugin(timeline):
         return Offender("plugin", refused.text.partition(":")[0])
     for clue in sorted(clues, key=lambda clue: -clue.strength):

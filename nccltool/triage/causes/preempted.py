@@ -180,7 +180,10 @@ def remedy(timeline: Timeline) -> str:
 
 
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:
-    """The host that the scheduler names; else the process that was ended, as its agent names it."""
+    """The job that reached its limit, else the host that the scheduler names; else the process that was ended, as its agent names it."""
+    for event in timeline.of("job.time-limit"):
+        if job := _LIMITED.search(event.text):
+            return Offender("job", job[1])
     if found := timeline.host_named("job.preempted", "job.cancelled", "job.time-limit", "job.sigterm"):
         return found
     for event in timeline.of("job.preempted"):
@@ -200,6 +203,8 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     return next((Offender("process", match[1]) for match in ended if match and match[1] != "1"), None)
 
 
+_LIMITED = re.compile(r"\*\*\* (?:STEP|JOB) (\d+)\b.*TIME LIMIT")
+"""Slurm's line on a job that it ends: each of its hosts prints one, and none of them is to blame."""
 _OBJECT = re.compile(
     r"\b(?:kubectl|oc)\b.* (?:get|describe) (?:.* )?(?P<kind>pods?|po|nodes?|no|workloads?|\w*jobs?)[ /](?!-)"
     r"(?P<name>[a-z][\w.-]*)"

@@ -47,6 +47,8 @@ _SHORT_STEP_S = 1.0
 """Steps of a job on several hosts that does not wait for its network."""
 _OF_FABRICS = re.compile(r"\b(?:A100|A800|H100|H200|H800|H20|GH200|B200|B300|GB200|GB300|MI2\d\dX?|MI3\d\dX?)\b")
 """GPUs whose hosts are sold with RDMA NICs."""
+_OF_SMALL_HOSTS = re.compile(r"\b(?:T4|L4|A10G)\b")
+"""GPUs whose hosts may have a NIC of 25 Gbit/s (https://aws.amazon.com/ec2/instance-types/g4/)."""
 
 
 def clues(timeline: Timeline) -> Given:
@@ -219,7 +221,8 @@ def _slow(timeline: Timeline) -> LogEvent | None:
     rdma = any(not name.startswith("Socket") for name in timeline.networks)
     several = timeline.nodes > 1 or any(name.startswith("NET/") for name in timeline.transports)
     rows = [event for event in timeline.of("bench.row") if int(event.get("bytes")) >= _LARGE]
-    if not rows or not rdma or not several:
+    gpus = [event.get("gpu") for event in timeline.of("bench.device")]
+    if not rows or not rdma or not several or (gpus and all(map(_OF_SMALL_HOSTS.search, gpus))):
         return None
     best = max(rows, key=lambda event: float(event.get("busbw")))
     return best if float(best.get("busbw")) * 1e9 < _SLOW_BYTES_PER_S else None

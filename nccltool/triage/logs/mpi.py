@@ -28,7 +28,8 @@ failure
     plugin.ofi-failed  `failed an OFI Libfabric library call` => library call \((?P<call>\w+)\)
     plugin.ofi-failed  `not able to find endpoint`.*
     ib.no-such-device  `unable to open an endpoint` => PSM\d? was unable
-    env.refused       `alid value was supplied for an MCA|exclusive MCA variables were spec`
+    env.refused       `alid value was supplied for an MCA`
+    env.rejected      `exclusive MCA variables were spec`
     env.refused       `set to a value which is too` => MCA parameter|BTL was set
     ib.register-failed  `failed to register your buffer`
     env.refused       `alid value was given for `(?:the )?(?P<name>(?:btl|oob|mtl|pml)_(?!\w*if_)\w+)

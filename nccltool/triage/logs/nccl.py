@@ -76,6 +76,7 @@ state
     nccl.external       `loaded external `(?P<what>tuner|profiler) plugin (?P<name>\S+)
     nccl.external       (?P<what>PROFILER|TUNER)/Plugin: `Plugin name set by env to` (?P<name>\S+)
     plugin.named        NET/Plugin: `Plugin name set by env to` (?P<name>/\S+)
+    plugin.no-symbol    `symbol in /` => Failed to find ncclNet\w* symbol in (?P<name>/\S+\w)
     plugin.named        `Plugin Path : `(?P<name>/\S+)
     nccl.gid            ` GID ` => NET/IB: .*(?:Dev|IbDev) (?P<device>\d+) Port \d+ .*GID (?P<gid>\d+)
                         [ ]\((?P<value>[^)]*)\)

@@ -254,7 +254,7 @@ doubt
     iommu.hint               `from kernel command line` => Missing "\w*iommu=\w+"
     nvml.failed              `nvmlInit() failed|Failed to open libnvidia-ml`
     topology.sysfs           `/sys/class/net` => Could not find real path of (?P<path>/sys/class/net\S+)
-    topology.sysfs           `could not read /sys` => could not read (?P<path>/sys\S+)
+    topology.sysfs           `could not read /sys` => could not read (?P<path>/sys[^\s,]+)
 state
     ib.port-active           `port active`
     ras.rank                 Rank (?P<rank>\d+) -- GPU \d+` managed by process` (?P<process>\d+) on node

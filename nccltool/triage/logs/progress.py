@@ -57,6 +57,7 @@ state
     job.progress     `skipped=` => \bstep=(?P<step>\d+), skipped=\d+
     job.progress     `ime` => (?i)\bstep\W{0,3}(?P<step>\d+)\W{1,4}time\W{1,3}(?P<time>[\d.]+) ?(?P<unit>m?s)\b
     job.utilization  `MFU|mfu`\W{1,4}(?P<percent>\d{1,3}(?:\.\d+)?) ?%
+    job.progress     ` passed` => \.\.\.+ ?passed$
     job.progress     `completed step` => completed step:? (?P<step>\d+)(?:, seconds: (?P<time>[\d.]+))?
     job.progress     `global_step` => global_step\W{1,4}(?P<step>\d+)
     job.progress     `tep ` => (?i)\bstep:? +(?P<step>\d+) ?/ ?\d+

@@ -106,6 +106,7 @@ success
     job.judged-good   `PASS` => ^\W*(?:(?i:overall|result|verdict|status|test result)\W{1,3})PASS(?:ED)?\W*$
     job.judged-good   ` passed` => \btest\w*(?:\[[\w.-]+\])? passed$
     job.completed     `  PASSED  ] ` => ^\[  PASSED  \] [1-9]\d* tests?\b
+    job.completed     `failures: 0` => ^failures: 0$
     job.completed     `tests passed` => ^100% tests passed\b
     job.completed     `test result: ok`
     job.completed     `inished|ompleted` => (?i)^(?!.*(?:[%|]|load|captur|compil|prepar)).*\b(?:(?:finished|

@@ -83,7 +83,7 @@ echo
 doubt
     store.too-few         `need min_replicas` => only have (?P<joined>\d+) participants, need min_replicas
                           [ ](?P<expected>\d+)
-    store.lookup-retry    `gai error` => \((?P<host>[^\s,()]*), (?P<port>\d+)\) cannot be retrieved
+    store.lookup-retry    `gai error` => \((?P<host>[^,()]*), (?P<port>\d+)\) cannot be retrieved
     store.retry           `Retry to connect to ` => (?P<host>[\d.]{7,15}):(?P<port>\d+) while the server is not
     store.retry           `client socket has failed to connect` => failed to connect to \[?(?P<host>[\w.:-]+?)\]?:
                           (?P<port>\d+) \(errno: (?P<errno>\d+) - (?P<error>[\w ]+)

@@ -36,6 +36,7 @@ _BY_THE_TRAINER = re.compile(
 """Ends that only the program itself prints, or the scheduler's record of the whole job."""
 TESTS = re.compile(
     r"^\W*\d+ passed\b(?!.*(?:(?<!x)fail|error))|^OK\b|^\[  PASSED  \]|^100% tests passed|^test result: ok"
+    r"|^failures: 0$"
 )
 """The summary of tests that all passed: what failed before, they expected."""
 _WHOLE_JOB = re.compile(

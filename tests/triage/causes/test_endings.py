@@ -46,6 +46,7 @@ _TOO_LONG = "ERROR 11-04 09:15:20 [serving_chat.py:244] ValueError: the prompt h
         "gpu 0 <-> 1 : P2P not supported, using SHM\nRESULT: PASS\n",
         "RuntimeError: Error: clocks throttled\nbench: exit status 0\n",
         _UNRESOLVED + "[runner] 4 of 4 passed, report written\n",
+        _UNRESOLVED + "Readiness suite completed\nfailures: 0\n",
         "checksum mismatch detected on rank 2\n===== 41 passed, 3 skipped, 2 xfailed in 402.11s =====\n",
         _DUPLICATE + "ok\n\n----------\nRan 30 tests in 211.4s\n\nOK (skipped=2)\n",
         "slurmstepd: error: Unable to create TMPDIR [/local/7]: Permission denied\n"
