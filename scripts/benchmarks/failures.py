@@ -82,7 +82,8 @@ _SPELLINGS = {
 def spellings(suspect: Suspect) -> set[str]:
     """Its name, and how logs spell a name of this kind; all in lower case."""
     name = suspect.name.lower()
-    return {name, name.rpartition("/")[2] or name, *(form.format(name) for form in _SPELLINGS.get(suspect.kind, ()))}
+    base = name.rpartition("/")[2] or name
+    return {name, base, *(form.format(name) for form in _SPELLINGS.get(suspect.kind, ()))}
 
 
 def main(options: Sequence[str] = ()) -> bool:

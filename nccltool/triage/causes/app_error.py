@@ -153,7 +153,7 @@ def _mask(timeline: Timeline) -> Offender | None:
 
 
 def _task(timeline: Timeline) -> Offender | None:
-    """The process of the innermost task that Ray names before its traceback: a task raises what one in it raised."""
+    """The process of the innermost task that Ray names: a task raises what one in it raised."""
     tasks = timeline.of("app.task")
     return Offender("process", tasks[-1].get("task")) if tasks else None
 

@@ -180,7 +180,7 @@ def remedy(timeline: Timeline) -> str:
 
 
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:
-    """The job that reached its limit, else the host that the scheduler names; else the process that was ended, as its agent names it."""
+    """The job at its limit, else the host that the scheduler names, else the process that was ended."""
     for event in timeline.of("job.time-limit"):
         if job := _LIMITED.search(event.text):
             return Offender("job", job[1])
