@@ -306,10 +306,10 @@ _GIN = Version(2, 31, 2)
 
 @for_number("AWS015", "warning", "NCCL_GIN_TYPE", "NCCL_GIN_ENABLE", covers=())
 def gin_before_its_support(host: JudgedHost, variable: Variable, asked: int) -> Results:
-    """GPU-initiated networking (GIN) is asked for on EFA, and NCCL is older than 2.31.2.
+    """GPU-initiated networking (GIN) is requested on EFA, but NCCL is older than 2.31.2.
 
-    Why: aws-ofi-nccl supports GIN from 1.21 on, with NCCL 2.31.2 or newer. On P5, NCCL 2.28.9 failed with
-    "Unexpected number of remote rails"; OFI_NCCL_FORCE_NUM_RAILS=4 helped. The rule is for jobs of several nodes:
+    Why: aws-ofi-nccl supports GIN since 1.21, with NCCL 2.31.2 or newer. On P5, NCCL 2.28.9 failed with
+    "Unexpected number of remote rails"; OFI_NCCL_FORCE_NUM_RAILS=4 helped. The rule checks jobs on several nodes:
     outside a launcher, pass --nodes 2.
     Example: FI_PROVIDER=efa and NCCL_GIN_TYPE=2 with NCCL 2.28.9
     Instead: install NCCL 2.31.2 and aws-ofi-nccl 1.21, or unset NCCL_GIN_TYPE
@@ -319,7 +319,7 @@ def gin_before_its_support(host: JudgedHost, variable: Variable, asked: int) -> 
     if asked <= 0 or is_second or not _is_efa_chosen(host) or host.get("OFI_NCCL_FORCE_NUM_RAILS"):
         return
     if host.several_nodes and host.nccl_is(before=_GIN):
-        message = f"aws-ofi-nccl supports GIN from NCCL {_GIN} on; before, OFI_NCCL_FORCE_NUM_RAILS=4 may help"
+        message = f"aws-ofi-nccl needs NCCL {_GIN} for GIN; with this one, OFI_NCCL_FORCE_NUM_RAILS=4 may help"
         remedy = f"install NCCL {_GIN} and aws-ofi-nccl 1.21, or unset {variable.name}"
         yield report.about(variable, message, remedy)
 

@@ -123,8 +123,8 @@ _HANGING_CHANNELS = 4
 def channels_that_hang(host: JudgedHost, variable: Variable, channels: int) -> Results:
     """NCCL_NCHANNELS_PER_NET_PEER is 4 or more, and this NCCL release may hang with it.
 
-    Why: Users report hangs between nodes: of sends and receives with 32 channels on 2.28.9, and of all-to-all on
-    64 ranks with 4 on 2.27.7. From 2.29.2 on, NCCL keeps the rounds of such operations apart.
+    Why: Users report hangs between nodes: sends and receives with 32 channels on 2.28.9, and all-to-all on 64
+    ranks with 4 channels on 2.27.7. Since 2.29.2, NCCL separates the rounds of such operations.
     Example: NCCL_NCHANNELS_PER_NET_PEER=32 with NCCL 2.28.9
     Instead: unset NCCL_NCHANNELS_PER_NET_PEER, or install NCCL 2.29.2
     Source: https://github.com/NVIDIA/nccl/issues/1915; https://github.com/NVIDIA/nccl/issues/1835; NCCL

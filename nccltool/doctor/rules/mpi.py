@@ -131,10 +131,10 @@ def intel_mpi_inside_host(host: JudgedHost, variable: Variable, text: str) -> Re
 
 @rule("MPI007", "warning", covers=(), needs=("versions",))
 def parameters_of_the_old_runtime(host: JudgedHost) -> Results:
-    """A parameter of Open MPI's former runtime (OMPI_MCA_orte_*) is set, and Open MPI is 5.0 or newer.
+    """Parameters of Open MPI's former runtime (OMPI_MCA_orte_*) are set, but Open MPI is 5.0 or newer.
 
-    Why: Open MPI 5 starts processes with PRRTE, which has parameters of its own and ignores these. Without the
-    host file, for example, mpirun starts all ranks on one node, and the job seems to succeed.
+    Why: Open MPI 5 starts processes with PRRTE, which has its own parameters and ignores these. Without the host
+    file, for example, mpirun starts all ranks on one node, and the job seems to succeed.
     Example: OMPI_MCA_orte_default_hostfile=/etc/mpi/hostfile with Open MPI 5.0
     Instead: PRTE_MCA_prte_default_hostfile=/etc/mpi/hostfile
     Source: https://www.open-mpi.org/software/ompi/major-changes.php; https://docs.open-mpi.org/en/v5.0.x/mca.html;
@@ -149,7 +149,7 @@ def parameters_of_the_old_runtime(host: JudgedHost) -> Results:
     for variable in old:
         name = f"PRTE_MCA_prte_{variable.name.removeprefix(_OLD_RUNTIME)}"
         if host.get(name) is None:
-            message = f"Open MPI {version.major}.{version.minor} does not read it"
+            message = f"Open MPI {version.major}.{version.minor} ignores it"
             yield report.about(variable, message, f"export {name}=...", part="")
 
 

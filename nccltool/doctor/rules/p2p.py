@@ -234,12 +234,12 @@ _FULL_NAMES, _BOOT_IDS = Version(2, 4, 6), Version(2, 5, 6)
 
 @across("P2P035", "error", covers=(), needs=("boot_id", "names", "container"))
 def hosts_of_one_name(hosts: Sequence[JudgedHost]) -> Results:
-    """An old NCCL takes two hosts for one: their names are equal, before 2.4.6 up to the first dot.
+    """An old NCCL mistakes two hosts for one: their names match (before 2.4.6, up to the first dot).
 
     Why: Before 2.5.6, NCCL tells hosts apart by their names. Ranks of both hosts then try CUDA IPC and shared
-    memory between them, and initialization fails.
+    memory with each other, and initialization fails.
     Example: learngpu060.a and learngpu060.b with NCCL 2.4.2
-    Instead: install NCCL 2.5.6 or newer, or give the hosts other names
+    Instead: install NCCL 2.5.6 or newer, or give the hosts different names
     Source: https://github.com/NVIDIA/nccl/issues/187; NCCL 2.4.2 to 2.5.6, src/misc/utils.cu (getHostHash)
     """
     seen: dict[str, tuple[str, str | None]] = {}
@@ -256,8 +256,8 @@ def hosts_of_one_name(hosts: Sequence[JudgedHost]) -> Results:
         if seen_as not in told and (other != name or (boot and other_boot and boot != other_boot)):
             told.add(seen_as)
             shown = escaped(seen_as[:80])
-            message = f"NCCL {host.nccl} takes two hosts for one: it compares the host name {shown}"
-            remedy = "install NCCL 2.5.6 or newer, or give the hosts other names"
+            message = f"NCCL {host.nccl} mistakes two hosts for one: it knows both as {shown}"
+            remedy = "install NCCL 2.5.6 or newer, or give the hosts different names"
             lines = (f"{escaped(other[:80])}, {escaped(name[:80])}",)
             yield report.host(escaped(name[:80]), message, remedy, evidence=lines)
 

@@ -211,16 +211,16 @@ _NVIDIAS_EXPERIMENT = re.compile(r"\.nv25\.0?4\b")
 
 @for_text("TRC028", "warning", "TORCH_NCCL_AVOID_RECORD_STREAMS", covers=(), needs=("versions",))
 def sends_not_awaited(host: JudgedHost, variable: Variable, text: str) -> Results:
-    """TORCH_NCCL_AVOID_RECORD_STREAMS is on, and torch is that of NVIDIA's container 25.04.
+    """TORCH_NCCL_AVOID_RECORD_STREAMS is on with torch from NVIDIA's 25.04 container.
 
-    Why: Only this build applies it to sends and receives as well. Megatron-LM frees the buffer of a send before it
-    has ended: with virtual pipeline stages, the loss is wrong, without an error.
+    Why: Only this build also applies it to sends and receives. Megatron-LM frees a send's buffer before the send
+    completes: with virtual pipeline stages, the loss is wrong, without an error.
     Example: TORCH_NCCL_AVOID_RECORD_STREAMS=1 in nvcr.io/nvidia/pytorch:25.04-py3
     Instead: unset TORCH_NCCL_AVOID_RECORD_STREAMS
     Source: https://github.com/NVIDIA/Megatron-LM/issues/1586; https://github.com/NVIDIA/Megatron-LM/pull/4047
     """
     if values.torch_bool(text) is True and _NVIDIAS_EXPERIMENT.search(known(host.facts.versions.torch)):
-        message = "this torch reuses buffers of sends that have not ended: pipelines may compute a wrong loss"
+        message = "this torch reuses buffers of unfinished sends: pipelines may compute a wrong loss"
         yield report.better_unset(variable, message, part="")
 
 

@@ -50,7 +50,7 @@ EXPLAINS = frozenset({"app-error", "straggler-timeout", "peer-exited", "other"})
 
 LASTING = True
 SIGNS = {
-    "torch.fingerprint": (0.95, "different calls were found on different ranks"),
+    "torch.fingerprint": (0.95, "ranks made mismatched calls"),
     "nccl.mismatched": (0.9, "NCCL found different calls on different ranks"),
     "hvd.mismatch": (0.9, "Horovod found different calls on different ranks"),
     "ras.mismatch": (0.7, "ranks made different numbers of calls"),
@@ -272,9 +272,9 @@ def _pair_differs(timeline: Timeline) -> LogEvent | None:
 _SIGHTS: tuple[tuple[Callable[[Timeline], LogEvent | None], float, str], ...] = (
     (_left_alone, 0.75, "a rank left its loop while others waited in a collective"),
     (_skipped, 0.85, "a rank that did not join the collective had skipped work just before"),
-    (_places_differ, 0.8, "every rank waited, and not all in the same call"),
-    (_snapshot_differs, 0.9, "torch found ranks in different calls at one place"),
-    (_sizes_of_a_pair_differ, TYPICAL, "one rank sent a message of another size than the other expected"),
+    (_places_differ, 0.8, "every rank waited, but not in the same call"),
+    (_snapshot_differs, 0.9, "torch found ranks in different calls at the same sequence number"),
+    (_sizes_of_a_pair_differ, TYPICAL, "a rank sent a message of a different size than its peer expected"),
     (_lists_differ, 0.9, "several ranks each wait for tensors that only they submitted"),
     (_stacks_differ, TYPICAL, "ranks waited in different collectives"),
     (_waits_for_another, 0.85, "a rank waited for its own collective while the others were in a different one"),

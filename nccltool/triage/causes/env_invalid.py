@@ -175,7 +175,7 @@ def _hidden(timeline: Timeline) -> LogEvent | None:
 def _shown(timeline: Timeline) -> Given:
     """Lines that show a value which explains what failed."""
     if mask := _masked(timeline):
-        yield Clue(0.8, f"{mask.get('name')} leaves the process no GPU", mask)
+        yield Clue(0.8, f"{mask.get('name')} hides every GPU from the process", mask)
     if event := _quoted(timeline):
         yield Clue(0.85, f"a program refused the value of {event.get('name')}", event)
 

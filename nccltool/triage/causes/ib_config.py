@@ -74,8 +74,8 @@ SIGNS = {
 }
 SIGNS_OF_FAILURE = {
     "ib.gid-change": (FITS, "the GID table changed while the job ran"),
-    "ib.setup-hint": (FITS, "Open MPI warned that its HCAs or subnets do not fit together"),
-    "ib.absent-hint": (0.75, "Open MPI does not find an HCA that was requested"),
+    "ib.setup-hint": (FITS, "Open MPI warned of mismatched HCAs or subnets"),
+    "ib.absent-hint": (0.75, "Open MPI did not find a requested HCA"),
 }
 _NAMING = ("ib.qp-failed", "ib.gid-missing", "ib.no-such-device", "ib.open-failed", "ib.completion")
 _RETRY_EXCEEDED, _REMOTE = ("12", "13"), ("9", "10", "11")
@@ -119,7 +119,8 @@ def _without_hcas(timeline: Timeline) -> Given:
     """NCCL's own network over HCAs, which somebody asked for where it finds none."""
     if none := timeline.first("plugin.none", where=lambda e: e.get("name").upper() == "IB"):
         chosen = timeline.variable("NCCL_IB_HCA")
-        told = f"NCCL_IB_HCA={chosen} leaves NCCL no HCA" if chosen else "NCCL is to use HCAs, and finds none"
+        told = "NCCL was told to use the network IB but found no HCA"
+        told = f"NCCL_IB_HCA={chosen} leaves NCCL without an HCA" if chosen else told
         yield Clue(SAYS if chosen else TYPICAL, told, none)
 
 

@@ -50,7 +50,7 @@ SIGNS = {
     "gloo.no-device": (TYPICAL, "Gloo could not open its device"),
     "gloo.no-mesh": (FITS, "Gloo's processes did not meet, and no connection failed"),
     "gloo.unresolved": (FITS, "a hostname is not an address of its host, and Gloo used the loopback interface"),
-    "net.no-own-address": (0.75, "a process found no address of its own that other hosts can reach"),
+    "net.no-own-address": (0.75, "a process found no local address that other hosts can reach"),
     "nccl.no-family": (0.8, "a socket of the address family could not be created"),
     "nccl.bad-family": (TYPICAL, "a rank sent an address without a family: it had no usable interface"),
 }

@@ -59,7 +59,7 @@ SIGNS = {
     "cuda.not-ready": (SAYS, "CUDA waits for the fabric manager"),
     "nvls.p2p-off": (SAYS, "GPUs connected by NVLink cannot access each other"),
     "kernel.sxid": (SAYS, "an NVSwitch reported an error"),
-    "kernel.gpu-link": (SAYS, "a link between AMD GPUs (xGMI) has uncorrectable errors"),
+    "kernel.gpu-link": (SAYS, "an xGMI link between AMD GPUs had uncorrectable errors"),
     "fabric.manager": (SAYS, "the fabric manager is not working"),
     "nvls.fabric-hint": (TYPICAL, "NCCL suspects the fabric manager or a switch"),
     "fabric.state": (TYPICAL, "the fabric is still initializing"),

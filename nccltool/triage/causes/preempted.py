@@ -41,7 +41,7 @@ _SIGNS = {
     "job.sigterm": (0.75, "the job received SIGTERM"),
     "job.sigusr": (0.6, "the job received SIGUSR1, the warning before its end"),
     "job.interrupted": (FITS, "a user pressed Ctrl-C"),
-    "job.deleted": (0.7, "a user deleted the job or a pod of it"),
+    "job.deleted": (0.7, "a user deleted the job or one of its pods"),
     "job.terminated": (0.5, "a process was terminated"),
 }
 _PATIENCE = ("job.time-limit", "job.interrupted", "job.deleted")

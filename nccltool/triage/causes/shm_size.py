@@ -52,7 +52,7 @@ def clues(timeline: Timeline) -> Given:
     if timeline.failed and (
         ended := timeline.first("job.container-exit", where=lambda e: e.get("code") == str(128 + _SIGBUS))
     ):
-        yield Clue(0.75, "a container ended by SIGBUS", ended)
+        yield Clue(0.75, "a container was killed by SIGBUS", ended)
     full = timeline.first("app.exception", where=lambda e: "No space left on device" in e.text)
     if full and timeline.has("shm.resized"):
         yield Clue(0.85, "a shared memory segment could not be extended to the requested size", full)

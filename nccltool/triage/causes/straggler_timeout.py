@@ -41,7 +41,7 @@ DECIDES = "the stack of the rank that did not time out (py-spy or flight recorde
 EXPLAINS = frozenset({"peer-exited", "other"})
 
 SIGNS_OF_FAILURE = {
-    "torch.behind": (0.85, "ranks are named that did not join"),
+    "torch.behind": (0.85, "the log names ranks that did not join"),
     "torch.no-dump": (0.4, "a rank left no flight recorder dump, but the others did"),
     "hvd.stalled": (0.8, "Horovod waited for ranks that never joined"),
     "torch.barrier": (0.85, "a rank did not reach the barrier"),

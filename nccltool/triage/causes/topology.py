@@ -45,7 +45,7 @@ SIGNS_OF_FAILURE = {
     "topology.no-net-id": (0.6, "a NIC in the graph is missing from the topology"),
     "topology.no-transport": (FITS, "two ranks have no transport between them"),
     "topology.uds": (FITS, "processes on one host cannot connect to each other's sockets"),
-    "topology.no-smi": (TYPICAL, "ROCm SMI, which tells RCCL the topology, cannot be used"),
+    "topology.no-smi": (TYPICAL, "RCCL cannot use ROCm SMI, its source for the topology"),
     "topology.file": (0.8, "a topology file could not be read"),
 }
 _FILES = ("NCCL_TOPO_FILE", "NCCL_GRAPH_FILE")

@@ -318,10 +318,10 @@ _MIX_IS_LEFT_ALONE = ((2, 22, 3), (2, 25, 1))
 
 @rule("IB066", "warning", covers=(), needs=("rdma", "plugins"))
 def virtual_function_beside_adapter(host: JudgedHost) -> Results:
-    """NCCL would use an adapter and also a virtual function of it.
+    """NCCL would use both an adapter and one of its virtual functions.
 
-    Why: NCCL takes them for two ports of one card and merges them, but they share one link. Initialization fails
-    if another node has no such pair. Containers get both when all of /sys and /dev/infiniband is mounted.
+    Why: NCCL merges them like two ports of one card, but they share one link. Initialization fails if another
+    node has no such pair. Containers see both if all of /sys and /dev/infiniband is mounted.
     Example: mlx5_0 (0000:1a:00.0) and its virtual function mlx5_8 (0000:1a:00.1) in a pod
     Instead: mount only one kind, list it in NCCL_IB_HCA, or set NCCL_IB_MERGE_NICS=0
     Source: https://github.com/NVIDIA/nccl/issues/1422; NCCL src/transport/net_ib.cc (ncclIbGetPciPath)

@@ -148,10 +148,10 @@ def sockets_over_bridges(host: JudgedHost) -> Results:
 
 @across("NETIF045", "warning", covers=(), needs=("network",))
 def public_beside_private(hosts: Sequence[JudgedHost]) -> Results:
-    """NCCL starts over a public address on one host, and over private addresses on the others.
+    """NCCL bootstraps over a public address on one host and over private addresses on the others.
 
-    Why: The two kinds of addresses belong to different networks, between which there is mostly a firewall or an
-    address translation: ranks wait for each other.
+    Why: Public and private addresses belong to different networks, usually with a firewall or NAT between them:
+    ranks wait for each other.
     Example: 1.1.203.7 on one host, which also has 10.25.229.7, and 10.25.117.11 on the other
     Instead: on the first host, NCCL_SOCKET_IFNAME=<its interface in the private network>
     Source: NCCL user guide, troubleshooting, networking issues; RFC 1918;
@@ -171,7 +171,7 @@ def public_beside_private(hosts: Sequence[JudgedHost]) -> Results:
         first, inner = host.interfaces.bootstrap, _private(host)
         if first and inner:
             message = (
-                f"{escaped(host.facts.host)} starts over the public {first.address}, others over private ones"
+                f"{escaped(host.facts.host)} bootstraps over public {first.address}, others over private addresses"
             )
             remedy = f"on {escaped(host.facts.host)}: export {IFNAME}={escaped(inner)}"
             yield report.interface(first.name, message, remedy, evidence=present(host))

@@ -219,7 +219,7 @@ def unequal_interfaces(host: JudgedHost) -> Results:
         return
     inner = next((one.name for one in choice.chosen[1:] if interfaces.is_inside(one.name)), None)
     if inner and not interfaces.is_inside(choice.chosen[0].name) and host.network_kind == "Socket":
-        message = f"TCP traffic also goes through {escaped(inner)}, which looks like a host-internal network"
+        message = f"TCP traffic also goes through {escaped(inner)}, which looks like a host-internal interface"
         remedy = f"set {IFNAME} to the interface through which all nodes reach each other"
         lines = tuple(f"{escaped(one.name)} {one.address}" for one in choice.chosen[:8])
         yield report.interface(inner, message, remedy, evidence=lines, severity=_severity(host))

@@ -50,11 +50,11 @@ def slingshot_with_memory_hooks(host: JudgedHost) -> Results:
 
 @rule("PLG039", "warning", covers=(), needs=("network", "nvidia", "plugins"))
 def eager_messages_of_slingshot(host: JudgedHost) -> Results:
-    """GH200 hosts use Slingshot, and FI_CXI_RDZV_THRESHOLD or FI_CXI_RDZV_GET_MIN is not 0.
+    """FI_CXI_RDZV_THRESHOLD or FI_CXI_RDZV_GET_MIN is not 0 on GH200 hosts with Slingshot.
 
-    Why: NCCL's LL128 messages are then eager. Where they arrive before the receive is posted, libfabric copies
-    them through host memory with GDRCopy, which is slow, and corrupts data on GH200.
-    Example: hsn0 to hsn3 on GH200, and no FI_CXI_RDZV_THRESHOLD
+    Why: NCCL's LL128 messages are then eager. If one arrives before its receive is posted, libfabric copies it
+    through host memory with GDRCopy, which is slow and corrupts data on GH200.
+    Example: hsn0 to hsn3 on GH200 without FI_CXI_RDZV_THRESHOLD
     Instead: FI_CXI_RDZV_THRESHOLD=0 and FI_CXI_RDZV_GET_MIN=0
     Source: https://github.com/HewlettPackard/shs-ccl-docs/pull/21;
     https://github.com/HewlettPackard/shs-ccl-docs/pull/27

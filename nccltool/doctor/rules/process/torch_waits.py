@@ -53,10 +53,10 @@ def number_without_meaning(_: JudgedHost, variable: Variable, text: str) -> Resu
 
 @for_text("TRC027", "warning", _ERRORS, "NCCL_ASYNC_ERROR_HANDLING", covers=(), needs=("versions",))
 def dump_cut_short(host: JudgedHost, variable: Variable, text: str) -> Results:
-    """torch is to dump the flight recorder, and older releases abort the communicators meanwhile.
+    """torch before 2.6 may abort communicators before the flight recorder dump is written.
 
-    Why: With the error handling 1 or 2, torch before 2.6 aborts while another thread writes: the file is missing.
-    Newer releases wait for the dump; before 2.7 it must be asked for.
+    Why: With error handling 1 or 2, torch before 2.6 aborts while another thread writes: the file is missing.
+    Newer releases wait for the dump; before 2.7, it must be requested.
     Example: TORCH_NCCL_ASYNC_ERROR_HANDLING=1 and TORCH_NCCL_DUMP_ON_TIMEOUT=1 with torch 2.5
     Instead: TORCH_NCCL_ASYNC_ERROR_HANDLING=3 (the default)
     Source: https://github.com/pytorch/pytorch/issues/121055; https://github.com/pytorch/pytorch/pull/138828;
@@ -66,7 +66,7 @@ def dump_cut_short(host: JudgedHost, variable: Variable, text: str) -> Results:
     if text.strip() not in ("1", "2") or not is_asked:
         return
     if isinstance(host.torch, Unknown) or host.torch < _WAITS_FOR_DUMP:
-        message = "torch before 2.6 aborts while the flight recorder is written"
+        message = "torch before 2.6 aborts while it writes the flight recorder dump"
         yield report.better_set(variable, "3", message, part="")
 
 

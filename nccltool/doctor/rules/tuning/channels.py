@@ -331,10 +331,10 @@ def _links(host: JudgedHost) -> str:
 
 @for_number("TUN033", "warning", _MOST, covers=(), needs=("amd", "versions", "nvidia"), library="RCCL")
 def channels_beyond_warp_speed(host: JudgedHost, variable: Variable, count: int) -> Results:
-    """NCCL_MAX_NCHANNELS is above 64 on a single node with gfx950 GPUs, whose WarpSpeed mode multiplies it by 4.
+    """NCCL_MAX_NCHANNELS is above 64 on a single node with gfx950 GPUs: RCCL's WarpSpeed mode multiplies it by 4.
 
-    Why: In one node of MI350X or MI355X, RCCL 2.28.3 and newer take four times as many channels, of which there
-    are at most 256. RCCL of ROCm 7.12 hangs beyond that; newer ones end with an error.
+    Why: On one node with MI350X or MI355X, RCCL 2.28.3 and newer multiply channels by four, but support at most
+    256. Beyond that, RCCL of ROCm 7.12 hangs; newer releases fail with an error.
     Example: NCCL_MAX_NCHANNELS=112 on one node with MI355X
     Instead: unset NCCL_MAX_NCHANNELS, or RCCL_WARP_SPEED_AUTO=0
     Source: https://github.com/ROCm/rocm-systems/pull/3577; RCCL changelog, ROCm 7.11 to 7.13
@@ -344,7 +344,7 @@ def channels_beyond_warp_speed(host: JudgedHost, variable: Variable, count: int)
     if count * _WARPS <= _MOST_OF_WARPS or is_off or is_older or host.nodes != 1:
         return
     if any(gpu.gfx == "gfx950" for gpu in known(host.facts.amd.gpus)):
-        message = f"RCCL's WarpSpeed mode makes {count * _WARPS} channels of these, and has {_MOST_OF_WARPS}"
+        message = f"RCCL's WarpSpeed mode makes {count * _WARPS} channels of these; its limit is {_MOST_OF_WARPS}"
         remedy = f"unset {variable.name}, or export RCCL_WARP_SPEED_AUTO=0"
         yield report.better_unset(variable, message, remedy)
 
