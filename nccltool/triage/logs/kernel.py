@@ -180,7 +180,7 @@ state
     kernel.remapped     `Remapping Failure Occurred` => Occurred\s*: No
     kernel.gpu          `The NVIDIA GPU` (?P<gpu>[\da-fA-F:.]+\d)
     shell.iommu         `Default domain type: Translated`
-    kernel.link-up      (?:mlx[45]\w*)\b.*L`ink up`
+    kernel.link-up      (?:mlx[45]\w*)\b.*?(?:(?P<device>[\w.-]+): )?L`ink up`
 """,
     NOTES=_NOTES,
 )

@@ -160,7 +160,7 @@ state
     job.restarted    `estor` => (?i)\brestor(?:ed|ing) (?:all )?(?:states?|checkpoint|training) (?:from|at)\b
     job.restarted    `resum` => (?i)^(?!.*(?:can ?not|could not|fail|unable)).*\bresum(?:e|ed|es|ing)
                      [ ](?:training |the run |run )?from (?!scratch)
-    job.restarted    `slurmstepd: error: Setting TMPDIR to`
+    job.tmpdir-set   `slurmstepd: error: Setting TMPDIR to`
     job.unstuck      `Thread is unstuck! Warning above was a false`
     job.pod-pending  `Pending` => ^(?P<node>[a-z][\w.-]+)\s+\d+/\d+\s+Pending\b
     job.state        `FAILED` => ^\s*\d+\S*\s+(?:\S+\s+)?(?P<state>FAILED|NODE_FAIL)\b

@@ -134,7 +134,8 @@ failure
     app.stopped          (?i)\b(?:nan|inf)\b.{0,12} s`topping training`
     data.check-failed    `answers match|outputs match|tokens match|results match` => (?P<right>\d+)
                          (?: of |/)(?!(?P=right)\b)\d+ \w+ match
-    data.check-failed    `checksum` => (?i)checksum.{0,40}(?:mismatch|error|failed|differ)|(?:wrong|bad) checksum
+    data.check-failed    `checksum` => (?i)^(?!.*(?:re-?download|downloading)).*(?:checksum.{0,40}(?:
+                         mismatch|error|failed|differ)|(?:wrong|bad) checksum)
     data.check-failed    (?i)(?:data|result|value|validation|verification)s? m`ismatch`(?:ed)?\b.*(?:expected|
                          rank|element|index)
     data.check-failed    `differs from reference|differ from reference|iterations wrong|iterations differ` => ^

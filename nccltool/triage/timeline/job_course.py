@@ -56,9 +56,15 @@ _BY_SSH = "ssh: connect to host"
 _STEP = re.compile(r"(?i)(?:\b|_)(?:step|iter|iteration|num_updates|batch)\W{0,9}(\d+)\b")
 """Where a line has an epoch too."""
 _WHOLE_BAR = re.compile(r"\b(\d+)/\1 \[=+\]")
-_TAKES_BACK = ("job.unstuck", "job.restarted")
+_TAKES_BACK = ("job.unstuck", "job.restarted", "job.tmpdir-set")
 """The program itself says that it works again: one step proves it."""
-_RESTARTS = ("torchrun.restart", "torchrun.joined", "nccl.version", "job.unstuck", "job.restarted")
+_OF_ONE_FAILURE = {"job.unstuck": {"torch.stuck"}, "job.tmpdir-set": {"mpi.no-start", "app.launch"}}
+"""Kind of event -> the failures of which it tells that they are over; it says nothing of others."""
+_RESTARTS = ("torchrun.restart", "torchrun.joined", "nccl.version", *_TAKES_BACK)
+_CHECKED = re.compile(r"\.\.\. ?(?:ok|passed)$")
+"""A check of several that a program makes; behind the failure of another program it is no step of that one."""
+_STARTED = frozenset({"torchrun.banner", "torchrun.failed", "job.exit", "mpi.exit"})
+"""What launchers say of the end of a job that they started."""
 
 _JOB_WORDS = re.compile(
     r"\b(?:mpirun|mpiexec|srun|sbatch|torchrun|python\S*|accelerate|deepspeed|\w+_perf\w*|vllm|lmdeploy|run)\b|NCCL_\w+="
@@ -120,8 +126,6 @@ class JobCourse:
         self._steps_after_end: set[str] = set()
         self._deadly = False
         self._only_waited = True
-        self._only_stuck = True
-        """All that failed is that threads waited for others."""
         self._only_light = True
         """All that failed did so on lines that tell how it went on, or that are warnings of their programs."""
         self._views = False
@@ -137,6 +141,12 @@ class JobCourse:
         self._only_exceptions = True
         """All that failed were exceptions, as a server logs them of a request that it refuses."""
         self._failed_kinds: set[str] = set()
+        self._parts_down: set[str] = set()
+        """Links that went down, and images that could not be pulled, by their names."""
+        self._checks = False
+        """The program that failed makes checks, and says of each how it went."""
+        self._trains = 0
+        """Steps of training before the first failure."""
         self._is_undone = False
         """All that failed was put right, as when links went down and came up again."""
         self._ports_back = False
@@ -191,6 +201,8 @@ class JobCourse:
         self._serves = self._serves or event.kind == "job.serving"
         if event.kind in _MOVES and self._last_failure is None:
             self._steps_before += 1
+            self._checks = self._checks or _CHECKED.search(event.text) is not None
+            self._trains += bool(event.get("step"))
         if event.role in ("failure", "echo"):
             self._fail(event, place)
         elif event.kind in DECISIVE:
@@ -225,9 +237,12 @@ class JobCourse:
         self._steps_after_end.clear()
         if not self._changed_since:
             self._last_success = place
+        tests = TESTS.search(event.text) is not None
+        if tests and (self._trains >= _STEPS_ON or self._failed_kinds & _STARTED):
+            return  # of another program, such as one that checks the host of a job that failed
         if event.kind != "job.completed" or _BY_THE_TRAINER.search(event.text):
             self._is_open = self._deadly
-        if TESTS.search(event.text) or _WHOLE_JOB.search(event.text):
+        if tests or _WHOLE_JOB.search(event.text):
             self._deadly = self._is_open = False
 
     def _fail(self, event: LogEvent, place: Place) -> None:
@@ -238,7 +253,6 @@ class JobCourse:
         self._last_failure, self._changed_since, self._taken_back = place, False, False
         self._steps_since.clear()
         self._only_waited = self._only_waited and event.kind in _COMPLAINTS
-        self._only_stuck = self._only_stuck and event.kind == "torch.stuck"
         is_light = _GOES_ON.search(event.text) is not None or bool(event.get("child"))
         is_light = is_light or event.text.startswith(_BY_SSH)  # no step comes before a host is reached
         self._only_light = self._only_light and is_light
@@ -250,7 +264,9 @@ class JobCourse:
 
     def _goes_on(self, event: LogEvent) -> bool:
         """A step; behind warnings, also a row of a test."""
-        return event.kind == "job.progress" or (event.kind == "bench.row" and self._only_light)
+        if event.kind == "job.progress":
+            return self._checks or not _CHECKED.search(event.text)
+        return event.kind == "bench.row" and self._only_light
 
     def _take_back(self, event: LogEvent, place: Place) -> None:
         """What a line behind failures says that they were: the end of a communicator, or a request of a client."""
@@ -263,16 +279,21 @@ class JobCourse:
         """What says that all that failed was put right: links come up when a host starts, a second pull works."""
         if event.role in ("failure", "echo"):
             self._failed_kinds.add(event.kind)
+            if event.kind in _PUT_RIGHT:
+                self._parts_down |= {event.get("device")} - {""}
             self._is_undone = self._ports_back = False
         elif event.kind == "ib.port-active":
             self._ports_back = self._failed_kinds <= {"ib.port-error"}
         elif event.kind in _PUT_RIGHT.values():
-            self._is_undone = all(_PUT_RIGHT.get(kind) == event.kind for kind in self._failed_kinds)
+            self._parts_down -= {event.get("device")} if event.get("device") else self._parts_down
+            kinds = all(_PUT_RIGHT.get(kind) == event.kind for kind in self._failed_kinds)
+            self._is_undone = kinds and not self._parts_down
 
     def _restart(self, event: LogEvent, place: Place) -> None:
         """NCCL's version in another file than the failure is the start of another rank."""
-        is_own = event.kind != "job.unstuck" or self._only_stuck
-        self._taken_back = self._taken_back or (event.kind in _TAKES_BACK and is_own)
+        if not self._failed_kinds <= _OF_ONE_FAILURE.get(event.kind, self._failed_kinds):
+            return
+        self._taken_back = self._taken_back or event.kind in _TAKES_BACK
         if event.kind != "nccl.version" or (self._last_failure and self._last_failure[0] == place[0]):
             self._deadly = self._is_open = False
 

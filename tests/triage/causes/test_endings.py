@@ -30,6 +30,17 @@ _LATE = (
     "rendezvous.cc:31] This thread has been waiting for `init of clique` for 10 seconds and may be stuck. Expected"
     " 8 threads to join the rendezvous, but only 6 of them arrived on time.\n"
 )
+_RAISED = (
+    "Traceback (most recent call last):\n"
+    '  File "/opt/train.py", line 212, in <module>\n    main()\n'
+    "KeyError: 'labels'\n"
+)
+_ENDED = "srun: error: n1: task 0: Exited with exit code 1\n"
+_WATCHDOG = (
+    "[rank3]: [Rank 3] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=7, OpType=ALLREDUCE, "
+    "NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600001 milliseconds\n"
+)
+_CHECKS = "".join(f"check of the {part} ... passed\n" for part in ("memory", "NICs", "disks"))
 _TOO_LONG = "ERROR 11-04 09:15:20 [serving_chat.py:244] ValueError: the prompt has more than 8192 tokens\n"
 
 
@@ -58,6 +69,9 @@ _TOO_LONG = "ERROR 11-04 09:15:20 [serving_chat.py:244] ValueError: the prompt h
         "resumed from iteration 12000\niteration 12100 loss 2.21\n",
         _CLOSED + "h2:22:40 [2] NCCL INFO comm 0x88 rank 2 nranks 4 cudaDev 2 busId 60 - Destroy COMPLETE\n",
         "push of the metrics: [Errno 24] Too many open files, retried\nstep 1 loss 2.0\n",
+        "check of the clock ... passed\n" + _RAISED + _CHECKS,
+        "mlx5_core 0000:1a:00.0 eth2: Link down\nmlx5_core 0000:1a:00.0 eth2: Link up\n",
+        "checksum mismatch: the cached file is outdated, downloading again\n" + _STEPS,
         _UNRESOLVED + "(TrainController pid=7) [State Transition] RUNNING -> FINISHED.\n",
         _UNRESOLVED + "Result(metrics={'step': 200}, error=None)\n",
         _UNRESOLVED + "all replicas reached step 100, state dicts equal\n",
@@ -86,6 +100,12 @@ def test_a_run_that_tells_of_its_good_end_is_healthy(log: str) -> None:
         ("straggler-timeout", _LATE + "step 1 loss 2.0\n"),
         ("data-corruption", "Replica 2: parameters differ after step 7\n"),
         ("app-error", "ValueError: the prompt is too long\nstep 1 loss 2.0\n"),
+        ("app-error", _RAISED + _CHECKS),
+        ("app-error", _RAISED + _ENDED + "slurmstepd: error: Setting TMPDIR to /tmp\nstep 1 loss 2.0\n"),
+        ("app-error", _RAISED + _ENDED + "...\nRan 3 tests in 2.1s\n\nOK\n"),
+        ("straggler-timeout", _STEPS + _WATCHDOG + "checks of the host: 14\nfailures: 0\n"),
+        ("straggler-timeout", _WATCHDOG + "] Thread is unstuck! Warning above was a false-positive.\n" + _STEPS),
+        ("ib-link", "mlx5_core 0000:1a:00.0 eth2: Link down\nmlx5_core 0000:9a:00.0 eth3: Link up\n"),
         ("other", "Failed to load the draft model\nloading shards: 100% Completed | 49/49 [08:58<00:00]\n"),
     ],
 )
