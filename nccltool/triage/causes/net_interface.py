@@ -66,6 +66,8 @@ def clues(timeline: Timeline) -> Given:
         yield Clue(TYPICAL, "a rank has no interface other than its HCAs (OOB is empty)", found)
     if event := _to_itself(timeline):
         yield Clue(SAYS, f"a rank connects to {_peer(event)}, which is not the address of another host", event)
+    if (event := timeline.first("net.any-address")) and not timeline.has("job.progress"):
+        yield Clue(0.75, "a process found no address of its own that other hosts can reach", event)
     connects = timeline.has("nccl.connect-failed", "gloo.connect-failed")
     retries = timeline.has("nccl.retry")
     if (event := _virtual(timeline)) and (timeline.failed or retries):

@@ -85,8 +85,12 @@ def clues(timeline: Timeline) -> Given:
 
 
 def _is_narrow(event: LogEvent) -> bool:
-    """Whether a link has at most half of what the device can do, where the line tells both."""
-    return not event.get("can") or 2 * float(event.get("has")) <= float(event.get("can"))
+    """Whether a link has at most half of what the device can do, and not for a host one generation older."""
+    if not event.get("can"):
+        return True
+    is_older = event.get("lanes") == event.get("most") != ""
+    share = float(event.get("has")) / float(event.get("can"))
+    return share < 0.45 if is_older else share <= 0.5
 
 
 def _is_ordinary(timeline: Timeline) -> bool:

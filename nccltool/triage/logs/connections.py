@@ -70,7 +70,7 @@ state
     net.listed           `btl:tcp: ` => btl:tcp: \S+ if (?P<interface>\S+) .*\baddr (?P<address>[\d.]+)
     net.mesh             `istio-proxy|istio-injection=enabled|Envoy proxy|envoy connection|linkerd-proxy`
 doubt
-    net.no-own-address   `ailed to get the IP address, using 0.0.0.0`
+    net.any-address      `ailed to get the IP address, using 0.0.0.0`
     net.no-ping          `packets transmitted, 0 received`
     net.refused          `dial tcp` \[?(?P<peer>[\w.:-]+)\]?:(?P<port>\d+): .*connection refused
     store.unanswered     `onnect to remote host` => ^(?:.*?ipv4:(?P<host>[\d.]+):(?P<port>\d+))?.*onnect to

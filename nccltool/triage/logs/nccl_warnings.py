@@ -256,7 +256,7 @@ doubt
     topology.sysfs           `/sys/class/net` => Could not find real path of (?P<path>/sys/class/net\S+)
     topology.sysfs           `could not read /sys` => could not read (?P<path>/sys[^\s,]+)
 state
-    ib.port-active           `port active`
+    ib.port-active           (?:(?P<hca>[\w.-]+):\d+ .*)?`port active`
     ras.rank                 Rank (?P<rank>\d+) -- GPU \d+` managed by process` (?P<process>\d+) on node
                              [ ](?P<node>\S+)
 """)

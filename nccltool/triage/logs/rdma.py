@@ -104,7 +104,8 @@ state
     shell.pcie-slow      `LnkSta:`.*downgraded
     shell.pcie-slow      `is running at PCI link`
     shell.pcie-slow      `available PCIe bandwidth, limited by ` => (?:mlx[45]_core|bnxt_en|ice|i40e|ionic|nvidia|
-                         amdgpu) [\da-f:.]+: (?P<has>\d+\.\d+) Gb/s available .*\(capable of (?P<can>\d+\.\d+)
+                         amdgpu) [\da-f:.]+: (?P<has>\d+\.\d+) Gb/s available .*?(?:PCIe (?P<lanes>x\d+) .*)?
+                         \(capable of (?P<can>\d+\.\d+)(?:.*PCIe (?P<most>x\d+))?
     ib.qp                ` mtu ` => qpn \d+ mtu (?P<mtu>\d)
     ib.active-mtu        `active_mtu`:\s+(?P<mtu>\d+)
 """,

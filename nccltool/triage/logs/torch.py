@@ -9,11 +9,12 @@ _OF = r"(?:\[PG (?:ID )?(?P<pg>\d+)(?: PG GUID (?P<guid>[^\]]*?))? Rank (?P<memb
 """The process group and the rank in it, which is not the global one; [rank3]: before it is."""
 _PARTS = (
     r"(?:SeqNum=(?P<sequence>\d+))?(?:(?:, )?OpType=(?P<op>\w+))?(?:, TensorShape=\[(?P<shape>[^\]]*)\])?"
-    r"(?:, NumelIn=(?P<in>\d+))?(?:, NumelOut=(?P<out>\d+))?(?:, Timeout\(ms\)=(?P<limit>\d+))?"
+    r"(?:, NumelIn=(?P<in>\d+)(?=[^\d.]))?(?:, NumelOut=(?P<out>\d+)(?=[^\d.]))?"
+    r"(?:, Timeout\(ms\)=(?P<limit>\d+))?"
 )
 """What torch says of a collective; whoever quotes a line may cut it."""
 
-_OVER = r"(?:\bran for \d+ m|\b(?i:timed out|timeout)\b(?!\(ms\))|\b(?i:watchdog timeout)\b)"
+_OVER = r"(?:\bran for \d+ m|\b(?i:timed out|timeout)\b(?!\(ms\)|[ :=]{1,3}\d))"
 """What a line says of work that its process has given up; the limit alone stands beside any work."""
 
 PATTERNS = table(

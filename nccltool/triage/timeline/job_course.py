@@ -72,7 +72,11 @@ _JOB_WORDS = re.compile(
 """What a command says that starts a job."""
 
 
-_PUT_RIGHT = {"kernel.link-down": "kernel.link-up", "job.no-image": "job.image-pulled"}
+_PUT_RIGHT = {
+    "kernel.link-down": "kernel.link-up",
+    "job.no-image": "job.image-pulled",
+    "ib.port-error": "ib.port-active",
+}
 """Kind of failure -> the kind of event that says that it is over."""
 _VIEWERS = re.compile(
     r"^\W*(?:tail|less|watch|top|htop|nvtop|journalctl|kubectl logs|docker logs|scontrol|squeue|sattach)\b"
@@ -105,6 +109,11 @@ _EXPECTED = re.compile(r"(?i)\bas expected\b|\(expected\)|\bexpected (?:at|durin
 def _is_expected(event: LogEvent) -> bool:
     """Whether the line itself says that what ended was meant to; what an exception expected is another matter."""
     return _EXPECTED.search(event.text) is not None
+
+
+def _part(event: LogEvent) -> str:
+    """The link or the port of which a line tells."""
+    return event.get("device") or event.get("hca")
 
 
 def _step_of(event: LogEvent) -> str:
@@ -142,7 +151,7 @@ class JobCourse:
         """All that failed were exceptions, as a server logs them of a request that it refuses."""
         self._failed_kinds: set[str] = set()
         self._parts_down: set[str] = set()
-        """Links that went down, and images that could not be pulled, by their names."""
+        """Links and ports that failed, by their names."""
         self._checks = False
         """The program that failed makes checks, and says of each how it went."""
         self._trains = 0
@@ -280,14 +289,14 @@ class JobCourse:
         if event.role in ("failure", "echo"):
             self._failed_kinds.add(event.kind)
             if event.kind in _PUT_RIGHT:
-                self._parts_down |= {event.get("device")} - {""}
+                self._parts_down |= {_part(event)} - {""}
             self._is_undone = self._ports_back = False
-        elif event.kind == "ib.port-active":
-            self._ports_back = self._failed_kinds <= {"ib.port-error"}
         elif event.kind in _PUT_RIGHT.values():
-            self._parts_down -= {event.get("device")} if event.get("device") else self._parts_down
+            self._parts_down -= {_part(event)} if _part(event) else self._parts_down
             kinds = all(_PUT_RIGHT.get(kind) == event.kind for kind in self._failed_kinds)
-            self._is_undone = kinds and not self._parts_down
+            is_port = event.kind == "ib.port-active"
+            self._ports_back = kinds and is_port and not self._parts_down
+            self._is_undone = kinds and not is_port and not self._parts_down
 
     def _restart(self, event: LogEvent, place: Place) -> None:
         """NCCL's version in another file than the failure is the start of another rank."""

@@ -41,6 +41,8 @@ _WATCHDOG = (
     "NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600001 milliseconds\n"
 )
 _CHECKS = "".join(f"check of the {part} ... passed\n" for part in ("memory", "NICs", "disks"))
+_PORT_FAILED = "n1:8:9 [0] NCCL WARN NET/IB : mlx5_0:1 Got async event : port error\n"
+_NARROW = "mlx5_core 0000:1a:00.0: 126.024 Gb/s available PCIe bandwidth, limited by 8.0 GT/s PCIe"
 _TOO_LONG = "ERROR 11-04 09:15:20 [serving_chat.py:244] ValueError: the prompt has more than 8192 tokens\n"
 
 
@@ -71,6 +73,12 @@ _TOO_LONG = "ERROR 11-04 09:15:20 [serving_chat.py:244] ValueError: the prompt h
         "push of the metrics: [Errno 24] Too many open files, retried\nstep 1 loss 2.0\n",
         "check of the clock ... passed\n" + _RAISED + _CHECKS,
         "mlx5_core 0000:1a:00.0 eth2: Link down\nmlx5_core 0000:1a:00.0 eth2: Link up\n",
+        "+ torchrun train.py --timeout 600 OpType=ALLREDUCE\n" + _STEPS,
+        "Failed to get the IP address, using 0.0.0.0 by default.\n"
+        + _SERVES
+        + '"POST /v1/completions HTTP/1.1" 200 OK\n',
+        _PORT_FAILED + _PORT_FAILED.replace("port error", "port active") + "step 101 loss 1.0\n",
+        f"{_NARROW} x16 link at 0000:00:1c.0 (capable of 252.048 Gb/s with 16.0 GT/s PCIe x16 link)\n" + _STEPS,
         "checksum mismatch: the cached file is outdated, downloading again\n" + _STEPS,
         _UNRESOLVED + "(TrainController pid=7) [State Transition] RUNNING -> FINISHED.\n",
         _UNRESOLVED + "Result(metrics={'step': 200}, error=None)\n",
@@ -106,6 +114,17 @@ def test_a_run_that_tells_of_its_good_end_is_healthy(log: str) -> None:
         ("straggler-timeout", _STEPS + _WATCHDOG + "checks of the host: 14\nfailures: 0\n"),
         ("straggler-timeout", _WATCHDOG + "] Thread is unstuck! Warning above was a false-positive.\n" + _STEPS),
         ("ib-link", "mlx5_core 0000:1a:00.0 eth2: Link down\nmlx5_core 0000:9a:00.0 eth3: Link up\n"),
+        (
+            "ib-link",
+            _PORT_FAILED
+            + "n1:8:9 [0] NCCL INFO NET/IB : mlx5_3:1 Got async event : port active\nstep 101 loss 1.0\n",
+        ),
+        ("net-interface", "Failed to get the IP address, using 0.0.0.0 by default.\n"),
+        (
+            "slow-path",
+            f"{_NARROW} x8 link at 0000:00:1c.0 (capable of 252.048 Gb/s with 8.0 GT/s PCIe x16 link)\n",
+        ),
+        ("other", _WATCHDOG + _WATCHDOG.replace("3]", "0]").replace("=1, NumelOut=1, T", "=12\n")),
         ("other", "Failed to load the draft model\nloading shards: 100% Completed | 49/49 [08:58<00:00]\n"),
     ],
 )
