@@ -112,8 +112,9 @@ def _is_expected(event: LogEvent) -> bool:
 
 
 def _part(event: LogEvent) -> str:
-    """The link or the port of which a line tells."""
-    return event.get("device") or event.get("hca")
+    """The link or the port of which a line tells, with its host where that is known."""
+    part = event.get("device") or event.get("hca")
+    return f"{event.host or ''} {part}" if part else ""
 
 
 def _step_of(event: LogEvent) -> str:
@@ -145,6 +146,8 @@ class JobCourse:
         self._steps_before = 0
         self._serves, self._only_requests = False, True
         """A server had started, and all that failed since were its answers to requests."""
+        self._tracers: set[tuple[int, str | None, int | None]] = set()
+        """Files, hosts and processes of these calls."""
         self._only_traces = True
         """All that failed were calls of NCCL that tell no reason, as at the end of a communicator."""
         self._only_exceptions = True
@@ -171,7 +174,7 @@ class JobCourse:
             self._doubt_end(event)
         self._follow(event, place)
         self._take_back(event, place)
-        self._watch_undone(event)
+        self._watch_undone(event, place)
         self._watch(event)
 
     @property
@@ -244,15 +247,21 @@ class JobCourse:
 
     def _succeed(self, event: LogEvent, place: Place) -> None:
         self._steps_after_end.clear()
+        tests = TESTS.search(event.text) is not None
+        if tests and not self._is_of_failed_file(place):
+            return
         if not self._changed_since:
             self._last_success = place
-        tests = TESTS.search(event.text) is not None
         if tests and (self._trains >= _STEPS_ON or self._failed_kinds & _STARTED):
             return  # of another program, such as one that checks the host of a job that failed
         if event.kind != "job.completed" or _BY_THE_TRAINER.search(event.text):
             self._is_open = self._deadly
         if tests or _WHOLE_JOB.search(event.text):
             self._deadly = self._is_open = False
+
+    def _is_of_failed_file(self, place: Place) -> bool:
+        """Whether a line is in the file of the last failure, if one failed: other files are of other programs."""
+        return self._last_failure is None or self._last_failure[0] == place[0]
 
     def _fail(self, event: LogEvent, place: Place) -> None:
         if self._views and event.kind == "job.interrupted":
@@ -268,6 +277,7 @@ class JobCourse:
         self._only_requests = self._only_requests and self._serves and event.kind in _OF_A_REQUEST
         self._only_exceptions = self._only_exceptions and event.kind in _OF_A_REQUEST
         self._only_traces = self._only_traces and event.kind == "nccl.trace"
+        self._tracers.add((place[0], event.host, event.pid))
         self._deadly = self._deadly or event.kind in _DEADLY
         self._is_open = self._is_open or not _is_an_ending(event)
 
@@ -280,30 +290,32 @@ class JobCourse:
     def _take_back(self, event: LogEvent, place: Place) -> None:
         """What a line behind failures says that they were: the end of a communicator, or a request of a client."""
         if event.kind == "nccl.destroyed" and self._only_traces and self._last_failure:
-            self._last_success, self._is_open = place, False
+            self._tracers.discard((place[0], event.host, event.pid))
+            if not self._tracers:
+                self._last_success, self._is_open = place, False
         elif event.kind == "job.refused":
             self._taken_back = self._taken_back or self._only_exceptions
 
-    def _watch_undone(self, event: LogEvent) -> None:
+    def _watch_undone(self, event: LogEvent, place: Place) -> None:
         """What says that all that failed was put right: links come up when a host starts, a second pull works."""
         if event.role in ("failure", "echo"):
             self._failed_kinds.add(event.kind)
             if event.kind in _PUT_RIGHT:
                 self._parts_down |= {_part(event)} - {""}
             self._is_undone = self._ports_back = False
-        elif event.kind in _PUT_RIGHT.values():
+        elif event.kind in _PUT_RIGHT.values() and self._is_of_failed_file(place):
             self._parts_down -= {_part(event)} if _part(event) else self._parts_down
-            kinds = all(_PUT_RIGHT.get(kind) == event.kind for kind in self._failed_kinds)
+            is_all = {_PUT_RIGHT.get(kind) for kind in self._failed_kinds} <= {event.kind} and not self._parts_down
             is_port = event.kind == "ib.port-active"
-            self._ports_back = kinds and is_port and not self._parts_down
-            self._is_undone = kinds and not is_port and not self._parts_down
+            self._ports_back, self._is_undone = is_all and is_port, is_all and not is_port
 
     def _restart(self, event: LogEvent, place: Place) -> None:
         """NCCL's version in another file than the failure is the start of another rank."""
         if not self._failed_kinds <= _OF_ONE_FAILURE.get(event.kind, self._failed_kinds):
             return
         self._taken_back = self._taken_back or event.kind in _TAKES_BACK
-        if event.kind != "nccl.version" or (self._last_failure and self._last_failure[0] == place[0]):
+        is_start = event.kind != "nccl.version" or "rror" not in event.text  # errors quote it too
+        if is_start and (event.kind != "nccl.version" or self._is_of_failed_file(place)):
             self._deadly = self._is_open = False
 
     def _watch(self, event: LogEvent) -> None:

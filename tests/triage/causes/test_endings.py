@@ -132,6 +132,44 @@ def test_what_resembles_a_good_end_is_none(cause: str, log: str) -> None:
     assert cause_of(log) == cause
 
 
+_PULLED = "Normal  Pulled  2m  kubelet  "
+
+
+@pytest.mark.parametrize(
+    ("cause", "logs"),
+    [
+        ("straggler-timeout", [_WATCHDOG, "checks of the host: 14\nfailures: 0\n"]),
+        ("app-error", [_RAISED, "===== 4 passed, 2 xfailed in 4.11s =====\n"]),
+        ("ib-link", ["mlx5_core 0000:1a:00.0 eth2: Link down\n", "mlx5_core 0000:1a:00.0 eth2: Link up\n"]),
+        (
+            "app-error",
+            ['Failed to pull image "r/ml:v1": not found\n', f'{_PULLED}image "r/x" already present on machine\n'],
+        ),
+        ("net-unreachable", [_CLOSED, "h3:7:7 [1] NCCL INFO comm 0x88 rank 1 nranks 4 - Destroy COMPLETE\n"]),
+        (
+            "straggler-timeout",
+            [
+                _WATCHDOG
+                + "torch.distributed.DistBackendError: NCCL error in: a.cpp:6, NCCL version 2.21.5\n"
+                + _STEPS
+            ],
+        ),
+        (
+            "ib-link",
+            [
+                "Nov 28 10:00:00 k1 kernel: mlx5_core 0000:1a:00.0 eth2: Link down\n"
+                "Nov 28 10:00:04 k2 kernel: mlx5_core 0000:1a:00.0 eth2: Link up\n"
+            ],
+        ),
+    ],
+)
+def test_another_program_does_not_take_a_failure_back(cause: str, logs: list[str]) -> None:
+    reader, builder = LogReader(), TimelineBuilder()
+    for number, log in enumerate(logs):
+        builder.take(reader.read(f"{number}.log", [log.encode()]))
+    assert judge(builder.timeline(reader.lines_read)).root_cause == cause
+
+
 @pytest.mark.parametrize(
     ("cause", "suspect", "log"),
     [
