@@ -23,7 +23,8 @@ UNREAD = "log.unread"
 """The kind of the event of a file in a folder that could not be read: what it says is missing."""
 OF_A_PART = (
     r"\b(?i:prolog|epilog|clean-?up|set-?up|(?:r?sync|cop(?:y|ied)|upload|download|transfer|backup|archiv|evaluat|"
-    r"validat|checkpoint|sav|load|stag|install|build|compil|warm-?up|import|health ?check)\w*)\b"
+    r"validat|checkpoint|sav|load|stag|install|build|compil|warm-?up|import|health ?check)\w*|side-?car\w*|"
+    r"exporter)\b"
 )
 """Of what a line says that it is over, and the job is not."""
 WORDS = "log.words"

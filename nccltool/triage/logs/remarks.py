@@ -124,8 +124,8 @@ success
                      hed|^Best trial
     job.completed     `rainer was signaled to stop|ignaling Trainer to stop`
     job.completed     ^(?:\S+ )?(?:exit )?`status 0`$
-    job.completed     `xit code 0|xit_code=0|xitcode: 0` => (?i)\b(?:finished|completed|ended|done|exited)\b
-                      .{0,20}\bexit_?(?: ?code)?\W{1,2}0$
+    job.completed     `xit code 0|xit_code=0|xitcode: 0` => (?i)^(?!.*{OF_A_PART})
+                      .*\b(?:finished|completed|ended|done|exited)\b.{0,20}\bexit_?(?: ?code)?\W{1,2}0$
     job.completed     `assed|ucceeded` => (?i)^(?!.*(?:fail|error)).{0,30}\b([1-9]\d*)(?:/| of )\1
                       [ ](?:\w+ ){0,2}(?:passed|succeeded)\b
     job.completed     `FINISHED|SUCCEEDED` => -> (?:FINISHED|SUCCEEDED)\W*$

@@ -172,7 +172,7 @@ success
     job.completed    ['"]`train_runtime`['"]
     job.completed    `Trainer.fit`\x60 stopped
     job.completed    \b`rc=0`\b
-    job.completed    exited with `code 0`\b
+    job.completed    ^(?!.*{OF_A_PART}).*exited with `code 0`\b
     job.completed    `ucceeded` => (?:phase|status|state|Job|job):? ?(?:has )?[Ss]ucceeded\b|^Succeeded$
     job.completed    `ompleted` => (?:main container|job|run|training|benchmark|all ranks|workers?) completed(?:
                      [ ]successfully)?\b|^(?!.*{OF_A_PART}).*completed successfully
@@ -185,7 +185,7 @@ success
     job.completed    `inal ` => (?i)\bfinal (?:checkpoint|model) (?:saved|written)\b|\bsaved final\b
     job.completed    `COMPLETED ExitCode 0:0|after training is done`
     job.completed    `return code = 0|job finished`
-    job.completed    (?:exited with|with|finished,?) `exit code 0`\b
+    job.completed    ^(?!.*{OF_A_PART}).*(?:exited with|with|finished,?) `exit code 0`\b
     job.completed    ^(?:all )?`done`\b(?!:? [\d.]+%)
     job.completed    `WEXITSTATUS 0`
     job.completed    ^T`otal images/sec: |otal img/sec on `

@@ -154,6 +154,8 @@ _PULLED = "Normal  Pulled  2m  kubelet  "
                 + _STEPS
             ],
         ),
+        ("app-error", [_STEPS + _RAISED + "sidecar exited with exit code 0\n"]),
+        ("app-error", [_STEPS + _RAISED + "health check finished, exit code 0\n"]),
         (
             "ib-link",
             [
