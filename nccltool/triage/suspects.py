@@ -114,10 +114,15 @@ _ON_A_NODE = ("bench.device", "job.exit", "job.cancelled", "job.on-node", "shell
 def named(label: str, timeline: Timeline, clues: Clues) -> Offender | None:
     """The first name in the strongest lines; else the one host of the log."""
     found = next(_in_proofs(label, clues), None)
-    if found or label not in _HOST_LABELS:
+    if found or label not in _HOST_LABELS or _is_over_time(label, timeline):
         return found
     found = _only_nic(label, timeline) or _only_host(timeline) or _at_prompt(timeline, clues)
     return found or _limit(label, clues)
+
+
+def _is_over_time(label: str, timeline: Timeline) -> bool:
+    """Whether a job took too long, for which no host is to blame."""
+    return label == "preempted" and timeline.has("job.time-limit")
 
 
 def _limit(label: str, clues: Clues) -> Offender | None:
@@ -139,6 +144,8 @@ def mentioned(label: str, timeline: Timeline, clues: Clues) -> Offender | None:
     for kind, expression in _FALLBACK.get(label, _FALLBACK[""]):
         if label == "preempted" and kind in ("process", "rank"):
             continue  # whoever tells of a signal was only sent it
+        if kind == "host" and _is_over_time(label, timeline):
+            continue
         names = {match["name"] for event in proofs if (match := expression.search(event.text))}
         if kind == "host":
             names = names or {event.host for event in proofs if event.host}

@@ -184,7 +184,8 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     for event in timeline.of("job.time-limit"):
         if job := _LIMITED.search(event.text):
             return Offender("job", job[1])
-    if found := timeline.host_named("job.preempted", "job.cancelled", "job.time-limit", "job.sigterm"):
+    found = timeline.host_named("job.preempted", "job.cancelled", "job.sigterm")
+    if found and not timeline.has("job.time-limit"):
         return found
     for event in timeline.of("job.preempted"):
         named = event.get("ip") or next(

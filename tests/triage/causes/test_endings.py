@@ -294,3 +294,17 @@ _PORT_ERROR = "n1:7:7 [0] NCCL WARN NET/IB : mlx5_4:1 Got async event : port err
 )
 def test_what_came_before_and_behind_tells_a_link_from_a_setting(cause: str, log: str) -> None:
     assert cause_of(log) == cause
+
+
+@pytest.mark.parametrize(
+    "limit",
+    [
+        "=>> PBS: job killed: walltime 3612 exceeded limit 3600",
+        "Nov 28 10:00:00 n8 slurmstepd[7]: error: *** CANCELLED DUE TO TIME LIMIT ***",
+    ],
+)
+def test_no_host_is_to_blame_for_a_time_limit(limit: str) -> None:
+    reader, builder = LogReader(), TimelineBuilder()
+    builder.take(reader.read("a.log", [f"n8: [rank1] step 41 loss 1.2\n{limit}\n".encode()]))
+    found = judge(builder.timeline(reader.lines_read))
+    assert (found.root_cause, found.offender) == ("preempted", None)
