@@ -31,6 +31,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 
+from nccltool.core.text import whole
 from nccltool.triage.causes.base import (
     FITS,
     TYPICAL,
@@ -82,7 +83,9 @@ def clues(timeline: Timeline) -> Given:
 def _left_alone(timeline: Timeline) -> LogEvent | None:
     """A rank that says that it is done, where others wait in a collective and it does not."""
     waiting = {timeout.rank for timeout in timeline.timeouts}
-    return timeline.first("app.rank-done", where=lambda e: int(e.get("rank")) not in waiting) if waiting else None
+    return (
+        timeline.first("app.rank-done", where=lambda e: whole(e.get("rank")) not in waiting) if waiting else None
+    )
 
 
 def _skipped(timeline: Timeline) -> LogEvent | None:
@@ -320,7 +323,7 @@ def _rank_of(timeline: Timeline, told: LogEvent) -> int | None:
     """The rank that wrote a line, or whose stack it is in."""
     stack = next((stack for stack in timeline.stacks if stack.event == told), None)
     if listed := re.match(r"\d+", told.get("ranks")):
-        return int(listed[0])
+        return whole(listed[0])
     return stack.rank if stack and stack.rank is not None else timeline.rank_of(told)
 
 

@@ -7,6 +7,7 @@ Ray and vLLM actors, clush, syslog and dmesg, glog and Python logging. They come
 import calendar
 import re
 
+from nccltool.core.text import whole
 from nccltool.triage.logs.base import SourceLine
 
 _DEEPEST = 6
@@ -153,9 +154,9 @@ def line(file: str, number: int, text: str) -> SourceLine:
         text=message,
         label=" ".join(parts[name] for name in _WRITERS if name in parts),
         host=next((parts[name] for name in _HOSTS if name in parts), None),
-        rank=int(rank) if rank else None,
-        task=int(task) if task else None,
-        pid=int(pid) if pid else None,
+        rank=whole(rank or ""),
+        task=whole(task or ""),
+        pid=whole(pid or ""),
         address=parts.get("ip") or parts.get("rayip") or parts.get("skyip") or parts.get("pdsh"),
         time=time_of(text),
         is_error=any(name in parts for name in _ERRORS),

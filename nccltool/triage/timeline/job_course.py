@@ -146,10 +146,10 @@ class JobCourse:
         self._steps_before = 0
         self._serves, self._only_requests = False, True
         """A server had started, and all that failed since were its answers to requests."""
-        self._tracers: set[tuple[int, str | None, int | None]] = set()
-        """Files, hosts and processes of these calls."""
         self._only_traces = True
         """All that failed were calls of NCCL that tell no reason, as at the end of a communicator."""
+        self._tracers: set[tuple[int, str | None, int | None]] = set()
+        """Files, hosts and processes of these calls."""
         self._only_exceptions = True
         """All that failed were exceptions, as a server logs them of a request that it refuses."""
         self._failed_kinds: set[str] = set()

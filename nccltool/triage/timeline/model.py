@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 
+from nccltool.core.text import whole
 from nccltool.triage.incident import Offender
 from nccltool.triage.logs.base import CUT, UNREAD, LogEvent, Role
 from nccltool.triage.timeline.exits import CollectiveTimeout, ProcessExit
@@ -31,8 +32,7 @@ _OF_STEPS = re.compile(r"(?i)\b(?:step|iter)")
 
 def _is_late_step(event: LogEvent) -> bool:
     """Whether the number of a step tells that many were done before it."""
-    step = event.get("step")
-    return step.isdecimal() and int(step) >= _LATE_STEP and _OF_STEPS.search(event.text) is not None
+    return (whole(event.get("step")) or 0) >= _LATE_STEP and _OF_STEPS.search(event.text) is not None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -114,3 +114,8 @@ def test_labels_are_cut_and_nothing_is_lost(text: str) -> None:
     message, parts = unlabelled(text)
     assert text.endswith(message)
     assert all(part in text.removesuffix(message) for part in parts.values())
+
+
+def test_a_rank_of_thousands_of_digits_is_none() -> None:
+    assert line("log", 1, f"[rank {'9' * 5000}] step 1 loss 2.0").rank is None
+    assert line("log", 1, "[rank 9] step 1 loss 2.0").rank == 9
